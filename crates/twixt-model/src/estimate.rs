@@ -1,0 +1,132 @@
+//! What an algorithm concludes, and why one should believe it.
+
+use crate::{Delay, Scope, Span};
+
+/// What an algorithm concludes about one scope.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimate {
+    /// What it is about.
+    pub scope: Scope,
+    /// The stretch of (upstream) time it covers.
+    pub span: Span,
+    /// Why one should believe it.
+    pub evidence: Evidence,
+    /// One-way delay; `None` when there is nothing to conclude it from.
+    pub delay: Option<DelayEstimate>,
+    /// Why something is not known.
+    pub reason: Option<String>,
+}
+
+/// Why one should believe an estimate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Packets that the upstream point counted.
+    pub packets: u64,
+    /// Packets that the estimate rests on.
+    pub used: u64,
+    /// Packets that the network lost, where that is known.
+    pub lost: Option<u64>,
+    /// Bound on the difference of the two clocks, where that is known.
+    pub clock_error: Option<Delay>,
+}
+
+/// One-way delay in a form that can still be added up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DelayEstimate {
+    /// Packets that `sum_ns` adds up. Never 0.
+    pub count: u64,
+    /// Sum of their delays. Integer, so that a clock offset of years costs no precision.
+    pub sum_ns: i128,
+    /// Standard deviation of the delay of single packets, where it is known.
+    pub deviation_ns: Option<f64>,
+    /// Half the width of the 95 % confidence interval of the mean over all packets that crossed
+    /// the segment. 0 where every one of them was measured.
+    pub half_width_ns: Option<f64>,
+    /// Exact order statistics, from algorithms that keep every packet.
+    pub order: Option<OrderStatistics>,
+}
+
+/// Percentile p is the element `min(n - 1, floor(p n))` of the sorted delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderStatistics {
+    /// Smallest.
+    pub min: Delay,
+    /// Median.
+    pub p50: Delay,
+    /// 95th percentile.
+    pub p95: Delay,
+    /// 99th percentile.
+    pub p99: Delay,
+    /// Largest.
+    pub max: Delay,
+}
+
+impl DelayEstimate {
+    /// Mean delay, rounded to the nearest nanosecond.
+    #[must_use]
+    pub fn mean(&self) -> Delay {
+        let count = i128::from(self.count);
+        let rounded = (2 * self.sum_ns + count).div_euclid(2 * count);
+        Delay::from_nanos(rounded.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+    }
+
+    /// Mean delay, unrounded. Precise to 1 part in 2^53.
+    #[must_use]
+    pub fn mean_ns(&self) -> f64 {
+        self.sum_ns as f64 / self.count as f64
+    }
+
+    /// The 95 % confidence interval of the mean.
+    #[must_use]
+    pub fn interval(&self) -> Option<(Delay, Delay)> {
+        let half = Delay::from_nanos(self.half_width_ns?.round() as i64);
+        Some((self.mean() - half, self.mean() + half))
+    }
+}
+
+impl OrderStatistics {
+    /// Of delays in ascending order; `None` if there are none.
+    #[must_use]
+    pub fn of_sorted(sorted: &[Delay]) -> Option<Self> {
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let at =
+            |share: f64| sorted[((share * sorted.len() as f64) as usize).min(sorted.len() - 1)];
+        Some(Self { min, p50: at(0.5), p95: at(0.95), p99: at(0.99), max })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(count: u64, sum_ns: i128) -> DelayEstimate {
+        DelayEstimate { count, sum_ns, deviation_ns: None, half_width_ns: Some(2.0), order: None }
+    }
+
+    #[test]
+    fn means_round_to_nearest_and_keep_their_sign() {
+        assert_eq!(estimate(8, 90).mean().as_nanos(), 11);
+        assert_eq!(estimate(2, -3).mean().as_nanos(), -1);
+        assert_eq!(estimate(4, -7).mean().as_nanos(), -2);
+        let (low, high) = estimate(8, 90).interval().unwrap();
+        assert_eq!((low.as_nanos(), high.as_nanos()), (9, 13));
+    }
+
+    #[test]
+    fn an_offset_of_years_costs_no_precision() {
+        let years_ns = 100_000_000_000_000_000_i128;
+        assert_eq!(estimate(3, 3 * years_ns + 3).mean().as_nanos(), 100_000_000_000_000_001);
+    }
+
+    #[test]
+    fn percentiles_follow_the_stated_definition() {
+        let sorted: Vec<Delay> = (1..=100).map(Delay::from_nanos).collect();
+        let order = OrderStatistics::of_sorted(&sorted).unwrap();
+        assert_eq!((order.min.as_nanos(), order.max.as_nanos()), (1, 100));
+        assert_eq!(
+            (order.p50.as_nanos(), order.p95.as_nanos(), order.p99.as_nanos()),
+            (51, 96, 100)
+        );
+        assert!(OrderStatistics::of_sorted(&[]).is_none());
+    }
+}

@@ -1,0 +1,26 @@
+//! The nouns of twixt.
+//!
+//! What one observation point knows of one packet ([`Observation`]), what a segment is
+//! ([`Segment`]), and what an algorithm concludes ([`Estimate`]). Every other crate speaks in
+//! these words; this one depends on nothing and does nothing but define them.
+//!
+//! None of these types is serialisable on purpose: bytes, JSON and TOML have their own types at
+//! the edges, so that a change of a struct never changes a format by accident.
+
+mod digest;
+mod estimate;
+mod flow;
+mod observation;
+mod prefix;
+mod scope;
+mod segment;
+mod time;
+
+pub use digest::{DigestHash, DigestIdentity, DigestProfile, FlowHash, PacketDigest, mix};
+pub use estimate::{DelayEstimate, Estimate, Evidence, OrderStatistics};
+pub use flow::{FlowKey, ParseFlowKeyError, protocol};
+pub use observation::{Batch, BatchBuffer, ClassId, Detail, Observation, TcpFields, tcp_flag};
+pub use prefix::{ParsePrefixError, Prefix};
+pub use scope::Scope;
+pub use segment::{Epoch, EpochRule, PointId, Segment, TimeSource};
+pub use time::{Delay, Span, Timestamp};

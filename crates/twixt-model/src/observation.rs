@@ -1,0 +1,181 @@
+//! What one point knows of one packet.
+
+use crate::{FlowHash, FlowKey, PacketDigest, Timestamp};
+
+/// Which measurement equivalence class a packet belongs to: an index into the configured
+/// classes. Without classes everything is class 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassId(pub u16);
+
+/// One packet at one point, as small as it can be: batches of these live in the first-level
+/// cache, and copies of them near an epoch's boundary travel with the sealed epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Observation {
+    /// When the point saw it, on the point's own clock.
+    pub time: Timestamp,
+    /// Stands for the packet. 0 when no algorithm asked for it.
+    pub digest: PacketDigest,
+    /// Stands for its directed flow. 0 when no algorithm asked for it.
+    pub flow: FlowHash,
+    /// Length of the measured IP packet in bytes, as its header says.
+    pub length: u32,
+    /// Its class.
+    pub class: ClassId,
+}
+
+/// What only some algorithms ask for. Computed, and carried beside the observation, for those.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// The directed flow.
+    pub key: FlowKey,
+    /// Fields of the TCP header, for TCP.
+    pub tcp: Option<TcpFields>,
+}
+
+/// The part of a TCP header that one-point algorithms read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpFields {
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number; meaningful with the ACK flag.
+    pub acknowledgement: u32,
+    /// The eight flag bits, see [`tcp_flag`].
+    pub flags: u8,
+    /// Bytes of payload, by the lengths in the headers.
+    pub payload_bytes: u32,
+    /// TSval and TSecr of the timestamp option.
+    pub timestamps: Option<(u32, u32)>,
+}
+
+/// Bits of [`TcpFields::flags`].
+pub mod tcp_flag {
+    /// No more data from the sender.
+    pub const FIN: u8 = 0x01;
+    /// Opens a connection.
+    pub const SYN: u8 = 0x02;
+    /// Resets a connection.
+    pub const RST: u8 = 0x04;
+    /// The acknowledgement number is meaningful.
+    pub const ACK: u8 = 0x10;
+}
+
+/// A borrowed run of observations. `details` is empty, or as long as `observations`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Batch<'a> {
+    /// The packets, in the order in which the point saw them.
+    pub observations: &'a [Observation],
+    /// What only some algorithms ask for, packet by packet.
+    pub details: &'a [Detail],
+}
+
+impl<'a> Batch<'a> {
+    /// Observations alone.
+    #[must_use]
+    pub const fn of(observations: &'a [Observation]) -> Self {
+        Self { observations, details: &[] }
+    }
+
+    /// How many packets.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.observations.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.observations.is_empty()
+    }
+
+    /// The packets `from..to`.
+    #[must_use]
+    pub fn slice(&self, from: usize, to: usize) -> Self {
+        let details = if self.details.is_empty() { &[] } else { &self.details[from..to] };
+        Self { observations: &self.observations[from..to], details }
+    }
+}
+
+/// Owns what a [`Batch`] borrows; reused from batch to batch.
+#[derive(Clone, Debug, Default)]
+pub struct BatchBuffer {
+    observations: Vec<Observation>,
+    details: Vec<Detail>,
+}
+
+impl BatchBuffer {
+    /// Packets per batch at most: their observations take 10 KiB, a third of a common
+    /// first-level cache.
+    pub const MAX: usize = 256;
+
+    /// An empty buffer with room for a whole batch.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { observations: Vec::with_capacity(Self::MAX), details: Vec::new() }
+    }
+
+    /// Adds a packet without details.
+    #[inline]
+    pub fn push(&mut self, observation: Observation) {
+        self.observations.push(observation);
+    }
+
+    /// Adds a packet with details. A buffer holds packets of one kind only.
+    #[inline]
+    pub fn push_detailed(&mut self, observation: Observation, detail: Detail) {
+        self.observations.push(observation);
+        self.details.push(detail);
+    }
+
+    /// Whether the batch should be handed on.
+    #[must_use]
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.observations.len() >= Self::MAX
+    }
+
+    /// How many packets.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.observations.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.observations.is_empty()
+    }
+
+    /// The packets so far.
+    #[must_use]
+    pub fn as_batch(&self) -> Batch<'_> {
+        Batch { observations: &self.observations, details: &self.details }
+    }
+
+    /// Forgets the packets, keeps the memory.
+    pub fn clear(&mut self) {
+        self.observations.clear();
+        self.details.clear();
+    }
+}
+
+const _: () = assert!(size_of::<Observation>() <= 32, "a batch must fit the first-level cache");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_cuts_observations_and_details_alike() {
+        let mut buffer = BatchBuffer::new();
+        for time in 0..5 {
+            let observation =
+                Observation { time: Timestamp::from_nanos(time), ..Observation::default() };
+            buffer.push_detailed(observation, Detail::default());
+        }
+        let slice = buffer.as_batch().slice(1, 3);
+        assert_eq!(slice.len(), 2);
+        assert_eq!(slice.details.len(), 2);
+        assert_eq!(slice.observations[0].time.as_nanos(), 1);
+        assert!(Batch::of(&[]).slice(0, 0).is_empty());
+    }
+}

@@ -1,0 +1,36 @@
+//! What an estimate is about.
+
+use std::fmt;
+
+use crate::{FlowKey, Prefix};
+
+/// What an estimate is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// All traffic of the segment.
+    All,
+    /// The traffic of one class.
+    Class(String),
+    /// The traffic from one prefix to another.
+    PrefixPair {
+        /// Where it comes from.
+        source: Prefix,
+        /// Where it goes.
+        destination: Prefix,
+    },
+    /// One directed flow.
+    Flow(FlowKey),
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => formatter.write_str("all"),
+            Self::Class(name) => write!(formatter, "class {name}"),
+            Self::PrefixPair { source, destination } => {
+                write!(formatter, "{source} > {destination}")
+            }
+            Self::Flow(key) => key.fmt(formatter),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! twixt-wire
