@@ -1,1 +1,51 @@
-//! twixt-synopsis
+//! Small summaries of what an observation point saw, and what two of them tell about the
+//! packets that went from one point to the other.
+//!
+//! One algorithm is one file here, and one line in [`ALGORITHMS`]; configuration, command-line
+//! help, decoding, the law tests, the accuracy table and the benches walk that list.
+//!
+//! A synopsis is updated with [`Observation`](twixt_model::Observation)s and knows nothing of
+//! packets, files or clocks:
+//!
+//! ```
+//! use twixt_model::{Observation, PacketDigest, Span, Timestamp};
+//! use twixt_synopsis::{Lda, LdaConfig, Pair, Question, Synopsis, TwoPoint};
+//!
+//! let config = LdaConfig::default();
+//! let (mut upstream, mut downstream) = (Lda::new(&config), Lda::new(&config));
+//! for packet in 0..1000 {
+//!     let seen = |time_ns| Observation {
+//!         time: Timestamp::from_nanos(time_ns),
+//!         digest: PacketDigest(packet),
+//!         length: 100,
+//!         ..Observation::default()
+//!     };
+//!     upstream.update(&seen(packet as i64 * 1_000));
+//!     downstream.update(&seen(packet as i64 * 1_000 + 250));
+//! }
+//! let pair = Pair { upstream: &upstream, downstream: &downstream };
+//! let question = Question::about(Span::at(Timestamp::from_nanos(0)));
+//! let estimate = &Lda::estimate(pair, &question)[0];
+//! assert_eq!(estimate.delay.unwrap().mean().as_nanos(), 250);
+//! assert_eq!(estimate.evidence.lost, Some(0));
+//! ```
+
+mod any;
+mod codec;
+mod exact;
+mod lda;
+mod question;
+mod registry;
+mod synopsis;
+mod totals;
+
+pub use any::{AnySynopsis, Mismatch, decode, encode};
+pub use codec::{DecodeError, Reader, Writer};
+pub use exact::{Exact, ExactConfig};
+pub use lda::{Lda, LdaConfig};
+pub use question::{By, Question};
+pub use registry::{
+    ALGORITHMS, Algorithm, ConfigError, EstimateTwoPoint, Estimator, Purpose, find,
+};
+pub use synopsis::{ConfigOption, Needs, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint};
+pub use totals::Totals;

@@ -1,0 +1,185 @@
+//! Synopses with their type erased, and the envelope they travel in.
+
+use std::any::Any;
+
+use twixt_model::Batch;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::codec::{DecodeError, Reader, Writer};
+use crate::registry::{Algorithm, by_tag};
+use crate::synopsis::Synopsis;
+use crate::totals::Totals;
+
+/// Object-safe twin of [`Synopsis`], implemented once, for all of them.
+pub trait AnySynopsis: Any + Send {
+    /// Adds packets. One virtual call per batch; the loop inside is monomorphic and inlined.
+    fn update_batch(&mut self, batch: Batch<'_>);
+    /// Same configuration, nothing seen.
+    fn fresh(&self) -> Box<dyn AnySynopsis>;
+    /// An equal synopsis.
+    fn duplicate(&self) -> Box<dyn AnySynopsis>;
+    /// Adds all that `other` has seen.
+    ///
+    /// # Errors
+    /// When that is of another algorithm or configuration.
+    fn try_merge(&mut self, other: &dyn AnySynopsis) -> Result<(), Mismatch>;
+    /// All packets and bytes it was given.
+    fn totals(&self) -> Totals;
+    /// Bytes of state that it keeps.
+    fn state_bytes(&self) -> u64;
+    /// Name of its algorithm.
+    fn name(&self) -> &'static str;
+    /// Tag of its algorithm.
+    fn tag(&self) -> u16;
+    /// Its configuration, as users write it.
+    fn config(&self) -> toml::Table;
+    /// Appends configuration and state.
+    fn write(&self, out: &mut Writer);
+}
+
+impl<S: Synopsis> AnySynopsis for S {
+    fn update_batch(&mut self, batch: Batch<'_>) {
+        if S::NEEDS.detail && batch.details.len() == batch.observations.len() {
+            for (observation, detail) in batch.observations.iter().zip(batch.details) {
+                self.update_detailed(observation, detail);
+            }
+        } else {
+            for observation in batch.observations {
+                self.update(observation);
+            }
+        }
+    }
+
+    fn fresh(&self) -> Box<dyn AnySynopsis> {
+        Box::new(S::new(Synopsis::config(self)))
+    }
+
+    fn duplicate(&self) -> Box<dyn AnySynopsis> {
+        Box::new(self.clone())
+    }
+
+    fn try_merge(&mut self, other: &dyn AnySynopsis) -> Result<(), Mismatch> {
+        let other = typed::<S>(other)?;
+        same_config(self, other)?;
+        self.merge(other);
+        Ok(())
+    }
+
+    fn totals(&self) -> Totals {
+        Synopsis::totals(self)
+    }
+
+    fn state_bytes(&self) -> u64 {
+        Synopsis::state_bytes(self)
+    }
+
+    fn name(&self) -> &'static str {
+        S::NAME
+    }
+
+    fn tag(&self) -> u16 {
+        S::TAG
+    }
+
+    fn config(&self) -> toml::Table {
+        config_table::<S>(Synopsis::config(self))
+    }
+
+    fn write(&self, out: &mut Writer) {
+        self.encode(out);
+    }
+}
+
+impl std::fmt::Debug for dyn AnySynopsis {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} of {} packets", self.name(), self.totals().packets)
+    }
+}
+
+/// Why two synopses cannot be brought together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// The points run different algorithms. Give both the same.
+    #[error("one synopsis is {one}, the other is {other}")]
+    Algorithm {
+        /// Name of one.
+        one: &'static str,
+        /// Name of the other.
+        other: &'static str,
+    },
+    /// The points run one algorithm with different settings. Give both the same.
+    #[error("{algorithm}: settings differ: {one} against {other}")]
+    Config {
+        /// Name of the algorithm.
+        algorithm: &'static str,
+        /// Settings of one.
+        one: String,
+        /// Settings of the other.
+        other: String,
+    },
+}
+
+pub(crate) fn typed<S: Synopsis>(synopsis: &dyn AnySynopsis) -> Result<&S, Mismatch> {
+    let any: &dyn Any = synopsis;
+    any.downcast_ref().ok_or(Mismatch::Algorithm { one: S::NAME, other: synopsis.name() })
+}
+
+pub(crate) fn same_config<S: Synopsis>(one: &S, other: &S) -> Result<(), Mismatch> {
+    if one.config() == other.config() {
+        return Ok(());
+    }
+    let show = |synopsis: &S| {
+        config_table::<S>(synopsis.config()).to_string().trim_end().replace('\n', ", ")
+    };
+    Err(Mismatch::Config { algorithm: S::NAME, one: show(one), other: show(other) })
+}
+
+fn config_table<S: Synopsis>(config: &S::Config) -> toml::Table {
+    toml::Table::try_from(config).expect("configurations are plain tables of numbers and lists")
+}
+
+/// Starts every encoded synopsis.
+const MAGIC: &[u8; 4] = b"TWXS";
+/// Format version that this release writes; it reads all up to this one.
+const VERSION: u8 = 1;
+const CHECKSUM_BYTES: usize = 8;
+
+/// A synopsis as bytes that describe themselves: magic, version, algorithm's tag, configuration
+/// and state, checksum.
+#[must_use]
+pub fn encode(synopsis: &dyn AnySynopsis) -> Vec<u8> {
+    let mut out = Writer::new();
+    out.raw(MAGIC);
+    out.u8(VERSION);
+    out.u16(synopsis.tag());
+    synopsis.write(&mut out);
+    out.u64(xxh3_64(out.as_slice()));
+    out.into_bytes()
+}
+
+/// Reads back what [`encode`] wrote, and says which algorithm wrote it.
+///
+/// # Errors
+/// When the bytes are damaged, cut short, or written by a newer release.
+pub fn decode(bytes: &[u8]) -> Result<(&'static Algorithm, Box<dyn AnySynopsis>), DecodeError> {
+    let mut header = Reader::new(bytes);
+    if header.raw("magic", MAGIC.len())? != MAGIC {
+        return Err(DecodeError::Magic { expected: "a synopsis" });
+    }
+    let found = header.u8("version")?;
+    if found > VERSION {
+        return Err(DecodeError::NewerVersion { what: "synopsis", found, newest: VERSION });
+    }
+    let body = header.raw("body", header.left().saturating_sub(CHECKSUM_BYTES))?;
+    let checked = &bytes[..bytes.len() - header.left()];
+    if header.u64("checksum")? != xxh3_64(checked) {
+        return Err(DecodeError::Checksum { what: "synopsis" });
+    }
+    let mut body = Reader::new(body);
+    let tag = body.u16("algorithm")?;
+    let algorithm = by_tag(tag).ok_or(DecodeError::UnknownAlgorithm { tag })?;
+    let synopsis = (algorithm.decode)(&mut body)?;
+    body.finish()?;
+    Ok((algorithm, synopsis))
+}

@@ -1,0 +1,217 @@
+//! The referee: every packet is kept, and matched with itself.
+//!
+//! Memory grows with packets (32 bytes each) and flows: this is what the bounded algorithms are
+//! judged by, and the right choice for captures that fit into memory. It keeps flow keys by
+//! design, so that its estimates can name flows.
+
+mod estimate;
+mod matching;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use twixt_model::{
+    ClassId, Detail, Estimate, FlowHash, FlowKey, Observation, PacketDigest, Timestamp,
+};
+
+use crate::codec::{DecodeError, Reader, Writer};
+use crate::question::Question;
+use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
+use crate::totals::Totals;
+
+/// The referee. Unbounded, and says so.
+#[derive(Clone, Debug)]
+pub struct Exact {
+    config: ExactConfig,
+    totals: Totals,
+    /// In no particular order: equality and bytes sort first.
+    packets: Vec<Observation>,
+    keys: BTreeMap<FlowHash, FlowKey>,
+}
+
+/// How far the referee looks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExactConfig {
+    /// Two sightings of equal packets are one packet only if their difference in time is within
+    /// this many nanoseconds of the usual one.
+    pub window: u64,
+}
+
+impl Default for ExactConfig {
+    fn default() -> Self {
+        Self { window: 60_000_000_000 }
+    }
+}
+
+/// Bytes of an encoded observation.
+const PACKET_BYTES: usize = 30;
+/// Bytes of an encoded flow key with its hash.
+const KEY_BYTES: usize = 8 + 1 + 16 + 16 + 2 + 2 + 1;
+
+impl Exact {
+    fn sorted(&self) -> Vec<Observation> {
+        let mut packets = self.packets.clone();
+        packets.sort_unstable();
+        packets
+    }
+}
+
+impl PartialEq for Exact {
+    fn eq(&self, other: &Self) -> bool {
+        self.config == other.config
+            && self.totals == other.totals
+            && self.keys == other.keys
+            && self.sorted() == other.sorted()
+    }
+}
+
+impl Synopsis for Exact {
+    const NAME: &'static str = "exact";
+    const TAG: u16 = 1;
+    const SUMMARY: &'static str = "every packet matched with itself; memory grows with packets";
+    const NEEDS: Needs = Needs { digest: true, flow: true, detail: true };
+    const OPTIONS: &'static [ConfigOption] = &[ConfigOption {
+        name: "window",
+        kind: OptionKind::Duration,
+        help: "furthest that a packet's delay may lie from the median for it to be matched",
+    }];
+    type Config = ExactConfig;
+
+    fn sized(_memory_bytes: u64) -> Option<ExactConfig> {
+        None
+    }
+
+    fn new(config: &ExactConfig) -> Self {
+        let (totals, packets) = (Totals::default(), Vec::new());
+        Self { config: config.clone(), totals, packets, keys: BTreeMap::new() }
+    }
+
+    fn config(&self) -> &ExactConfig {
+        &self.config
+    }
+
+    fn update(&mut self, observation: &Observation) {
+        self.totals.add(observation.length);
+        self.packets.push(*observation);
+    }
+
+    fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
+        self.keys.entry(observation.flow).or_insert(detail.key);
+        self.update(observation);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.totals.merge(other.totals);
+        self.packets.extend_from_slice(&other.packets);
+        self.keys.extend(&other.keys);
+    }
+
+    fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    fn state_bytes(&self) -> u64 {
+        let packets = self.packets.len() * size_of::<Observation>();
+        let keys = self.keys.len() * size_of::<(FlowHash, FlowKey)>();
+        (size_of::<Totals>() + packets + keys) as u64
+    }
+
+    fn encode(&self, out: &mut Writer) {
+        out.u64(self.config.window);
+        self.totals.encode(out);
+        out.u64(self.packets.len() as u64);
+        for packet in self.sorted() {
+            write_packet(out, &packet);
+        }
+        out.u64(self.keys.len() as u64);
+        for (hash, key) in &self.keys {
+            write_key(out, *hash, key);
+        }
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let config = ExactConfig { window: input.u64("window")? };
+        let totals = Totals::decode(input)?;
+        let packets = input.count("packets", PACKET_BYTES)?;
+        let packets = (0..packets).map(|_| read_packet(input)).collect::<Result<_, _>>()?;
+        let keys = input.count("flow keys", KEY_BYTES)?;
+        let keys = (0..keys).map(|_| read_key(input)).collect::<Result<_, _>>()?;
+        Ok(Self { config, totals, packets, keys })
+    }
+}
+
+impl TwoPoint for Exact {
+    const ESTIMATORS: &'static [&'static str] = &[];
+    const PER_FLOW: bool = true;
+
+    /// Packets that are taken out lie near an epoch's boundary, so near one end of the list:
+    /// the search goes from both ends inward.
+    fn remove(&mut self, observation: &Observation) {
+        let count = self.packets.len();
+        let inward = (0..count.div_ceil(2)).flat_map(|index| [index, count - 1 - index]);
+        let found = inward.into_iter().find(|&index| self.packets[index] == *observation);
+        // A packet that is not there was invented by whoever sent the epoch: nothing to undo.
+        if let Some(index) = found {
+            self.packets.swap_remove(index);
+            self.totals.subtract(observation.length);
+        }
+    }
+
+    fn estimate(pair: Pair<'_, Self>, question: &Question<'_>) -> Vec<Estimate> {
+        estimate::estimate(pair, question)
+    }
+}
+
+fn write_packet(out: &mut Writer, packet: &Observation) {
+    out.i64(packet.time.as_nanos());
+    out.u64(packet.digest.0);
+    out.u64(packet.flow.0);
+    out.u32(packet.length);
+    out.u16(packet.class.0);
+}
+
+fn read_packet(input: &mut Reader<'_>) -> Result<Observation, DecodeError> {
+    Ok(Observation {
+        time: Timestamp::from_nanos(input.i64("packet time")?),
+        digest: PacketDigest(input.u64("packet digest")?),
+        flow: FlowHash(input.u64("packet flow")?),
+        length: input.u32("packet length")?,
+        class: ClassId(input.u16("packet class")?),
+    })
+}
+
+fn write_key(out: &mut Writer, hash: FlowHash, key: &FlowKey) {
+    out.u64(hash.0);
+    out.u8(if key.source.is_ipv4() { 4 } else { 6 });
+    for address in [key.source, key.destination] {
+        let mapped = match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        out.raw(&mapped.octets());
+    }
+    out.u16(key.source_port);
+    out.u16(key.destination_port);
+    out.u8(key.protocol);
+}
+
+fn read_key(input: &mut Reader<'_>) -> Result<(FlowHash, FlowKey), DecodeError> {
+    let hash = FlowHash(input.u64("flow hash")?);
+    let version = input.u8("address family")?;
+    let mut address = |field| {
+        let octets: [u8; 16] = input.raw(field, 16)?.try_into().expect("raw() gave 16 bytes");
+        let address = IpAddr::from(octets);
+        match version {
+            4 => Ok(address.to_canonical()),
+            6 => Ok(address),
+            _ => Err(DecodeError::invalid("address family", format!("{version} is not 4 or 6"))),
+        }
+    };
+    let (source, destination) = (address("source")?, address("destination")?);
+    let source_port = input.u16("source port")?;
+    let destination_port = input.u16("destination port")?;
+    let protocol = input.u8("protocol")?;
+    Ok((hash, FlowKey { source, destination, source_port, destination_port, protocol }))
+}

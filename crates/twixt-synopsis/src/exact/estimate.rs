@@ -1,0 +1,164 @@
+//! Per-packet delays, gathered into estimates by scope.
+
+use std::collections::BTreeMap;
+
+use twixt_model::{
+    Delay, DelayEstimate, Estimate, Evidence, FlowHash, FlowKey, OrderStatistics, Scope,
+};
+
+use super::Exact;
+use super::matching::Matching;
+use crate::question::{By, Question};
+use crate::synopsis::Pair;
+
+pub(super) fn estimate(pair: Pair<'_, Exact>, question: &Question<'_>) -> Vec<Estimate> {
+    let window = i64::try_from(pair.upstream.config.window).unwrap_or(i64::MAX);
+    let (upstream, downstream) = (pair.upstream.packets.clone(), pair.downstream.packets.clone());
+    let matching = Matching::new(upstream, downstream, Delay::from_nanos(window));
+    let mut gathered: BTreeMap<Scope, Gathered> = BTreeMap::new();
+    if question.by == By::All {
+        gathered.insert(Scope::All, Gathered::default());
+    }
+    let mut scopes: BTreeMap<FlowHash, Scope> = BTreeMap::new();
+    for (packet, delay) in &matching.packets {
+        let scope = match question.by {
+            By::All => &Scope::All,
+            _ => scopes
+                .entry(packet.flow)
+                .or_insert_with(|| question.by.scope_of(&key_of(pair, packet.flow))),
+        };
+        match gathered.get_mut(scope) {
+            Some(group) => group.add(*delay),
+            None => gathered.entry(scope.clone()).or_default().add(*delay),
+        }
+    }
+    gathered.into_iter().map(|(scope, group)| group.estimate(scope, question)).collect()
+}
+
+/// The flow's key, from whichever point saw it in detail. Packets that reached a synopsis
+/// without details have none at all.
+fn key_of(pair: Pair<'_, Exact>, flow: FlowHash) -> FlowKey {
+    let known = pair.upstream.keys.get(&flow).or_else(|| pair.downstream.keys.get(&flow));
+    known.copied().unwrap_or_default()
+}
+
+#[derive(Default)]
+struct Gathered {
+    packets: u64,
+    delays: Vec<Delay>,
+}
+
+impl Gathered {
+    fn add(&mut self, delay: Option<Delay>) {
+        self.packets += 1;
+        self.delays.extend(delay);
+    }
+
+    fn estimate(mut self, scope: Scope, question: &Question<'_>) -> Estimate {
+        self.delays.sort_unstable();
+        let used = self.delays.len() as u64;
+        let reason = (used == 0).then(|| match self.packets {
+            0 => "no packets".to_owned(),
+            packets => format!("none of the {packets} packets was seen downstream"),
+        });
+        let evidence = Evidence {
+            packets: self.packets,
+            used,
+            lost: Some(self.packets - used),
+            clock_error: None,
+        };
+        Estimate { scope, span: question.span, evidence, delay: summarise(&self.delays), reason }
+    }
+}
+
+/// Every packet that crossed was measured, so the interval of the mean has no width.
+fn summarise(sorted: &[Delay]) -> Option<DelayEstimate> {
+    let order = OrderStatistics::of_sorted(sorted)?;
+    let (count, sum_ns) = (
+        sorted.len() as u64,
+        sorted.iter().map(|delay| i128::from(delay.as_nanos())).sum::<i128>(),
+    );
+    // Relative to the smallest delay, so that a clock offset of years costs no precision.
+    let relative = |delay: &Delay| (*delay - order.min).as_nanos() as f64;
+    let mean = sorted.iter().map(relative).sum::<f64>() / count as f64;
+    let variance =
+        sorted.iter().map(|delay| (relative(delay) - mean).powi(2)).sum::<f64>() / count as f64;
+    Some(DelayEstimate {
+        count,
+        sum_ns,
+        deviation_ns: Some(variance.sqrt()),
+        half_width_ns: Some(0.0),
+        order: Some(order),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use twixt_model::{Detail, Observation, PacketDigest, Span, Timestamp};
+
+    use super::*;
+    use crate::exact::ExactConfig;
+    use crate::synopsis::{Synopsis, TwoPoint};
+
+    fn exact(packets: &[(u64, i64, u64)]) -> Exact {
+        let mut exact = Exact::new(&ExactConfig::default());
+        for &(digest, time_ns, flow) in packets {
+            let (digest, time) = (PacketDigest(digest), Timestamp::from_nanos(time_ns));
+            let observation =
+                Observation { digest, time, flow: FlowHash(flow), ..Observation::default() };
+            let key = FlowKey { source_port: flow as u16, protocol: 17, ..FlowKey::default() };
+            exact.update_detailed(&observation, &Detail { key, tcp: None });
+        }
+        exact
+    }
+
+    #[track_caller]
+    fn check(by: By, expected: &[(&str, u64, Option<i64>)]) {
+        let upstream = exact(&[(1, 0, 1), (2, 10, 1), (3, 20, 2), (4, 30, 2), (5, 40, 3)]);
+        let downstream = exact(&[(1, 5, 1), (2, 17, 1), (3, 21, 2), (9, 50, 9)]);
+        let question = Question { by, ..Question::about(Span::at(Timestamp::from_nanos(0))) };
+        let estimates =
+            Exact::estimate(Pair { upstream: &upstream, downstream: &downstream }, &question);
+        let shown: Vec<(String, u64, Option<i64>)> = estimates
+            .iter()
+            .map(|estimate| {
+                let mean = estimate.delay.map(|delay| delay.mean().as_nanos());
+                (estimate.scope.to_string(), estimate.evidence.lost.unwrap(), mean)
+            })
+            .collect();
+        let expected: Vec<_> =
+            expected.iter().map(|&(scope, lost, mean)| (scope.to_owned(), lost, mean)).collect();
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn all_traffic_is_one_estimate() {
+        check(By::All, &[("all", 2, Some(4))]);
+    }
+
+    #[test]
+    fn flows_are_told_apart_and_a_lost_flow_has_no_delay() {
+        check(
+            By::Flow,
+            &[
+                ("udp 0.0.0.0:1 > 0.0.0.0:0", 0, Some(6)),
+                ("udp 0.0.0.0:2 > 0.0.0.0:0", 1, Some(1)),
+                ("udp 0.0.0.0:3 > 0.0.0.0:0", 1, None),
+            ],
+        );
+    }
+
+    #[test]
+    fn prefixes_gather_flows() {
+        check(By::Prefix { v4: 24, v6: 48 }, &[("0.0.0.0/24 > 0.0.0.0/24", 2, Some(4))]);
+    }
+
+    #[test]
+    fn the_deviation_survives_an_offset_of_years() {
+        let offset = 315_360_000_000_000_000;
+        let sorted: Vec<Delay> =
+            [2, 4, 6].iter().map(|ns| Delay::from_nanos(offset + ns)).collect();
+        let deviation = summarise(&sorted).unwrap().deviation_ns.unwrap();
+        assert!((deviation * deviation - 8.0 / 3.0).abs() < 1e-9);
+    }
+}

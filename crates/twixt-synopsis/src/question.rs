@@ -1,0 +1,60 @@
+//! What is asked of an algorithm.
+
+use twixt_model::{Delay, FlowKey, Prefix, Scope, Span};
+
+/// How estimates are split up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// One estimate for everything.
+    #[default]
+    All,
+    /// One per directed flow.
+    Flow,
+    /// One per pair of source and destination prefix.
+    Prefix {
+        /// Bits of an IPv4 address that count.
+        v4: u8,
+        /// Bits of an IPv6 address that count.
+        v6: u8,
+    },
+}
+
+impl By {
+    /// The scope that a flow's packets count for.
+    #[must_use]
+    pub fn scope_of(self, key: &FlowKey) -> Scope {
+        match self {
+            Self::All => Scope::All,
+            Self::Flow => Scope::Flow(*key),
+            Self::Prefix { v4, v6 } => {
+                let length = if key.source.is_ipv4() { v4 } else { v6 };
+                Scope::PrefixPair {
+                    source: Prefix::of(key.source, length),
+                    destination: Prefix::of(key.destination, length),
+                }
+            }
+        }
+    }
+}
+
+/// What is asked of an algorithm about one pair of synopses.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// How estimates are split up.
+    pub by: By,
+    /// One of the algorithm's estimators; its first when `None`.
+    pub estimator: Option<&'a str>,
+    /// The stretch of upstream time that the pair covers.
+    pub span: Span,
+    /// A rough idea of the delay, clock offset included. Time sums wrap around, and with clocks
+    /// years apart a sum of delays would too: differences are taken relative to this one.
+    pub reference: Delay,
+}
+
+impl Question<'_> {
+    /// One estimate for everything, by the default estimator.
+    #[must_use]
+    pub const fn about(span: Span) -> Self {
+        Self { by: By::All, estimator: None, span, reference: Delay::ZERO }
+    }
+}

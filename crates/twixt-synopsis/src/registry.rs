@@ -1,0 +1,187 @@
+//! Every algorithm we ship, and the only list of them.
+
+use twixt_model::{Estimate, Observation};
+
+use crate::any::{AnySynopsis, Mismatch, same_config, typed};
+use crate::codec::{DecodeError, Reader};
+use crate::exact::Exact;
+use crate::lda::Lda;
+use crate::question::Question;
+use crate::synopsis::{ConfigOption, Needs, Pair, SplitMerge, Synopsis, TwoPoint};
+
+/// Every algorithm we ship. Configuration, decoding, command-line help, the documentation's
+/// index, the law tests, the accuracy table and the benches all walk it. An entry answers one
+/// question under one name; (purpose, name) is the key, so `exact` may exist for each.
+pub static ALGORITHMS: &[Algorithm] =
+    &[Algorithm::two_point::<Exact>(Purpose::Delay), Algorithm::two_point::<Lda>(Purpose::Delay)];
+
+/// What an algorithm is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// One-way delay between two points.
+    Delay,
+}
+
+/// An algorithm with its type erased: what the rest of the program may do with it, and no more.
+#[derive(Debug)]
+pub struct Algorithm {
+    /// What it is asked for.
+    pub purpose: Purpose,
+    /// Its name, unique within its purpose.
+    pub name: &'static str,
+    /// Identifies it in encoded form.
+    pub tag: u16,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// What of a packet it reads.
+    pub needs: Needs,
+    /// The settings a user may give.
+    pub options: &'static [ConfigOption],
+    /// Whether splitting and merging is exact.
+    pub split_merge: SplitMerge,
+    /// Names of its estimators, default first; empty if there is but one way.
+    pub estimators: &'static [&'static str],
+    /// Whether it can tell flows apart.
+    pub per_flow: bool,
+    /// An empty synopsis with these settings; those not given have their defaults.
+    pub start: fn(&toml::Table) -> Result<Box<dyn AnySynopsis>, ConfigError>,
+    /// The settings that make the best of so many bytes; `None` if it cannot be sized so.
+    pub sized: fn(u64) -> Option<toml::Table>,
+    /// Reads configuration and state.
+    pub decode: fn(&mut Reader<'_>) -> Result<Box<dyn AnySynopsis>, DecodeError>,
+    /// How it concludes.
+    pub estimator: Estimator,
+}
+
+/// How an algorithm concludes: checks algorithm and configuration, then calls the typed code.
+#[derive(Debug)]
+pub enum Estimator {
+    /// From two points.
+    TwoPoint {
+        /// What the two tell together.
+        estimate: EstimateTwoPoint,
+        /// Takes a packet out of a synopsis again.
+        remove: fn(&mut dyn AnySynopsis, &Observation) -> Result<(), Mismatch>,
+    },
+}
+
+/// What two synopses tell together.
+pub type EstimateTwoPoint =
+    fn(Pair<'_, dyn AnySynopsis>, &Question<'_>) -> Result<Vec<Estimate>, Mismatch>;
+
+/// Why settings are no configuration of an algorithm.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{algorithm}: {problem}")]
+pub struct ConfigError {
+    /// Name of the algorithm.
+    pub algorithm: &'static str,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl Algorithm {
+    /// The entry of a two-point algorithm.
+    const fn two_point<S: TwoPoint>(purpose: Purpose) -> Self {
+        Self {
+            purpose,
+            name: S::NAME,
+            tag: S::TAG,
+            summary: S::SUMMARY,
+            needs: S::NEEDS,
+            options: S::OPTIONS,
+            split_merge: S::SPLIT_MERGE,
+            estimators: S::ESTIMATORS,
+            per_flow: S::PER_FLOW,
+            start: start::<S>,
+            sized: sized::<S>,
+            decode: decode::<S>,
+            estimator: Estimator::TwoPoint { estimate: estimate::<S>, remove: remove::<S> },
+        }
+    }
+}
+
+/// The algorithm of that name for that purpose.
+#[must_use]
+pub fn find(purpose: Purpose, name: &str) -> Option<&'static Algorithm> {
+    ALGORITHMS.iter().find(|entry| entry.purpose == purpose && entry.name == name)
+}
+
+pub(crate) fn by_tag(tag: u16) -> Option<&'static Algorithm> {
+    ALGORITHMS.iter().find(|entry| entry.tag == tag)
+}
+
+fn start<S: Synopsis>(settings: &toml::Table) -> Result<Box<dyn AnySynopsis>, ConfigError> {
+    let config: S::Config = settings.clone().try_into().map_err(|error: toml::de::Error| {
+        ConfigError { algorithm: S::NAME, problem: error.message().to_owned() }
+    })?;
+    Ok(Box::new(S::new(&config)))
+}
+
+fn sized<S: Synopsis>(memory_bytes: u64) -> Option<toml::Table> {
+    let config = S::sized(memory_bytes)?;
+    Some(toml::Table::try_from(config).expect("configurations are plain tables"))
+}
+
+fn decode<S: Synopsis>(input: &mut Reader<'_>) -> Result<Box<dyn AnySynopsis>, DecodeError> {
+    Ok(Box::new(S::decode(input)?))
+}
+
+fn estimate<S: TwoPoint>(
+    pair: Pair<'_, dyn AnySynopsis>,
+    question: &Question<'_>,
+) -> Result<Vec<Estimate>, Mismatch> {
+    let (upstream, downstream) = (typed::<S>(pair.upstream)?, typed::<S>(pair.downstream)?);
+    same_config(upstream, downstream)?;
+    Ok(S::estimate(Pair { upstream, downstream }, question))
+}
+
+fn remove<S: TwoPoint>(
+    synopsis: &mut dyn AnySynopsis,
+    observation: &Observation,
+) -> Result<(), Mismatch> {
+    let other = synopsis.name();
+    let any: &mut dyn std::any::Any = synopsis;
+    let typed = any.downcast_mut::<S>().ok_or(Mismatch::Algorithm { one: S::NAME, other })?;
+    typed.remove(observation);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_tags_are_unique() {
+        for (index, one) in ALGORITHMS.iter().enumerate() {
+            for other in &ALGORITHMS[index + 1..] {
+                assert!(one.purpose != other.purpose || one.name != other.name);
+                assert_ne!(one.tag, other.tag);
+            }
+            assert!(std::ptr::eq(find(one.purpose, one.name).unwrap(), one));
+        }
+        assert!(find(Purpose::Delay, "nonsense").is_none());
+    }
+
+    #[test]
+    fn unknown_settings_are_refused_by_name() {
+        for algorithm in ALGORITHMS {
+            let settings = toml::Table::from_iter([("colour".to_owned(), toml::Value::from(1))]);
+            let error = (algorithm.start)(&settings).unwrap_err();
+            assert!(error.to_string().contains("colour"), "{error}");
+        }
+    }
+
+    #[test]
+    fn synopses_of_different_algorithms_or_settings_do_not_mix() {
+        let start = |name: &str, rows: Option<i64>| {
+            let settings = rows.map(|rows| ("rows".to_owned(), toml::Value::from(rows)));
+            (find(Purpose::Delay, name).unwrap().start)(&settings.into_iter().collect()).unwrap()
+        };
+        let mut lda = start("lda", None);
+        let other = start("lda", Some(512));
+        let message = lda.try_merge(other.as_ref()).unwrap_err().to_string();
+        assert!(message.contains("rows = 512"), "{message}");
+        let message = lda.try_merge(start("exact", None).as_ref()).unwrap_err().to_string();
+        assert_eq!(message, "one synopsis is lda, the other is exact");
+    }
+}

@@ -1,0 +1,152 @@
+//! The traits every algorithm implements.
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use twixt_model::{Detail, Estimate, Observation};
+
+use crate::codec::{DecodeError, Reader, Writer};
+use crate::question::Question;
+use crate::totals::Totals;
+
+/// A summary, of bounded size, of what one observation point saw in one epoch.
+///
+/// Laws that hold for every implementation; `tests/laws.rs` checks them for the whole registry:
+///
+/// 1. `merge` is commutative and associative, and merging an empty synopsis changes nothing.
+/// 2. Splitting a stream, updating two synopses and merging them equals updating one.
+/// 3. `decode` reads back what `encode` wrote, and never panics, whatever the bytes.
+/// 4. Equal configuration and equal observations give equal bytes.
+///
+/// An algorithm that draws random numbers, or evicts by arrival order, cannot keep laws 1 and 2
+/// exactly; it says so with [`SPLIT_MERGE`](Self::SPLIT_MERGE).
+pub trait Synopsis: Clone + PartialEq + Debug + Send + Sized + 'static {
+    /// Name in configuration, metrics and queries, such as `"lda"`.
+    const NAME: &'static str;
+    /// Identifies the algorithm in encoded form. Never reused.
+    const TAG: u16;
+    /// What it is, in one line for command-line help and the documentation's index.
+    const SUMMARY: &'static str;
+    /// What of a packet it reads; nothing else is computed for it.
+    const NEEDS: Needs;
+    /// The settings a user may give, by their names in [`Config`](Self::Config).
+    const OPTIONS: &'static [ConfigOption];
+    /// Whether laws 1 and 2 hold to the bit.
+    const SPLIT_MERGE: SplitMerge = SplitMerge::Exact;
+
+    /// Sizes and sampling rates. Both ends of a segment use equal ones. Written and read as TOML
+    /// with unknown keys refused; a value that exists is valid.
+    type Config: Clone + PartialEq + Debug + Default + Send + Serialize + DeserializeOwned;
+
+    /// The best configuration within `memory_bytes` of state; `None` if the algorithm is not of
+    /// bounded size, or cannot work with so little.
+    fn sized(memory_bytes: u64) -> Option<Self::Config>;
+
+    /// An empty synopsis.
+    fn new(config: &Self::Config) -> Self;
+
+    /// What it was made with.
+    fn config(&self) -> &Self::Config;
+
+    /// Adds one packet. Never fails; never allocates beyond what `new` reserved (when full, it
+    /// counts). Unbounded referees (`exact`) say so in their documentation.
+    fn update(&mut self, observation: &Observation);
+
+    /// As [`update`](Self::update), for algorithms whose [`NEEDS`](Self::NEEDS) ask for details.
+    fn update_detailed(&mut self, observation: &Observation, _detail: &Detail) {
+        self.update(observation);
+    }
+
+    /// Adds all that `other` has seen. Callers have checked that the configurations are equal.
+    fn merge(&mut self, other: &Self);
+
+    /// All packets and bytes it was given, whether or not it sampled them.
+    fn totals(&self) -> Totals;
+
+    /// Bytes of state that the synopsis keeps.
+    fn state_bytes(&self) -> u64;
+
+    /// Appends configuration and state. Tag, version and checksum are the envelope's business.
+    fn encode(&self, out: &mut Writer);
+
+    /// Reads back what [`encode`](Self::encode) wrote.
+    ///
+    /// # Errors
+    /// When the bytes are not such a synopsis.
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError>;
+}
+
+/// Learns by comparing two points.
+pub trait TwoPoint: Synopsis {
+    /// Names of its estimators, default first; empty if there is but one way.
+    const ESTIMATORS: &'static [&'static str];
+    /// Whether it can tell flows apart, and so answer by flow and by prefix.
+    const PER_FLOW: bool;
+
+    /// Takes one packet out again: the exact inverse of `update` (law 5). Pairing moves packets
+    /// that were in flight at an epoch's boundary with it.
+    fn remove(&mut self, observation: &Observation);
+
+    /// What the two points tell together. Callers have checked that the configurations are equal.
+    fn estimate(pair: Pair<'_, Self>, question: &Question<'_>) -> Vec<Estimate>;
+}
+
+/// The two ends of a segment in one epoch.
+#[derive(Debug)]
+pub struct Pair<'a, S: ?Sized> {
+    /// Passed first.
+    pub upstream: &'a S,
+    /// Passed second.
+    pub downstream: &'a S,
+}
+
+impl<S: ?Sized> Clone for Pair<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: ?Sized> Copy for Pair<'_, S> {}
+
+/// What of a packet an algorithm reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The packet digest.
+    pub digest: bool,
+    /// The flow hash.
+    pub flow: bool,
+    /// The flow key and fields of TCP.
+    pub detail: bool,
+}
+
+/// Whether splitting a stream and merging the parts gives the same bytes as the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SplitMerge {
+    /// To the bit.
+    Exact,
+    /// In expectation only: the number of shards is part of the configuration.
+    Expected,
+}
+
+/// A setting of an algorithm that users may give on the command line or in configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigOption {
+    /// The key in TOML; on the command line with `-` for `_`.
+    pub name: &'static str,
+    /// How its text is read.
+    pub kind: OptionKind,
+    /// What it does, in one line.
+    pub help: &'static str,
+}
+
+/// How the text of a [`ConfigOption`] is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionKind {
+    /// A whole number.
+    Integer,
+    /// Numbers with commas between them.
+    Numbers,
+    /// A duration with its unit, held in nanoseconds.
+    Duration,
+}
