@@ -1,0 +1,117 @@
+//! Keyed hashes that stand for packets and flows.
+//!
+//! A digest is the hash of one record of fixed size and documented layout ([`Record`]), computed
+//! in one straight line, so that a kernel program or another tool can compute the same. Nothing
+//! here knows what digests are used for.
+
+mod flow;
+mod key;
+mod record;
+
+use siphasher::sip::SipHasher13;
+use twixt_model::{
+    DigestHash, DigestIdentity, DigestProfile, FlowHash, FlowKey, PacketDigest, mix,
+};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::packet::Packet;
+use flow::FlowEnds;
+pub use key::HashKey;
+use record::Mask;
+pub use record::{Available, PAYLOAD_BYTES_MAX, RECORD_BYTES, Record, available};
+
+/// How many of the payload bytes that a digest can cover the capture has: see [`Available`].
+#[must_use]
+pub fn available_payload_bytes(packet: &Packet, frame: &[u8]) -> u8 {
+    available(packet, frame).payload_bytes
+}
+
+/// Keeps hashes of flows apart from those of packets under the same key.
+const FLOW_DOMAIN: u64 = 0x666c_6f77_6b65_7931;
+/// Keeps hashes of addresses apart from both.
+const ADDRESS_DOMAIN: u64 = 0x6164_6472_6573_7331;
+
+/// Computes packet digests and flow hashes of one identity.
+#[derive(Clone, Debug)]
+pub struct Digester {
+    identity: DigestIdentity,
+    key: HashKey,
+    mask: Mask,
+}
+
+impl Digester {
+    /// A digester whose digests cover `payload_bytes` of payload: at most
+    /// [`PAYLOAD_BYTES_MAX`], and none under [`DigestProfile::Headers`]. The identity says how
+    /// many it became.
+    #[must_use]
+    pub fn new(profile: DigestProfile, hash: DigestHash, payload_bytes: u8, key: HashKey) -> Self {
+        let payload_bytes = match profile {
+            DigestProfile::Headers => 0,
+            DigestProfile::Default | DigestProfile::Nat => payload_bytes.min(PAYLOAD_BYTES_MAX),
+        };
+        let identity = DigestIdentity { profile, hash, payload_bytes, key_id: key.id() };
+        Self { identity, key, mask: Mask::new(profile, payload_bytes) }
+    }
+
+    /// What must be equal at two points for their digests to be comparable.
+    #[must_use]
+    pub const fn identity(&self) -> DigestIdentity {
+        self.identity
+    }
+
+    /// Stands for the packet.
+    #[must_use]
+    #[inline]
+    pub fn digest(&self, packet: &Packet, frame: &[u8]) -> PacketDigest {
+        PacketDigest(self.hash(&self.record(packet, frame), 0))
+    }
+
+    /// The bytes that the digest hashes.
+    #[must_use]
+    #[inline]
+    pub fn record(&self, packet: &Packet, frame: &[u8]) -> Record {
+        record::bytes(self.mask.applied(packet, record::words(packet, frame)))
+    }
+
+    /// Stands for a directed flow.
+    #[must_use]
+    pub fn flow_hash(&self, key: &FlowKey) -> FlowHash {
+        self.ends_hash(&FlowEnds::of_key(key))
+    }
+
+    /// Stands for the directed flow of a packet: equal to that of its flow key, but faster.
+    #[must_use]
+    #[inline]
+    pub fn packet_flow_hash(&self, packet: &Packet) -> FlowHash {
+        self.ends_hash(&FlowEnds::of_packet(packet))
+    }
+
+    /// Stand for the source and for the destination address of a packet. Cheap, and no secret
+    /// against an adversary, whatever the hash.
+    #[must_use]
+    #[inline]
+    pub fn address_hashes(&self, packet: &Packet) -> (u64, u64) {
+        let seed = self.key.seed() ^ ADDRESS_DOMAIN ^ u64::from(packet.version);
+        (address_hash(packet.source, seed), address_hash(packet.destination, seed))
+    }
+
+    #[inline]
+    fn ends_hash(&self, ends: &FlowEnds) -> FlowHash {
+        FlowHash(self.hash(&ends.record(), FLOW_DOMAIN))
+    }
+
+    #[inline]
+    fn hash(&self, record: &[u8], domain: u64) -> u64 {
+        match self.identity.hash {
+            DigestHash::Xxh3 => xxh3_64_with_seed(record, self.key.seed() ^ domain),
+            DigestHash::Sip13 => {
+                SipHasher13::new_with_key(&self.key.for_domain(domain)).hash(record)
+            }
+        }
+    }
+}
+
+#[inline]
+fn address_hash(address: u128, seed: u64) -> u64 {
+    mix(mix(seed ^ address as u64) ^ (address >> 64) as u64)
+}

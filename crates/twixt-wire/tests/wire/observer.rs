@@ -1,0 +1,99 @@
+//! Observations: only what is wanted, for what is selected, in the right class.
+
+use twixt_model::{ClassId, DigestHash, DigestProfile, FlowHash, PacketDigest, Timestamp};
+use twixt_wire::{
+    CLASSES_MAX, Digester, HashKey, LinkType, Observer, ObserverError, ObserverOptions, Skip,
+    Wanted,
+};
+
+use crate::build::{Tcp, ethernet, ipv4, parsed, plain, udp};
+
+const TIME: Timestamp = Timestamp::from_nanos(1_700_000_000_000_000_000);
+
+fn options() -> ObserverOptions {
+    let key = HashKey::from_seed(1);
+    ObserverOptions {
+        wanted: Wanted { digest: true, flow: true, detail: false },
+        outer: false,
+        filter: None,
+        classes: Vec::new(),
+        digester: Digester::new(DigestProfile::Default, DigestHash::Xxh3, 24, key),
+    }
+}
+
+fn classes(pairs: &[(&str, &str)]) -> ObserverOptions {
+    let classes =
+        pairs.iter().map(|(name, text)| ((*name).to_owned(), text.parse().unwrap())).collect();
+    ObserverOptions { classes, ..options() }
+}
+
+fn web() -> Vec<u8> {
+    ethernet(0x0800, &ipv4(6, &Tcp::default().carrying(b"hello")))
+}
+
+fn observe(options: ObserverOptions, frame: &[u8]) -> Result<twixt_model::Observation, Skip> {
+    let observer = Observer::new(options).unwrap();
+    observer.observe(LinkType::ETHERNET, frame, frame.len() as u32, TIME)
+}
+
+#[test]
+fn an_observation_holds_what_is_wanted() {
+    let (frame, digester) = (web(), options().digester);
+    let packet = parsed(&frame).unwrap();
+    let full = observe(options(), &frame).unwrap();
+    assert_eq!((full.time, full.length, full.class), (TIME, 57, ClassId(0)));
+    assert_eq!(full.digest, digester.digest(&packet, &frame));
+    assert_eq!(full.flow, digester.flow_hash(&packet.flow_key()));
+    let bare = observe(ObserverOptions { wanted: Wanted::default(), ..options() }, &frame).unwrap();
+    assert_eq!((bare.digest, bare.flow), (PacketDigest(0), FlowHash(0)));
+}
+
+#[test]
+fn details_come_beside_the_same_observation() {
+    let (frame, observer) = (web(), Observer::new(options()).unwrap());
+    let length = frame.len() as u32;
+    let (observation, detail) =
+        observer.observe_detailed(LinkType::ETHERNET, &frame, length, TIME).unwrap();
+    assert_eq!(observer.observe(LinkType::ETHERNET, &frame, length, TIME), Ok(observation));
+    assert_eq!(detail.key.to_string(), "tcp 10.0.0.1:40312 > 10.0.1.9:443");
+    assert_eq!(detail.tcp.unwrap().timestamps, Some((7, 9)));
+    let frame = ethernet(0x0800, &plain());
+    let (_, detail) = observer.observe_detailed(LinkType::ETHERNET, &frame, 0, TIME).unwrap();
+    assert_eq!(detail.tcp, None);
+}
+
+#[test]
+fn what_the_filter_does_not_select_is_skipped() {
+    let with = |text: &str| ObserverOptions { filter: Some(text.parse().unwrap()), ..options() };
+    assert!(observe(with("tcp"), &web()).is_ok());
+    assert_eq!(observe(with("udp"), &web()), Err(Skip::Filtered));
+    assert_eq!(observe(with("tcp"), &ethernet(0x0806, &[0; 46])), Err(Skip::Arp));
+}
+
+#[test]
+fn the_outer_packet_is_measured_where_asked() {
+    let frame = ethernet(0x0800, &ipv4(4, &ipv4(17, &udp(1, 2, b""))));
+    assert_eq!(observe(options(), &frame).unwrap().length, 28);
+    assert_eq!(observe(ObserverOptions { outer: true, ..options() }, &frame).unwrap().length, 48);
+}
+
+#[test]
+fn the_first_class_that_matches_counts() {
+    let options = classes(&[("voice", "dscp ef"), ("web", "port 443"), ("all-tcp", "tcp")]);
+    assert_eq!(observe(options.clone(), &web()).unwrap().class, ClassId(1));
+    let other = observe(options.clone(), &ethernet(0x0800, &plain())).unwrap();
+    assert_eq!(other.class, ClassId(3));
+    let observer = Observer::new(options).unwrap();
+    assert_eq!(observer.class_names().collect::<Vec<_>>(), ["voice", "web", "all-tcp", "other"]);
+}
+
+#[test]
+fn classes_have_distinct_names_and_a_bound() {
+    let check = |options, expected| assert_eq!(Observer::new(options).err(), Some(expected));
+    let name = |name: &str| ObserverError::ClassName { name: name.to_owned() };
+    check(classes(&[("a", "tcp"), ("a", "udp")]), name("a"));
+    check(classes(&[("other", "tcp")]), name("other"));
+    let mut many = options();
+    many.classes = (0..=CLASSES_MAX).map(|n| (n.to_string(), "tcp".parse().unwrap())).collect();
+    check(many, ObserverError::TooManyClasses { found: CLASSES_MAX + 1 });
+}
