@@ -1,1 +1,55 @@
-fn main() {}
+//! Automation of twixt, and the only place for it: `cargo xtask <what>`.
+//!
+//! Everything that runs in continuous integration runs here, so that it runs the same at home.
+
+mod bench;
+mod docs;
+mod fuzz;
+mod repository;
+mod setup;
+mod step;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::step::StepFailed;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Automation of twixt")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Install what is missing, or say how
+    Setup,
+    /// Run every check; the tests come last
+    Test,
+    /// Run the benchmark program
+    Bench(bench::Arguments),
+    /// Feed hostile bytes to the parsers
+    Fuzz(fuzz::Arguments),
+    /// Build the API documentation and check the book
+    Docs(docs::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().task {
+        Task::Setup => setup::install_all(),
+        Task::Test => test::run(),
+        Task::Bench(arguments) => bench::run(&arguments),
+        Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Docs(arguments) => docs::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            error.downcast_ref().map_or(ExitCode::FAILURE, StepFailed::exit_code)
+        }
+    }
+}

@@ -1,1 +1,32 @@
-//! twixt-measure
+//! Observations to sealed epochs ([`Meter`]), sealed epochs to estimates ([`Pairing`]), and the
+//! bytes between the two.
+//!
+//! Nothing here opens a file or a socket, starts a thread or asks a clock: time comes with the
+//! packets or is told with `advance`, and results are fetched with `poll`.
+
+mod cut;
+mod file;
+#[cfg(test)]
+mod fixtures;
+mod marker;
+mod message;
+mod meter;
+mod pairing;
+mod sealed;
+mod stash;
+pub mod survey;
+mod tally;
+
+pub use file::{FILE_HEADER, FileError, FileTail, RECORD_BYTES_MAX, RecordReader, frame_record};
+pub use marker::{MARKER_BYTES, Marker};
+pub use message::{EPOCH_NS_MIN, NAME_BYTES_MAX};
+pub use meter::{
+    Cutting, EMPTY_EPOCHS_MAX, Meter, MeterConfig, MeterCounts, MeterError, OPEN_EPOCHS_MAX,
+};
+pub use pairing::{
+    Pairing, PairingConfig, PairingCounts, PairingError, PairingEvent, PointSummary,
+    QuestionTemplate, RUNS_MAX, UnpairedReason, WAITING_EPOCHS_MAX,
+};
+pub use sealed::{CutKind, Sealed, SealedMismatch};
+pub use stash::{STASH_LIMIT, Stash};
+pub use tally::{SKIP_REASON_BYTES_MAX, SKIP_REASONS_MAX, Tally};

@@ -66,7 +66,9 @@ impl DelayEstimate {
     #[must_use]
     pub fn mean(&self) -> Delay {
         let count = i128::from(self.count);
-        let rounded = (2 * self.sum_ns + count).div_euclid(2 * count);
+        // Not by doubling the sum: a stranger's synopsis may have filled all of its bits.
+        let (whole, rest) = (self.sum_ns.div_euclid(count), self.sum_ns.rem_euclid(count));
+        let rounded = whole + i128::from(2 * rest >= count);
         Delay::from_nanos(rounded.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
     }
 

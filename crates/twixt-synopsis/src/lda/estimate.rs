@@ -15,7 +15,7 @@ pub(super) fn estimate(pair: Pair<'_, Lda>, question: &Question<'_>) -> Estimate
     let received = pair.downstream.totals.packets;
     let printed = question.estimator == Some("printed");
     let outcome = delay(&cells, question.reference.as_nanos(), received, printed);
-    let used = cells.iter().flatten().map(|cell| cell.packets).sum();
+    let used = packets_of(&cells);
     let stray =
         lost.is_none().then_some("more packets downstream than upstream: loss is not known");
     let reasons: Vec<&str> = outcome.reason.into_iter().chain(stray).collect();
@@ -51,13 +51,18 @@ fn usable(upstream: &Cell, downstream: &Cell, reference_ns: i64) -> Option<Usabl
         .then_some(Usable { packets: upstream.packets, delay_sum_ns: difference as i64 })
 }
 
+/// Saturates: the counts may be a stranger's.
+fn packets_of(cells: &[Option<Usable>]) -> u64 {
+    cells.iter().flatten().fold(0, |sum, cell| sum.saturating_add(cell.packets))
+}
+
 struct Outcome {
     delay: Option<DelayEstimate>,
     reason: Option<&'static str>,
 }
 
 fn delay(cells: &[Option<Usable>], reference_ns: i64, received: u64, printed: bool) -> Outcome {
-    let count: u64 = cells.iter().flatten().map(|cell| cell.packets).sum();
+    let count = packets_of(cells);
     if count == 0 {
         let reason = "no usable cell: every cell lost a packet, or there were none";
         return Outcome { delay: None, reason: Some(reason) };
@@ -73,7 +78,7 @@ fn delay(cells: &[Option<Usable>], reference_ns: i64, received: u64, printed: bo
         Some(_) => (None, Some("the estimated variance is negative")),
         None => (None, Some("too few usable cells for a deviation")),
     };
-    let sum_ns = relative + i128::from(reference_ns) * i128::from(count);
+    let sum_ns = relative.saturating_add(i128::from(reference_ns) * i128::from(count));
     let half_width_ns = deviation_ns.map(|deviation| half_width(deviation, count, received));
     let delay = DelayEstimate { count, sum_ns, deviation_ns, half_width_ns, order: None };
     Outcome { delay: Some(delay), reason }
@@ -120,7 +125,7 @@ fn collapsed_second_moment(cells: &[Option<Usable>], reference_ns: f64) -> Optio
             let total =
                 |cell: &Usable| cell.delay_sum_ns as f64 + reference_ns * cell.packets as f64;
             squares += (total(one) - total(other)).powi(2);
-            count += (one.packets + other.packets) as f64;
+            count += one.packets as f64 + other.packets as f64;
         }
     }
     (count > 0.0).then(|| squares / count)

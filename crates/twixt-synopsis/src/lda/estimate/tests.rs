@@ -125,6 +125,23 @@ fn nothing_in_is_nothing_known() {
     assert_eq!(estimate.evidence.lost, Some(0));
 }
 
+/// A stranger may have sealed any counts: nothing overflows.
+#[test]
+fn absurd_counts_do_not_panic() {
+    let mut hostile = lda(2, &[]);
+    hostile.totals.packets = u64::MAX;
+    hostile.cells.fill(Cell { time_sum: 1, packets: u64::MAX, digest_sum: 7 });
+    let mut other = hostile.clone();
+    other.cells[0].time_sum = u64::MAX / 2;
+    let pair = Pair { upstream: &hostile, downstream: &other };
+    for reference in [0, i64::MIN, i64::MAX] {
+        let question = Question { reference: Delay::from_nanos(reference), ..question() };
+        let delay = Lda::estimate(pair, &question)[0].delay.unwrap();
+        assert!(delay.interval().is_some());
+        let _ = delay.mean();
+    }
+}
+
 /// Mean, sample and collapsed second moment of an independent (Java) implementation, which was
 /// given the same packets in the same rows.
 #[test]

@@ -1,0 +1,125 @@
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::fixtures::{at_ms, config, fixed_seed, packet, seal};
+use crate::meter::MeterConfig;
+
+fn sealed() -> Sealed {
+    let config = MeterConfig {
+        class: "voice".to_owned(),
+        run: 0x0123_4567_89ab_cdef,
+        clock_bound: Some(Delay::from_nanos(1_500)),
+        time_source: TimeSource::Hardware,
+        shift: Delay::from_nanos(-3),
+        ..config("paris")
+    };
+    let packets: Vec<Observation> = (0..10).map(|n| packet(n + 1, at_ms(n as i64 * 9))).collect();
+    let mut sealed = seal(config, "exact", &packets).remove(0);
+    sealed.tally.skip("arp", 3);
+    sealed.tally.skip("fragment", 1);
+    sealed.tally.dropped = 7;
+    sealed.tally.late = 2;
+    sealed
+}
+
+/// A message whose checksum is right, whatever its fields.
+fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
+    let body = bytes.len() - CHECKSUM_BYTES;
+    let checksum = xxh3_64(&bytes[..body]);
+    bytes[body..].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+#[track_caller]
+fn check_refused(change: impl FnOnce(&mut Sealed), message: &str) {
+    let mut changed = sealed();
+    change(&mut changed);
+    assert_eq!(Sealed::from_bytes(&changed.to_bytes()).unwrap_err().to_string(), message);
+}
+
+#[test]
+fn a_sealed_epoch_reads_back() {
+    let sealed = sealed();
+    let read = Sealed::from_bytes(&sealed.to_bytes()).unwrap();
+    assert_eq!(format!("{read:?}"), format!("{sealed:?}"));
+    assert_eq!(read.to_bytes(), sealed.to_bytes());
+}
+
+#[test]
+fn golden_bytes_of_version_1_read_back() {
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden/sealed-v1.bin");
+    let bytes = sealed().to_bytes();
+    if std::env::var_os("TWIXT_BLESS").is_some_and(|bless| bless == "1") {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &bytes).unwrap();
+    }
+    let golden = std::fs::read(&path).expect("run with TWIXT_BLESS=1 to write the file");
+    assert_eq!(Sealed::from_bytes(&golden).unwrap().to_bytes(), golden);
+    assert!(golden == bytes, "the format changed: it needs a new version");
+}
+
+#[test]
+fn fields_that_no_writer_of_ours_writes_are_refused_by_name() {
+    check_refused(
+        |sealed| sealed.domain = "x".repeat(256),
+        "domain: 256 bytes, at most 255 are allowed",
+    );
+    check_refused(
+        |sealed| sealed.epoch = Epoch(i64::MAX),
+        "epoch: number 9223372036854775807 does not exist at 100000000 ns",
+    );
+    check_refused(|sealed| sealed.rule = EpochRule::every(5).unwrap(), "epoch length: 5 ns");
+    check_refused(
+        |sealed| sealed.seen = Some(Span { start: at_ms(2), end: at_ms(1) }),
+        "last time: is before the first",
+    );
+}
+
+#[test]
+fn other_versions_and_files_are_refused() {
+    let mut bytes = sealed().to_bytes();
+    bytes[4] = 2;
+    assert_eq!(
+        Sealed::from_bytes(&bytes).unwrap_err().to_string(),
+        "sealed epoch format version 2, newest known is 1"
+    );
+    bytes[0] = b'X';
+    assert_eq!(Sealed::from_bytes(&bytes).unwrap_err().to_string(), "not a sealed epoch");
+    assert!(Sealed::from_bytes(&[]).is_err());
+}
+
+proptest! {
+    #![proptest_config(fixed_seed(256))]
+
+    #[test]
+    fn damage_is_found(bit in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>()) {
+        let mut bytes = sealed().to_bytes();
+        prop_assert!(Sealed::from_bytes(&bytes[..cut.index(bytes.len())]).is_err());
+        let bit = bit.index(bytes.len() * 8);
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        prop_assert!(Sealed::from_bytes(&bytes).is_err());
+    }
+
+    /// Whoever computes the checksum gets at the fields.
+    #[test]
+    fn no_bytes_make_it_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        noise in prop::collection::vec(any::<u8>(), 0..64),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut bytes = sealed().to_bytes();
+        for (place, byte) in changes {
+            let place = 5 + place.index(bytes.len() - 5);
+            bytes[place] = byte;
+        }
+        let cut_short = bytes[..CHECKSUM_BYTES + cut.index(bytes.len() - CHECKSUM_BYTES)].to_vec();
+        for hostile in [with_checksum(bytes), with_checksum(cut_short), noise] {
+            if let Ok(sealed) = Sealed::from_bytes(&hostile) {
+                let _ = sealed.to_bytes();
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Open epochs, how they are sealed, and the queue of sealed ones. Does not know when.
+
+use std::collections::VecDeque;
+
+use twixt_model::{Batch, Delay, Epoch, Span};
+use twixt_synopsis::AnySynopsis;
+
+use super::config::{Cutting, MeterConfig};
+use crate::sealed::{CutKind, Sealed};
+use crate::stash::Stash;
+use crate::tally::Tally;
+
+/// Most silent epochs sealed in a row. An epoch without packets says something; a clock that
+/// jumps by years says nothing, a million times. The rest is skipped and counted.
+pub const EMPTY_EPOCHS_MAX: u64 = 256;
+
+/// What happened to a meter beside counting packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MeterCounts {
+    /// Packets seen after their epoch was sealed.
+    pub late_packets: u64,
+    /// Silent epochs that were not sealed because there were too many in a row.
+    pub epochs_skipped: u64,
+    /// Markers that were expected and did not come.
+    pub lost_markers: u64,
+    /// Markers seen before, or older than one seen.
+    pub old_markers: u64,
+    /// Markers that nobody fetched until too many waited to be sent.
+    pub unsent_markers: u64,
+    /// Markers of another domain, point or class, or of no use to this meter.
+    pub foreign_markers: u64,
+}
+
+/// What a point sees in an epoch that is not over.
+#[derive(Debug)]
+pub(super) struct OpenEpoch {
+    synopsis: Box<dyn AnySynopsis>,
+    seen: Option<Span>,
+    packets: u64,
+    pub(super) tally: Tally,
+    pub(super) head: Stash,
+    pub(super) tail: Stash,
+}
+
+impl OpenEpoch {
+    /// Counts packets, whose first and last times are `span`.
+    pub(super) fn add(&mut self, batch: Batch<'_>, span: Span) {
+        self.synopsis.update_batch(batch);
+        self.seen = Some(self.seen.map_or(span, |seen| seen.union(span)));
+        self.packets = self.packets.saturating_add(batch.len() as u64);
+    }
+
+    pub(super) const fn is_silent(&self) -> bool {
+        self.packets == 0
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Sealer {
+    config: MeterConfig,
+    prototype: Box<dyn AnySynopsis>,
+    /// Holds at most one entry per packet and two per `advance` since the last `poll`.
+    ready: VecDeque<Ready>,
+    pub(super) counts: MeterCounts,
+}
+
+#[derive(Debug)]
+enum Ready {
+    Sealed(Box<Sealed>),
+    /// Made only when asked for, so that a jump in time costs no memory.
+    Silent {
+        next: Epoch,
+        left: u64,
+    },
+}
+
+impl Sealer {
+    pub(super) fn new(config: MeterConfig, prototype: Box<dyn AnySynopsis>) -> Self {
+        Self { config, prototype, ready: VecDeque::new(), counts: MeterCounts::default() }
+    }
+
+    /// An epoch in which nothing has been seen.
+    pub(super) fn open(&self) -> OpenEpoch {
+        OpenEpoch {
+            synopsis: self.prototype.fresh(),
+            seen: None,
+            packets: 0,
+            tally: Tally::default(),
+            head: Stash::head(self.config.stash_max),
+            tail: Stash::tail(self.config.stash_max),
+        }
+    }
+
+    /// Seals an epoch.
+    pub(super) fn seal(&mut self, epoch: Epoch, open: OpenEpoch) {
+        let sealed = self.sealed(epoch, open, false);
+        self.ready.push_back(Ready::Sealed(Box::new(sealed)));
+    }
+
+    /// Seals what cannot be compared.
+    pub(super) fn seal_torn(&mut self, epoch: Epoch, open: OpenEpoch) {
+        let sealed = self.sealed(epoch, open, true);
+        self.ready.push_back(Ready::Sealed(Box::new(sealed)));
+    }
+
+    /// Seals the silent epochs from `first` to before `end`.
+    pub(super) fn seal_silent(&mut self, first: Epoch, end: Epoch) {
+        if end <= first {
+            return;
+        }
+        let silent = end.0.abs_diff(first.0);
+        let left = silent.min(EMPTY_EPOCHS_MAX);
+        self.counts.epochs_skipped = self.counts.epochs_skipped.saturating_add(silent - left);
+        self.ready.push_back(Ready::Silent { next: first, left });
+    }
+
+    pub(super) fn poll(&mut self) -> Option<Sealed> {
+        match self.ready.pop_front()? {
+            Ready::Sealed(sealed) => Some(*sealed),
+            Ready::Silent { next: epoch, left } => {
+                if left > 1 {
+                    let next = Epoch(epoch.0.saturating_add(1));
+                    self.ready.push_front(Ready::Silent { next, left: left - 1 });
+                }
+                Some(self.sealed(epoch, self.open(), false))
+            }
+        }
+    }
+
+    fn sealed(&self, epoch: Epoch, mut open: OpenEpoch, torn: bool) -> Sealed {
+        open.head.settle();
+        open.tail.settle();
+        let config = &self.config;
+        let (cut, shift) = match config.cutting {
+            Cutting::Timed => (CutKind::Timed, config.shift),
+            Cutting::SendMarkers => (CutKind::Marked, config.shift),
+            // The place among the packets decides; no time is looked at.
+            Cutting::FollowMarkers { .. } => (CutKind::Marked, Delay::ZERO),
+        };
+        Sealed {
+            domain: config.domain.clone(),
+            point: config.point.clone(),
+            class: config.class.clone(),
+            run: config.run,
+            epoch,
+            rule: config.rule,
+            cut,
+            shift,
+            torn,
+            time_source: config.time_source,
+            clock_bound: config.clock_bound,
+            digest: config.digest,
+            seen: open.seen,
+            packets: open.packets,
+            tally: open.tally,
+            head: open.head,
+            tail: open.tail,
+            synopsis: open.synopsis,
+        }
+    }
+}

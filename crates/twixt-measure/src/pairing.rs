@@ -1,0 +1,241 @@
+//! Sealed epochs to estimates: brings the two ends of a segment together.
+//!
+//! Before an epoch is estimated, packets that were in flight at its boundaries are moved to the
+//! epoch of their upstream time. That takes what both points kept near the boundaries in this
+//! epoch and its neighbours, so an epoch waits until its neighbours are there, or no longer
+//! expected.
+//!
+//! Parts of one epoch from different runs of an agent are put together: a restarted agent saw
+//! the rest of the epoch. Threads and interfaces of one run are put together by the agent, so
+//! a second epoch of the same run is a duplicate.
+
+mod conclude;
+mod event;
+mod slot;
+
+pub use event::{PairingCounts, PairingError, PairingEvent, PointSummary, UnpairedReason};
+pub use slot::RUNS_MAX;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use twixt_model::{Delay, Epoch, EpochRule, Segment, Timestamp};
+use twixt_synopsis::By;
+
+use crate::sealed::{CutKind, Sealed, same_rule};
+use slot::{Added, Slot};
+
+/// Most epochs that are remembered, waiting or concluded. The oldest is given up for a new one.
+pub const WAITING_EPOCHS_MAX: usize = 64;
+
+/// How epochs of a segment are brought together.
+#[derive(Clone, Debug)]
+pub struct PairingConfig {
+    /// The two points.
+    pub segment: Segment,
+    /// Name of the class of traffic; empty without classes.
+    pub class: String,
+    /// What is asked of the algorithm.
+    pub question: QuestionTemplate,
+    /// How long after an epoch's end its halves are waited for: must cover how long agents wait
+    /// for late packets, and the way from agent to collector. An epoch is given up when its
+    /// successor is no longer waited for, since that has a part of the packets in flight.
+    pub patience: Delay,
+}
+
+/// What is asked of the algorithm in every epoch.
+#[derive(Clone, Debug, Default)]
+pub struct QuestionTemplate {
+    /// How estimates are split up.
+    pub by: By,
+    /// One of the algorithm's estimators; its first when `None`.
+    pub estimator: Option<String>,
+    /// A rough idea of the delay, clock offset included.
+    pub reference: Delay,
+}
+
+/// Brings together what the two points of a segment saw in the same epoch.
+///
+/// The first epoch received says how time is cut; epochs that are cut otherwise are refused.
+#[derive(Debug)]
+pub struct Pairing {
+    config: PairingConfig,
+    rule: Option<EpochRule>,
+    slots: BTreeMap<Epoch, Slot>, // at most WAITING_EPOCHS_MAX
+    /// All epochs up to this one are concluded or given up.
+    horizon: Epoch,
+    /// The newest epoch that came of upstream, and of downstream.
+    newest: [Option<Epoch>; 2],
+    events: VecDeque<PairingEvent>,
+    counts: PairingCounts,
+}
+
+/// Upstream or downstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Upstream,
+    Downstream,
+}
+
+impl Pairing {
+    /// Nothing received yet.
+    #[must_use]
+    pub fn new(config: PairingConfig) -> Self {
+        Self {
+            config,
+            rule: None,
+            slots: BTreeMap::new(),
+            horizon: Epoch(i64::MIN),
+            newest: [None; 2],
+            events: VecDeque::new(),
+            counts: PairingCounts::default(),
+        }
+    }
+
+    /// Takes an epoch of one of the points. Those of other points and classes are ignored.
+    pub fn receive(&mut self, sealed: Sealed) {
+        let Some(end) = self.end_of(&sealed) else {
+            self.counts.foreign += 1;
+            return;
+        };
+        self.counts.received += 1;
+        let epoch = sealed.epoch;
+        if let Err(mismatch) = same_rule(*self.rule.get_or_insert(sealed.rule), sealed.rule) {
+            self.counts.refused += 1;
+            self.events.push_back(PairingEvent::Refused { epoch, reason: mismatch.into() });
+            return;
+        }
+        let newest = &mut self.newest[end as usize];
+        if newest.is_some_and(|newest| epoch < newest) {
+            self.counts.out_of_order += 1;
+        }
+        *newest = Some(newest.map_or(epoch, |newest| newest.max(epoch)));
+        if epoch <= self.horizon {
+            self.counts.late += 1;
+            return;
+        }
+        self.add(end, sealed);
+        self.conclude_ready();
+        self.make_room();
+    }
+
+    /// Tells the time. Halves that did not come within the configured patience are given up.
+    pub fn advance(&mut self, now: Timestamp) {
+        let Some(rule) = self.rule.filter(|&rule| rule != EpochRule::WHOLE) else { return };
+        let waited_for = rule.epoch_of(now - self.config.patience);
+        self.give_up_through(Epoch(waited_for.0.saturating_sub(2)), UnpairedReason::Missing);
+        self.conclude_ready();
+    }
+
+    /// The next event. Epochs are estimated oldest first; one that lacks a half, or whose
+    /// predecessor may still come, holds up the others while patience lasts. A refusal comes as
+    /// soon as it is certain.
+    pub fn poll(&mut self) -> Option<PairingEvent> {
+        self.events.pop_front()
+    }
+
+    /// Nothing more will come: concludes all that waits.
+    pub fn finish(&mut self) {
+        if let Some((&newest, _)) = self.slots.last_key_value() {
+            self.give_up_through(newest, UnpairedReason::Missing);
+        }
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub const fn counts(&self) -> PairingCounts {
+        self.counts
+    }
+
+    fn end_of(&self, sealed: &Sealed) -> Option<End> {
+        let Segment { upstream, downstream } = &self.config.segment;
+        match () {
+            () if sealed.class != self.config.class => None,
+            () if sealed.point == *upstream => Some(End::Upstream),
+            () if sealed.point == *downstream => Some(End::Downstream),
+            () => None,
+        }
+    }
+
+    fn add(&mut self, end: End, sealed: Sealed) {
+        let epoch = sealed.epoch;
+        let slot = self.slots.entry(epoch).or_default();
+        match slot.add(end, sealed) {
+            Ok(Added::New) => {}
+            Ok(Added::Merged) => self.counts.merged_runs += 1,
+            Ok(Added::Duplicate) => self.counts.duplicates += 1,
+            Ok(Added::AfterConclusion) => self.counts.late += 1,
+            Err(reason) => {
+                slot.conclude();
+                self.counts.refused += 1;
+                self.events.push_back(PairingEvent::Refused { epoch, reason });
+            }
+        }
+    }
+
+    /// Concludes epochs, oldest first, until one has to wait.
+    fn conclude_ready(&mut self) {
+        while let Some((&epoch, _)) = self.slots.iter().find(|(_, slot)| !slot.is_concluded())
+            && self.is_ready(epoch)
+        {
+            self.conclude(epoch, UnpairedReason::Missing);
+            self.retire_through(epoch);
+        }
+    }
+
+    fn is_ready(&self, epoch: Epoch) -> bool {
+        self.slots.get(&epoch).is_some_and(Slot::is_complete)
+            && (!self.needs_neighbours(epoch)
+                || (self.is_known(epoch.0.saturating_sub(1))
+                    && self.is_known(epoch.0.saturating_add(1))))
+    }
+
+    /// Whether packets can be in flight at the epoch's boundaries.
+    fn needs_neighbours(&self, epoch: Epoch) -> bool {
+        let cut = self.slots.get(&epoch).and_then(Slot::cut);
+        self.rule != Some(EpochRule::WHOLE) && cut == Some(CutKind::Timed)
+    }
+
+    /// Whether all that can come of an epoch has come.
+    fn is_known(&self, epoch: i64) -> bool {
+        let epoch = Epoch(epoch);
+        epoch <= self.horizon
+            || self.slots.get(&epoch).is_some_and(|slot| slot.is_concluded() || slot.is_complete())
+    }
+
+    /// Concludes all epochs up to `last` with what there is, and expects no more of them.
+    fn give_up_through(&mut self, last: Epoch, reason: UnpairedReason) {
+        let waiting: Vec<Epoch> = self.slots.range(..=last).map(|(&epoch, _)| epoch).collect();
+        for epoch in waiting {
+            self.conclude(epoch, reason);
+        }
+        self.retire_through(last);
+    }
+
+    /// Forgets all epochs up to `last`, which are concluded, but the newest of them: it knows what
+    /// was in flight at its end.
+    fn retire_through(&mut self, last: Epoch) {
+        self.horizon = self.horizon.max(last);
+        let Some((&kept, _)) = self.slots.range(..=last).next_back() else { return };
+        while let Some(entry) = self.slots.first_entry()
+            && *entry.key() < kept
+        {
+            entry.remove();
+        }
+    }
+
+    fn make_room(&mut self) {
+        while self.slots.len() > WAITING_EPOCHS_MAX
+            && let Some((&oldest, slot)) = self.slots.first_key_value()
+        {
+            if !slot.is_concluded() {
+                self.counts.crowded_out += 1;
+            }
+            self.give_up_through(oldest, UnpairedReason::CrowdedOut);
+            self.slots.remove(&oldest);
+            self.conclude_ready();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! Where the stretch that both points saw begins and ends, exact to the packet.
+//!
+//! Far from both ends every packet counts. Near an end, time alone cannot tell which packets
+//! both points had a chance to see, because delays vary: there, packets are held back and
+//! compared by digest.
+
+use std::collections::HashMap;
+
+use twixt_model::{Delay, Observation, PacketDigest, Span, Timestamp};
+
+use super::compare::Comparison;
+use super::missing::{Judge, Passed};
+use super::point::Keyed;
+
+/// What to do with a packet, by its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The other point was not capturing then: skip it.
+    Outside,
+    /// Near the beginning: hold it back and [`resolve`].
+    Start,
+    /// Both points were capturing: measure it.
+    Inside,
+    /// Near the end: hold it back and [`resolve`].
+    End,
+}
+
+/// The ends of the common stretch, as far as times tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edges {
+    upstream: PointEdges,
+    downstream: PointEdges,
+    /// Packets that leave upstream in this stretch are seen downstream, if they arrive.
+    certain: Span,
+    /// When the downstream point was capturing.
+    captured: Span,
+    /// Delays of one packet; others are two packets that look alike.
+    plausible: (Delay, Delay),
+    /// How far from the certain ends packets are held back at both points.
+    reach: Delay,
+    /// Quantiles of the delays that the survey found, ascending.
+    delays: Vec<Delay>,
+    /// Whether the two ends overlap: then everything is held back, and resolved at once.
+    overlap: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PointEdges {
+    outside_before: Timestamp,
+    start_until: Timestamp,
+    end_from: Timestamp,
+    outside_after: Timestamp,
+}
+
+/// Added to the range of delays that the survey found, which was only a sample.
+const MARGIN_MIN: Delay = Delay::from_nanos(1_000_000);
+
+/// In ranges of delay.
+const REACH: i64 = 4;
+
+impl Edges {
+    /// The ends for packets that go downstream; `None` if none does, or the captures do not
+    /// overlap in time.
+    #[must_use]
+    pub fn new(comparison: &Comparison) -> Option<Self> {
+        let delays = comparison.downstream_delays?;
+        let (up, down) = (comparison.upstream_frames, comparison.downstream_frames);
+        let range = delays.max - delays.min;
+        let margin = Delay::from_nanos(range.as_nanos() / 2).max(MARGIN_MIN);
+        let (least, most) = (delays.min - margin, delays.max + margin);
+        // So much longer than needed, to learn the loss near the end from packets beyond doubt.
+        let reach = Delay::from_nanos((most - least).as_nanos().saturating_mul(REACH));
+        // Beginning: from `certain` on, whatever leaves upstream arrives while downstream captures.
+        let start_certain = up.start.max(down.start - least);
+        let start_down = start_certain + reach + most;
+        let start_up = start_down - least;
+        // End: the same backwards.
+        let end_certain = up.end.min(down.end - most);
+        let end_down = end_certain - reach + least;
+        let end_up = end_down - most;
+        let overlap = start_up >= end_up || start_down >= end_down;
+        let edges = |before, until, from, after| PointEdges {
+            outside_before: before,
+            start_until: if overlap { Timestamp::MAX } else { until },
+            end_from: if overlap { Timestamp::MAX } else { from },
+            outside_after: after,
+        };
+        Some(Self {
+            upstream: edges(
+                up.start.max(down.start - most),
+                start_up,
+                end_up,
+                up.end.min(down.end - least),
+            ),
+            downstream: edges(down.start, start_down, end_down, down.end),
+            certain: Span { start: start_certain, end: end_certain },
+            captured: down,
+            reach,
+            delays: comparison.downstream_quantiles.clone(),
+            plausible: (least - range, most + range),
+            overlap,
+        })
+    }
+
+    /// Where a packet lies that the upstream point saw.
+    #[must_use]
+    #[inline]
+    pub fn upstream(&self, time: Timestamp) -> Place {
+        self.upstream.place(time)
+    }
+
+    /// Where a packet lies that the downstream point saw.
+    #[must_use]
+    #[inline]
+    pub fn downstream(&self, time: Timestamp) -> Place {
+        self.downstream.place(time)
+    }
+
+    /// Packets that leave upstream in this stretch are seen downstream, if they arrive.
+    pub(super) const fn certain(&self) -> Span {
+        self.certain
+    }
+
+    /// Packets that left upstream in this stretch are held back at `place` at both points, and
+    /// were certainly seen downstream if they arrived.
+    pub(super) fn complete(&self, place: Place) -> Span {
+        let Span { start, end } = self.certain;
+        match place {
+            _ if self.overlap => self.certain,
+            Place::End => Span { start: end - self.reach, end },
+            _ => Span { start, end: start + self.reach },
+        }
+    }
+
+    /// When the downstream point was capturing.
+    pub(super) const fn captured(&self) -> Span {
+        self.captured
+    }
+
+    /// The share of packets whose delay is below `limit`.
+    pub(super) fn share_below(&self, limit: Delay) -> f64 {
+        let below = self.delays.partition_point(|&delay| delay < limit);
+        below as f64 / self.delays.len().max(1) as f64
+    }
+
+    /// Whether packets held back at `place` are to be judged by the beginning and by the end.
+    pub(super) fn judged(&self, place: Place) -> (bool, bool) {
+        (place == Place::Start, place == Place::End || self.overlap)
+    }
+
+    /// The latest times, upstream and downstream, of packets that are held back at the start.
+    #[must_use]
+    pub const fn start_until(&self) -> (Timestamp, Timestamp) {
+        (self.upstream.start_until, self.downstream.start_until)
+    }
+}
+
+impl PointEdges {
+    #[inline]
+    fn place(&self, time: Timestamp) -> Place {
+        if time < self.outside_before || time > self.outside_after {
+            Place::Outside
+        } else if time <= self.start_until {
+            Place::Start
+        } else if time >= self.end_from {
+            Place::End
+        } else {
+            Place::Inside
+        }
+    }
+}
+
+/// What was held back, sorted out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// For each packet held back upstream, whether to measure it.
+    pub upstream: Vec<bool>,
+    /// For each packet held back downstream, whether to measure it.
+    pub downstream: Vec<bool>,
+}
+
+/// Decides about the packets that were held back at one end ([`Place::Start`] or [`Place::End`]).
+///
+/// A packet that both points saw counts at both. One that is missing downstream counts upstream,
+/// as lost, unless it may as well have passed while the downstream point was not capturing. One
+/// that is missing upstream does not count.
+#[must_use]
+pub fn resolve(
+    edges: &Edges,
+    place: Place,
+    upstream: &[Observation],
+    downstream: &[Observation],
+) -> Resolved {
+    let partner = match_held(edges, place, upstream, downstream);
+    let mut arrived: Vec<Passed> = (upstream.iter().zip(&partner))
+        .filter_map(|(sent, partner)| {
+            Some(Passed { sent: sent.time, received: downstream[(*partner)?].time })
+        })
+        .collect();
+    arrived.sort_unstable();
+    let judge = Judge::new(edges, place, &arrived, upstream);
+    let mut resolved = Resolved { upstream: Vec::new(), downstream: vec![false; downstream.len()] };
+    for (packet, partner) in upstream.iter().zip(&partner) {
+        if let Some(partner) = partner {
+            resolved.downstream[*partner] = true;
+        }
+        resolved.upstream.push(partner.is_some() || judge.lost(packet.time));
+    }
+    resolved
+}
+
+/// For each packet held back upstream, the index of its downstream self.
+fn match_held(
+    edges: &Edges,
+    place: Place,
+    upstream: &[Observation],
+    downstream: &[Observation],
+) -> Vec<Option<usize>> {
+    let (sent, received) = (by_digest(upstream), by_digest(downstream));
+    let mut partner = vec![None; upstream.len()];
+    for (digest, sent) in &sent {
+        let Some(received) = received.get(digest) else { continue };
+        let pairs: Vec<(usize, usize)> = match place {
+            // Identical packets before the beginning may be missing at one point: count from behind.
+            Place::Start if !edges.overlap => {
+                sent.iter().rev().copied().zip(received.iter().rev().copied()).collect()
+            }
+            _ => sent.iter().copied().zip(received.iter().copied()).collect(),
+        };
+        for (one, other) in pairs {
+            let delay = downstream[other].time - upstream[one].time;
+            if edges.plausible.0 <= delay && delay <= edges.plausible.1 {
+                partner[one] = Some(other);
+            }
+        }
+    }
+    partner
+}
+
+/// Indices of equal packets, in the order of their times.
+fn by_digest(packets: &[Observation]) -> HashMap<PacketDigest, Vec<usize>, Keyed> {
+    let mut groups: HashMap<PacketDigest, Vec<usize>, Keyed> = HashMap::default();
+    for (index, packet) in packets.iter().enumerate() {
+        groups.entry(packet.digest).or_default().push(index);
+    }
+    for indices in groups.values_mut() {
+        indices.sort_by_key(|&index| packets[index].time);
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests;

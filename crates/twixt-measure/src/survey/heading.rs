@@ -1,0 +1,156 @@
+//! Which way a flow goes.
+
+use std::collections::HashMap;
+
+use twixt_model::FlowHash;
+
+use super::point::{FlowEnds, Keyed, PointSurvey};
+
+/// Which way a packet goes along a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Heading {
+    /// From the upstream point to the downstream point: what a segment measures.
+    Downstream,
+    /// The other way.
+    Upstream,
+}
+
+impl Heading {
+    /// The other way.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Downstream => Self::Upstream,
+            Self::Upstream => Self::Downstream,
+        }
+    }
+}
+
+/// How the heading of a flow was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Method {
+    /// The user said which packets go downstream.
+    Told,
+    /// The captures say which frames came in and which went out.
+    Metadata,
+    /// Matched packets have a lower time to live further down the way.
+    Ttl,
+    /// By the sign of matched delays, relative to the clocks' difference where that is known.
+    DelaySign,
+    /// The clocks differ by so much that signs mean nothing: the captures were named in order.
+    CaptureOrder,
+    /// The opposite flow was decided.
+    ReverseFlow,
+    /// Other flows of these addresses were decided.
+    Addresses,
+}
+
+impl Method {
+    /// The name in output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Told => "toward",
+            Self::Metadata => "metadata",
+            Self::Ttl => "ttl",
+            Self::DelaySign => "delay-sign",
+            Self::CaptureOrder => "capture-order",
+            Self::ReverseFlow => "reverse-flow",
+            Self::Addresses => "addresses",
+        }
+    }
+}
+
+/// The headings of one point's flows. Bounded as the survey is.
+#[derive(Debug, Default)]
+pub struct Verdicts {
+    flows: HashMap<FlowHash, Heading, Keyed>,
+    /// For each address, how many flows say that it lies upstream less those that say downstream.
+    sides: HashMap<u64, i32, Keyed>,
+    methods: HashMap<FlowHash, Method, Keyed>,
+    unknown_flows: u64,
+}
+
+impl Verdicts {
+    /// Extends what matched packets decided to the flows without a match: an undecided flow
+    /// follows its opposite flow, then its addresses.
+    pub(super) fn new(
+        survey: &PointSurvey,
+        decided: &HashMap<FlowHash, (Heading, Method), Keyed>,
+    ) -> Self {
+        let mut verdicts = Self::default();
+        for (&flow, &(heading, method)) in decided {
+            if let Some(survey) = survey.flows.get(&flow) {
+                verdicts.note_sides(&survey.ends, heading);
+            }
+            verdicts.flows.insert(flow, heading);
+            verdicts.methods.insert(flow, method);
+        }
+        for (&flow, survey) in &survey.flows {
+            if decided.contains_key(&flow) {
+                continue;
+            }
+            let opposite = decided.get(&survey.ends.reverse).map(|(heading, _)| heading.opposite());
+            let by_reverse = opposite.map(|heading| (heading, Method::ReverseFlow));
+            let by_addresses = || Some((verdicts.by_addresses(&survey.ends)?, Method::Addresses));
+            match by_reverse.or_else(by_addresses) {
+                Some((heading, method)) => {
+                    verdicts.flows.insert(flow, heading);
+                    verdicts.methods.insert(flow, method);
+                }
+                None => verdicts.unknown_flows += 1,
+            }
+        }
+        verdicts
+    }
+
+    /// Where a packet of this flow goes; `None` if that is not known. `ends` is asked for flows
+    /// beyond the number that the survey tells apart.
+    #[inline]
+    pub fn heading(&self, flow: FlowHash, ends: impl FnOnce() -> FlowEnds) -> Option<Heading> {
+        match self.flows.get(&flow) {
+            Some(&heading) => Some(heading),
+            None if self.sides.is_empty() => None,
+            None => self.by_addresses(&ends()),
+        }
+    }
+
+    /// Flows whose heading is not known.
+    #[must_use]
+    pub const fn unknown_flows(&self) -> u64 {
+        self.unknown_flows
+    }
+
+    /// How many flows were decided by which method.
+    pub fn methods(&self) -> impl Iterator<Item = Method> {
+        self.methods.values().copied()
+    }
+
+    /// The same flows seen along the opposite segment.
+    #[must_use]
+    pub fn opposite(&self) -> Self {
+        Self {
+            flows: self.flows.iter().map(|(&flow, heading)| (flow, heading.opposite())).collect(),
+            sides: self.sides.iter().map(|(&address, side)| (address, -side)).collect(),
+            methods: self.methods.clone(),
+            unknown_flows: self.unknown_flows,
+        }
+    }
+
+    fn note_sides(&mut self, ends: &FlowEnds, heading: Heading) {
+        let vote = if heading == Heading::Downstream { 1 } else { -1 };
+        *self.sides.entry(ends.source).or_default() += vote;
+        *self.sides.entry(ends.destination).or_default() -= vote;
+    }
+
+    /// Both addresses must be known, and lie on different sides: traffic to somewhere else that
+    /// merely starts at a known address is not the segment's.
+    fn by_addresses(&self, ends: &FlowEnds) -> Option<Heading> {
+        let side = |address| self.sides.get(&address).copied().unwrap_or(0).signum();
+        match (side(ends.source), side(ends.destination)) {
+            (1, -1) => Some(Heading::Downstream),
+            (-1, 1) => Some(Heading::Upstream),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The first read of one capture: a few packets of every flow, a thin sample of all.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use twixt_model::{FlowHash, PacketDigest, Span, Timestamp};
+
+/// One packet at one point, as the survey needs it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sighting {
+    /// When.
+    pub time: Timestamp,
+    /// Stands for the packet.
+    pub digest: PacketDigest,
+    /// Stands for its directed flow.
+    pub flow: FlowHash,
+    /// Time to live, or hop limit: lower further down the way.
+    pub ttl: u8,
+    /// Whether the frame came in or went out at this point, where the capture tells.
+    pub passage: Option<Passage>,
+}
+
+/// Whether a frame came in or went out at a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// Received by the point's host.
+    In,
+    /// Sent by the point's host.
+    Out,
+}
+
+/// The ends of a flow, asked for once per flow.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowEnds {
+    /// Hash of the opposite flow.
+    pub reverse: FlowHash,
+    /// Hash of the source address.
+    pub source: u64,
+    /// Hash of the destination address.
+    pub destination: u64,
+}
+
+/// What the first read of a capture found.
+#[derive(Debug, Default)]
+pub struct PointSurvey {
+    frames: Option<Span>,
+    pub(super) flows: HashMap<FlowHash, FlowSurvey, Keyed>,
+    sample: Vec<Kept>,
+    sample_level: u32,
+    flows_refused: u64,
+}
+
+/// A packet that was kept for comparison.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    pub time: Timestamp,
+    pub digest: PacketDigest,
+    pub flow: FlowHash,
+    pub ttl: u8,
+    pub passage: Option<Passage>,
+}
+
+/// What is known of one flow at one point.
+#[derive(Debug)]
+pub(super) struct FlowSurvey {
+    pub ends: FlowEnds,
+    /// The packets of lowest rank; both points keep the same ones of what both see.
+    lowest: Vec<Kept>,
+}
+
+/// Flows that are told apart at most (about 150 bytes each); later ones follow their addresses.
+const FLOWS_MAX: usize = 1 << 18;
+/// Packets kept of each flow.
+const KEPT_PER_FLOW: usize = 4;
+/// Packets kept of all flows together; the sample is halved when it grows beyond this.
+const SAMPLE_MAX: usize = 1 << 16;
+/// Keeps the rank of a packet independent of all other uses of its digest.
+const SALT: u64 = 0x7375_7276_6579_0001;
+
+impl PointSurvey {
+    /// Nothing read yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Notes that the point was capturing at `time`, whatever the frame was.
+    #[inline]
+    pub fn saw_frame(&mut self, time: Timestamp) {
+        self.frames = Some(self.frames.map_or(Span::at(time), |span| span.including(time)));
+    }
+
+    /// Notes a packet; `ends` is asked the first time its flow is seen.
+    pub fn observe(&mut self, sighting: &Sighting, ends: impl FnOnce() -> FlowEnds) {
+        let Sighting { time, digest, flow, ttl, passage } = *sighting;
+        let kept = Kept { time, digest, flow, ttl, passage };
+        if kept.rank().leading_zeros() >= self.sample_level {
+            self.keep_in_sample(kept);
+        }
+        if let Some(survey) = self.flows.get_mut(&flow) {
+            survey.offer(kept);
+        } else if self.flows.len() < FLOWS_MAX {
+            self.flows.insert(flow, FlowSurvey { ends: ends(), lowest: vec![kept] });
+        } else {
+            self.flows_refused += 1;
+        }
+    }
+
+    /// First and last time of any frame.
+    #[must_use]
+    pub const fn frames(&self) -> Option<Span> {
+        self.frames
+    }
+
+    /// Packets of flows beyond the number that is told apart.
+    #[must_use]
+    pub const fn flows_refused(&self) -> u64 {
+        self.flows_refused
+    }
+
+    /// Every packet that was kept; some twice.
+    pub(super) fn kept(&self) -> impl Iterator<Item = &Kept> {
+        self.flows.values().flat_map(|flow| &flow.lowest).chain(&self.sample)
+    }
+
+    fn keep_in_sample(&mut self, kept: Kept) {
+        self.sample.push(kept);
+        while self.sample.len() > SAMPLE_MAX {
+            self.sample_level += 1;
+            let level = self.sample_level;
+            self.sample.retain(|kept| kept.rank().leading_zeros() >= level);
+            // Identical packets have identical ranks: halving cannot thin them out.
+            if level > 60 {
+                self.sample.truncate(SAMPLE_MAX);
+            }
+        }
+    }
+}
+
+impl Kept {
+    fn rank(&self) -> u64 {
+        self.digest.derive(SALT)
+    }
+}
+
+impl FlowSurvey {
+    fn offer(&mut self, kept: Kept) {
+        if self.lowest.len() < KEPT_PER_FLOW {
+            self.lowest.push(kept);
+            return;
+        }
+        let highest = self.lowest.iter_mut().max_by_key(|other| other.rank()).expect("it is full");
+        if kept.rank() < highest.rank() {
+            *highest = kept;
+        }
+    }
+}
+
+/// Keys of these maps are keyed hashes already.
+pub(super) type Keyed = BuildHasherDefault<AsItIs>;
+
+/// Takes a 64-bit key for its own hash.
+#[derive(Debug, Default)]
+pub(super) struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 << 8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use twixt_model::mix;
+
+    use super::*;
+
+    fn see(survey: &mut PointSurvey, packet: u64, flow: u64) {
+        let sighting = Sighting {
+            time: Timestamp::from_nanos(packet as i64),
+            digest: PacketDigest(mix(packet)),
+            flow: FlowHash(mix(flow)),
+            ttl: 64,
+            passage: None,
+        };
+        let ends = FlowEnds { reverse: FlowHash(0), source: 0, destination: 0 };
+        survey.observe(&sighting, || ends);
+    }
+
+    #[test]
+    fn the_sample_stays_bounded_and_both_points_choose_alike() {
+        let (mut one, mut other) = (PointSurvey::new(), PointSurvey::new());
+        for packet in 0..300_000 {
+            see(&mut one, packet, packet % 10);
+            if packet % 10 != 3 {
+                see(&mut other, packet, packet % 10);
+            }
+        }
+        assert!(one.sample.len() <= SAMPLE_MAX);
+        let chosen: std::collections::HashSet<_> =
+            one.sample.iter().map(|kept| kept.digest).collect();
+        let common = other.sample.iter().filter(|kept| chosen.contains(&kept.digest)).count();
+        assert!(common * 2 > other.sample.len(), "{common} of {}", other.sample.len());
+    }
+
+    #[test]
+    fn flows_beyond_the_bound_are_counted() {
+        let mut survey = PointSurvey::new();
+        for flow in 0..FLOWS_MAX as u64 + 5 {
+            see(&mut survey, flow, flow);
+        }
+        assert_eq!(survey.flows.len(), FLOWS_MAX);
+        assert_eq!(survey.flows_refused(), 5);
+    }
+
+    #[test]
+    fn a_million_identical_packets_do_not_overflow_the_sample() {
+        let mut survey = PointSurvey::new();
+        for _ in 0..SAMPLE_MAX + 10 {
+            see(&mut survey, 7, 7);
+        }
+        assert!(survey.sample.len() <= SAMPLE_MAX);
+    }
+}

@@ -1,0 +1,190 @@
+//! `--algorithm` and its options, all from the registry.
+
+use std::collections::BTreeMap;
+
+use clap::{Arg, ArgMatches, Command};
+use twixt_sim::quantity::Nanoseconds;
+use twixt_synopsis::{ALGORITHMS, Algorithm, AnySynopsis, ConfigOption, OptionKind, Purpose, find};
+
+use crate::exit::usage;
+
+/// What the user said about the algorithm.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AlgorithmArgs {
+    name: Option<String>,
+    memory_bytes: Option<u64>,
+    estimator: Option<String>,
+    /// Options by their names in the registry.
+    given: BTreeMap<&'static str, String>,
+}
+
+/// An algorithm with its settings, ready to start.
+pub(crate) struct Chosen {
+    pub(crate) algorithm: &'static Algorithm,
+    pub(crate) estimator: Option<String>,
+    pub(crate) prototype: Box<dyn AnySynopsis>,
+}
+
+impl AlgorithmArgs {
+    /// The algorithm and its settings; `default` if the user named none.
+    pub(crate) fn choose(&self, purpose: Purpose, default: &str) -> anyhow::Result<Chosen> {
+        let name = self.name.as_deref().unwrap_or(default);
+        let algorithm = find(purpose, name).ok_or_else(|| unknown_algorithm(purpose, name))?;
+        if let Some(estimator) = self.estimator.as_deref()
+            && !algorithm.estimators.contains(&estimator)
+        {
+            return Err(usage(match algorithm.estimators {
+                [] => format!("{name} has but one estimator"),
+                known => {
+                    format!("{name} has no estimator {estimator:?}; it has: {}", known.join(", "))
+                }
+            }));
+        }
+        let settings = self.settings(algorithm)?;
+        let prototype = (algorithm.start)(&settings).map_err(|error| usage(error.to_string()))?;
+        Ok(Chosen { algorithm, estimator: self.estimator.clone(), prototype })
+    }
+
+    fn settings(&self, algorithm: &Algorithm) -> anyhow::Result<toml::Table> {
+        let mut settings = match self.memory_bytes {
+            Some(_) if !self.given.is_empty() => {
+                return Err(usage("give either --memory or the sizes themselves, not both"));
+            }
+            Some(bytes) => (algorithm.sized)(bytes).ok_or_else(|| cannot_size(algorithm, bytes))?,
+            None => toml::Table::new(),
+        };
+        for (&name, text) in &self.given {
+            let option = algorithm.options.iter().find(|option| option.name == name);
+            let option = option.ok_or_else(|| unknown_option(algorithm, name))?;
+            settings.insert(name.to_owned(), value(option, text)?);
+        }
+        Ok(settings)
+    }
+}
+
+fn unknown_algorithm(purpose: Purpose, name: &str) -> anyhow::Error {
+    let known: Vec<&str> = of_purpose(purpose).map(|entry| entry.name).collect();
+    usage(format!("no algorithm {name:?} for this command; there are: {}", known.join(", ")))
+}
+
+fn unknown_option(algorithm: &Algorithm, name: &str) -> anyhow::Error {
+    let known: Vec<String> =
+        algorithm.options.iter().map(|option| format!("--{}", flag(option.name))).collect();
+    let (name, flag) = (algorithm.name, flag(name));
+    usage(format!("{name} has no option --{flag}; it has: {}", known.join(", ")))
+}
+
+fn cannot_size(algorithm: &Algorithm, bytes: u64) -> anyhow::Error {
+    let smallest = (algorithm.sized)(u64::from(u32::MAX)).is_some();
+    usage(match smallest {
+        true => format!("{}: {bytes} bytes are too few", algorithm.name),
+        false => format!("{} grows with what it sees; --memory cannot size it", algorithm.name),
+    })
+}
+
+fn of_purpose(purpose: Purpose) -> impl Iterator<Item = &'static Algorithm> {
+    ALGORITHMS.iter().filter(move |entry| entry.purpose == purpose)
+}
+
+fn value(option: &ConfigOption, text: &str) -> anyhow::Result<toml::Value> {
+    let wrong = |problem: String| usage(format!("--{} {text:?}: {problem}", flag(option.name)));
+    match option.kind {
+        OptionKind::Integer => match text.parse::<i64>() {
+            Ok(number) => Ok(number.into()),
+            Err(_) => Err(wrong("is not a whole number".to_owned())),
+        },
+        OptionKind::Numbers => {
+            let numbers: Result<Vec<f64>, _> =
+                text.split(',').map(|part| part.trim().parse()).collect();
+            let numbers =
+                numbers.map_err(|_| wrong("is not a list such as 1,0.1,0.01".to_owned()))?;
+            Ok(numbers.into_iter().map(toml::Value::from).collect::<Vec<_>>().into())
+        }
+        OptionKind::Duration => match text.parse::<Nanoseconds>() {
+            Ok(length) if length.0 >= 0 => Ok(length.0.into()),
+            Ok(_) => Err(wrong("must not be negative".to_owned())),
+            Err(error) => Err(wrong(error.to_string())),
+        },
+    }
+}
+
+/// A setting's name as users write it on the command line.
+fn flag(name: &str) -> String {
+    name.replace('_', "-")
+}
+
+/// The options of all algorithms; one name may serve several.
+fn all_options() -> BTreeMap<&'static str, Vec<(&'static str, &'static ConfigOption)>> {
+    let mut options: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for algorithm in ALGORITHMS {
+        for option in algorithm.options {
+            options.entry(option.name).or_default().push((algorithm.name, option));
+        }
+    }
+    options
+}
+
+fn option_arg(name: &'static str, users: &[(&'static str, &'static ConfigOption)]) -> Arg {
+    let help: Vec<String> =
+        users.iter().map(|(algorithm, option)| format!("{algorithm}: {}", option.help)).collect();
+    let value = match users[0].1.kind {
+        OptionKind::Integer => "N",
+        OptionKind::Numbers => "RATES",
+        OptionKind::Duration => "DURATION",
+    };
+    Arg::new(name)
+        .long(flag(name))
+        .value_name(value)
+        .help(help.join("; "))
+        .help_heading("Options of the algorithms")
+}
+
+fn algorithm_help() -> String {
+    let lines: Vec<String> =
+        ALGORITHMS.iter().map(|entry| format!("{}: {}", entry.name, entry.summary)).collect();
+    format!("Algorithm\n{}", lines.join("\n"))
+}
+
+impl clap::Args for AlgorithmArgs {
+    fn augment_args(command: Command) -> Command {
+        let heading = "Options of the algorithms";
+        let estimator = Arg::new("estimator")
+            .long("estimator")
+            .value_name("NAME")
+            .help("How to conclude, where the algorithm knows several ways")
+            .help_heading(heading);
+        let memory = Arg::new("memory")
+            .long("memory")
+            .value_name("SIZE")
+            .value_parser(super::bytes)
+            .help("State to use, such as 64KiB; sizes everything else")
+            .help_heading(heading);
+        let name = Arg::new("algorithm").long("algorithm").short('a').value_name("NAME");
+        let command = command.arg(name.help(algorithm_help())).arg(memory).arg(estimator);
+        all_options()
+            .iter()
+            .fold(command, |command, (name, users)| command.arg(option_arg(name, users)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl clap::FromArgMatches for AlgorithmArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let text = |name: &str| matches.get_one::<String>(name).cloned();
+        let given = all_options().into_keys().filter_map(|name| Some((name, text(name)?)));
+        Ok(Self {
+            name: text("algorithm"),
+            memory_bytes: matches.get_one("memory").copied(),
+            estimator: text("estimator"),
+            given: given.collect(),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! Which packets are measured, and how estimates are split up.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::Context;
+use clap::Args;
+use twixt_model::Prefix;
+use twixt_synopsis::By;
+use twixt_wire::{Digester, Filter, Observer, ObserverOptions, Wanted};
+
+use crate::exit::usage;
+
+/// Which packets are measured.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TrafficArgs {
+    /// Count only packets for this prefix, as those that go downstream
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) toward: Option<Prefix>,
+    /// Measure the outermost IP packet, not the one inside the tunnels
+    #[arg(long)]
+    pub(crate) outer: bool,
+    /// A class of traffic, by a filter; the first that matches counts
+    #[arg(long = "class", value_name = "NAME=FILTER")]
+    classes: Vec<ClassFilter>,
+    /// A file of classes, a line NAME=FILTER each
+    #[arg(long = "classes", value_name = "FILE")]
+    classes_file: Option<PathBuf>,
+    /// Never resolve names (twixt never does; for the habit)
+    #[arg(short = 'n', hide = true)]
+    _numeric: bool,
+    /// Measure only these packets: host, net, port, portrange, proto, vlan, dscp, and, or, not
+    #[arg(value_name = "FILTER", trailing_var_arg = false)]
+    filter: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct ClassFilter {
+    name: String,
+    filter: Filter,
+}
+
+impl FromStr for ClassFilter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, filter) =
+            text.split_once('=').ok_or("write NAME=FILTER, such as voice=dscp ef")?;
+        let filter = filter.parse::<Filter>().map_err(|error| error.to_string())?;
+        Ok(Self { name: name.trim().to_owned(), filter })
+    }
+}
+
+impl TrafficArgs {
+    /// What the trailing words select.
+    pub(crate) fn filter(&self) -> anyhow::Result<Option<Filter>> {
+        let text = self.filter.join(" ");
+        match text.is_empty() {
+            true => Ok(None),
+            false => text.parse().map(Some).map_err(|error| usage(format!("filter: {error}"))),
+        }
+    }
+
+    /// An observer of these packets that computes what is wanted.
+    pub(crate) fn observer(&self, wanted: Wanted, digester: Digester) -> anyhow::Result<Observer> {
+        let options = ObserverOptions {
+            wanted,
+            outer: self.outer,
+            filter: self.filter()?,
+            classes: self.all_classes()?,
+            digester,
+        };
+        Observer::new(options).map_err(|error| usage(error.to_string()))
+    }
+
+    /// Whether the user told which packets go downstream.
+    pub(crate) fn tells_direction(&self) -> bool {
+        self.toward.is_some() || !self.filter.is_empty()
+    }
+
+    fn all_classes(&self) -> anyhow::Result<Vec<(String, Filter)>> {
+        let mut classes: Vec<ClassFilter> = self.classes.clone();
+        if let Some(path) = &self.classes_file {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read classes from {}", path.display()))?;
+            let lines = text
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty() && !line.starts_with('#'));
+            for line in lines {
+                let class = line
+                    .parse()
+                    .map_err(|error| usage(format!("{}: {line:?}: {error}", path.display())))?;
+                classes.push(class);
+            }
+        }
+        Ok(classes.into_iter().map(|class| (class.name, class.filter)).collect())
+    }
+}
+
+/// How estimates are split up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Split {
+    /// One for everything.
+    #[default]
+    All,
+    /// One per flow.
+    Flow,
+    /// One per pair of prefixes.
+    Prefix {
+        /// Bits of an IPv4 address.
+        v4: u8,
+        /// Bits of an IPv6 address.
+        v6: u8,
+    },
+    /// One per class.
+    Class,
+}
+
+/// Bits of an IPv6 prefix when only those of IPv4 are given: what a site usually gets.
+const DEFAULT_V6_BITS: u8 = 48;
+
+impl Split {
+    /// What is asked of the algorithm; classes have a synopsis each.
+    pub(crate) fn by(self) -> By {
+        match self {
+            Self::All | Self::Class => By::All,
+            Self::Flow => By::Flow,
+            Self::Prefix { v4, v6 } => By::Prefix { v4, v6 },
+        }
+    }
+}
+
+impl FromStr for Split {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "use all, flow, class, or prefix/24 (prefix/24,48 for IPv6 too)".to_owned();
+        match text {
+            "all" => return Ok(Self::All),
+            "flow" => return Ok(Self::Flow),
+            "class" => return Ok(Self::Class),
+            _ => {}
+        }
+        let lengths = text.strip_prefix("prefix/").ok_or_else(wrong)?;
+        let (v4, v6) = lengths.split_once(',').unwrap_or((lengths, ""));
+        let v4 = v4.parse().ok().filter(|&bits| bits <= 32).ok_or_else(wrong)?;
+        let v6 = match v6 {
+            "" => DEFAULT_V6_BITS,
+            bits => bits.parse().ok().filter(|&bits| bits <= 128).ok_or_else(wrong)?,
+        };
+        Ok(Self::Prefix { v4, v6 })
+    }
+}

@@ -1,0 +1,221 @@
+//! `twixt delay`: one-way delay, deviation and loss between two captures.
+
+use std::path::PathBuf;
+
+use twixt_measure::Sealed;
+use twixt_model::EpochRule;
+use twixt_synopsis::{Purpose, find};
+
+use crate::args::{AlgorithmArgs, Chosen, DigestArgs, EpochLength, Split, TrafficArgs};
+use crate::exit::{Exit, note, usage};
+use crate::input;
+use crate::measure::{self, Files, Measured, PairMeasured, Plan};
+use crate::output::{
+    self, DelayDocument, Format, ROWS_DEFAULT, SegmentsDocument, delay_report, estimate_rows,
+};
+
+/// One-way delay, deviation and loss between two captures or epoch files
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(super) pair: PairArgs,
+    /// Report both directions: upstream to downstream, and back
+    #[arg(long, conflicts_with = "one_pass")]
+    both: bool,
+    /// Split estimates: all, flow, prefix/24, class
+    #[arg(long, value_name = "SCOPE", default_value = "all")]
+    by: Split,
+    /// How to print
+    #[arg(short = 'F', long = "format", value_enum, default_value_t)]
+    format: Format,
+    /// Rows of the table for people, worst first
+    #[arg(long, value_name = "N", default_value_t = ROWS_DEFAULT)]
+    rows_shown: usize,
+}
+
+/// Two files and how they are compared: what `delay` and `verify` share.
+#[derive(clap::Args)]
+pub(super) struct PairArgs {
+    /// Where packets pass first: pcap, pcapng (gzip, zstd) or an epoch file; - is standard input
+    #[arg(value_name = "UP")]
+    upstream: PathBuf,
+    /// Where packets pass second
+    #[arg(value_name = "DOWN")]
+    downstream: PathBuf,
+    #[command(flatten)]
+    pub(super) traffic: TrafficArgs,
+    #[command(flatten)]
+    pub(super) algorithm: AlgorithmArgs,
+    /// Cut time into epochs of this length, for a series [default: whole]
+    #[arg(long, value_name = "DURATION")]
+    epoch: Option<EpochLength>,
+    /// Read each capture once: needs --toward or a filter, and captures that cover the same stretch
+    #[arg(long)]
+    one_pass: bool,
+    #[command(flatten)]
+    pub(super) digest: DigestArgs,
+}
+
+impl PairArgs {
+    /// The two files.
+    pub(super) fn files(&self) -> Files<'_> {
+        Files { upstream: &self.upstream, downstream: &self.downstream }
+    }
+
+    /// The rule by which time is cut.
+    pub(super) fn rule(&self) -> EpochRule {
+        self.epoch.map_or(EpochRule::WHOLE, |epoch| epoch.0)
+    }
+
+    /// Refuses what cannot be read so.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let stdin = [&self.upstream, &self.downstream].map(|path| input::is_stdin(path));
+        if stdin == [true, true] {
+            return Err(usage("only one of the two captures can be standard input"));
+        }
+        if stdin.contains(&true) && !self.one_pass {
+            return Err(usage(
+                "standard input can be read once only: add --one-pass, with --toward or a filter",
+            ));
+        }
+        if self.one_pass && !self.traffic.tells_direction() {
+            return Err(usage(
+                "--one-pass needs --toward PREFIX or a filter: it cannot find out which packets go downstream",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether the inputs are epoch files; one alone is refused.
+    fn are_epoch_files(&self) -> anyhow::Result<bool> {
+        match [&self.upstream, &self.downstream].map(|path| input::is_epoch_file(path)) {
+            [true, true] => Ok(true),
+            [false, false] => Ok(false),
+            _ => Err(usage(
+                "one file holds epochs and the other is a capture: record the capture first, \
+                 with the same settings",
+            )),
+        }
+    }
+
+    /// Measures two captures.
+    pub(super) fn measure(&self, plan: &Plan<'_>, both: bool) -> anyhow::Result<PairMeasured> {
+        match self.one_pass {
+            true => measure::one_read(plan, self.files()),
+            false => measure::two_reads(plan, self.files(), both),
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    args.pair.check()?;
+    let (plan, measured) = match args.pair.are_epoch_files()? {
+        true => measure::epoch_files(args.pair.files(), |first| args.recorded(first))?,
+        false => {
+            let plan = args.plan()?;
+            let measured = args.pair.measure(&plan, args.both)?;
+            (plan, measured)
+        }
+    };
+    let problems: usize = measured.segments.iter().map(note_problems).sum();
+    let known = measured.segments.iter().any(has_answer);
+    args.print(&plan, &measured)?;
+    let exit = if known { Exit::Done } else { Exit::NoAnswer };
+    Ok(exit.or_partial(measured.partial || problems > 0))
+}
+
+impl Args {
+    fn plan(&self) -> anyhow::Result<Plan<'_>> {
+        let chosen = self.pair.algorithm.choose(Purpose::Delay, "exact")?;
+        self.plan_with(chosen)
+    }
+
+    /// The plan that fits what was recorded.
+    fn recorded(&self, first: &Sealed) -> anyhow::Result<Plan<'_>> {
+        let name = first.synopsis.name();
+        let asked = self.pair.algorithm.choose(Purpose::Delay, name)?;
+        if asked.algorithm.name != name {
+            let asked = asked.algorithm.name;
+            return Err(usage(format!("the files were recorded with {name}, not with {asked}")));
+        }
+        if self.pair.epoch.is_some() || self.both || self.pair.traffic.tells_direction() {
+            return Err(usage(
+                "--epoch, --both, --toward and filters apply when packets are recorded, not afterwards",
+            ));
+        }
+        let algorithm = find(Purpose::Delay, name).expect("what was decoded is in the registry");
+        let prototype = first.synopsis.fresh();
+        self.plan_with(Chosen { algorithm, estimator: asked.estimator, prototype })
+    }
+
+    fn plan_with(&self, chosen: Chosen) -> anyhow::Result<Plan<'_>> {
+        let plan = Plan {
+            traffic: &self.pair.traffic,
+            digest: &self.pair.digest,
+            algorithms: vec![chosen],
+            split: self.by,
+            rule: self.pair.rule(),
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn print(&self, plan: &Plan<'_>, measured: &PairMeasured) -> anyhow::Result<()> {
+        let chosen = &plan.algorithms[0];
+        let rows =
+            || measured.segments.iter().flat_map(|segment| estimate_rows(&segment.concluded[0]));
+        match self.format {
+            Format::Json => self.print_json(chosen, measured),
+            Format::Jsonl => output::jsonl(rows()),
+            Format::Csv => output::csv(rows()),
+            Format::Human => {
+                let report = |segment: &Measured| {
+                    delay_report(
+                        segment.files(self.pair.files()),
+                        chosen,
+                        segment,
+                        &segment.concluded[0],
+                        self.rows_shown,
+                    )
+                };
+                let reports: Vec<String> = measured.segments.iter().map(report).collect();
+                output::text(&reports.join("\n"))
+            }
+        }
+    }
+
+    fn print_json(&self, chosen: &Chosen, measured: &PairMeasured) -> anyhow::Result<()> {
+        let files = self.pair.files();
+        let document = |segment: &Measured| {
+            DelayDocument::new(segment.files(files), chosen, segment, &segment.concluded[0])
+        };
+        let mut segments: Vec<DelayDocument> = measured.segments.iter().map(document).collect();
+        match (self.both, segments.pop()) {
+            (false, Some(segment)) => output::json(&segment),
+            (_, last) => {
+                segments.extend(last);
+                output::json(&SegmentsDocument { segments, total: None })
+            }
+        }
+    }
+}
+
+/// Says which epochs were left out and why; how many.
+pub(super) fn note_problems(measured: &Measured) -> usize {
+    const SHOWN: usize = 5;
+    let problems: Vec<&String> =
+        measured.concluded.iter().flat_map(|concluded| &concluded.problems).collect();
+    for problem in problems.iter().take(SHOWN) {
+        note(problem);
+    }
+    if problems.len() > SHOWN {
+        note(format_args!("… and {} more epochs that could not be paired", problems.len() - SHOWN));
+    }
+    problems.len()
+}
+
+/// Whether there is at least one delay.
+fn has_answer(measured: &Measured) -> bool {
+    let estimates = measured.concluded.iter().flat_map(|concluded| &concluded.estimates);
+    estimates.into_iter().any(|estimate| estimate.delay.is_some())
+}

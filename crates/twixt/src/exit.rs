@@ -1,0 +1,79 @@
+//! How the command ends, and what it says when it fails.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// How the command ends; the numbers are part of the contract with users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done = 0,
+    /// Failed.
+    Failed = 1,
+    /// The command line or the configuration makes no sense.
+    Usage = 2,
+    /// Done, but a part of the input was unusable.
+    Partial = 3,
+    /// Not enough data to answer.
+    NoAnswer = 4,
+}
+
+impl Exit {
+    /// The worse of two.
+    pub(crate) fn or_partial(self, partial: bool) -> Self {
+        if self == Self::Done && partial { Self::Partial } else { self }
+    }
+}
+
+/// An error that ends the command in a particular way.
+#[derive(Debug)]
+struct Failure {
+    exit: Exit,
+    message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The command line makes no sense.
+pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Failure { exit: Exit::Usage, message: message.into() })
+}
+
+/// There is not enough data to answer.
+pub(crate) fn no_answer(message: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Failure { exit: Exit::NoAnswer, message: message.into() })
+}
+
+/// Says on standard error what the user should know but did not ask for.
+pub(crate) fn note(message: impl fmt::Display) {
+    eprintln!("twixt: {message}");
+}
+
+/// The process's exit code; errors are said on standard error.
+pub(crate) fn report(result: anyhow::Result<Exit>) -> ExitCode {
+    let exit = match result {
+        Ok(exit) => exit,
+        Err(error) if is_broken_pipe(&error) => Exit::Done,
+        Err(error) => {
+            note(format_args!("{error:#}"));
+            error.downcast_ref::<Failure>().map_or(Exit::Failed, |failure| failure.exit)
+        }
+    };
+    ExitCode::from(exit as u8)
+}
+
+/// Whoever reads our output has seen enough: that is not an error.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

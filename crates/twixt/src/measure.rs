@@ -1,0 +1,239 @@
+//! From two captures (or two epoch files) to estimates.
+//!
+//! A capture is read twice: first to survey what the two have in common, then to measure that.
+
+mod first_read;
+mod meters;
+mod pairs;
+mod reading;
+mod second_read;
+
+pub(crate) use meters::{Meters, Setting};
+pub(crate) use pairs::{Concluded, Pairs};
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use twixt_measure::Sealed;
+use twixt_measure::survey::{ClockDifference, Comparison, Edges, Method, compare, compare_told};
+use twixt_model::{Delay, EpochRule, PointId, Segment, Span};
+use twixt_wire::Wanted;
+
+use crate::args::{Chosen, DigestArgs, Split, TrafficArgs};
+use crate::exit::{no_answer, note, usage};
+use crate::input;
+use first_read::Surveyed;
+
+/// What is to be measured, and how.
+pub(crate) struct Plan<'a> {
+    pub(crate) traffic: &'a TrafficArgs,
+    pub(crate) digest: &'a DigestArgs,
+    pub(crate) algorithms: Vec<Chosen>,
+    pub(crate) split: Split,
+    pub(crate) rule: EpochRule,
+}
+
+/// What one point contributed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PointCounts {
+    /// Packets that were measured.
+    pub(crate) packets: u64,
+    /// Frames that were not, by why.
+    pub(crate) skipped: BTreeMap<String, u64>,
+    /// Frames that the capturing kernel lost, where the capture tells.
+    pub(crate) dropped: Option<u64>,
+}
+
+/// How the direction of flows was decided.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DirectionFound {
+    pub(crate) decided_by: &'static str,
+    pub(crate) unknown_flows: u64,
+}
+
+/// What was measured along one segment.
+pub(crate) struct Measured {
+    /// In the order of the plan's algorithms.
+    pub(crate) concluded: Vec<Concluded>,
+    pub(crate) upstream: PointCounts,
+    pub(crate) downstream: PointCounts,
+    pub(crate) direction: DirectionFound,
+    pub(crate) stretch: Option<Span>,
+    pub(crate) clock: Option<ClockDifference>,
+    pub(crate) negative_delays: u64,
+    /// Whether this is the opposite of the segment that was asked for.
+    pub(crate) opposite: bool,
+}
+
+impl Measured {
+    /// The files of this segment, when `asked` are those that were asked for.
+    pub(crate) fn files<'a>(&self, asked: Files<'a>) -> Files<'a> {
+        if self.opposite { asked.swapped() } else { asked }
+    }
+}
+
+/// Everything about one pair of captures.
+pub(crate) struct PairMeasured {
+    /// The segment as asked for, and with both directions its opposite.
+    pub(crate) segments: Vec<Measured>,
+    /// Whether a part of the input was unusable.
+    pub(crate) partial: bool,
+}
+
+/// The two files of a segment.
+#[derive(Clone, Copy)]
+pub(crate) struct Files<'a> {
+    pub(crate) upstream: &'a Path,
+    pub(crate) downstream: &'a Path,
+}
+
+impl Files<'_> {
+    fn swapped(self) -> Self {
+        Self { upstream: self.downstream, downstream: self.upstream }
+    }
+}
+
+impl Plan<'_> {
+    /// What the algorithms read, all together.
+    pub(crate) fn wanted(&self) -> Wanted {
+        let needs = || self.algorithms.iter().map(|chosen| chosen.algorithm.needs);
+        Wanted {
+            digest: needs().any(|needs| needs.digest),
+            flow: needs().any(|needs| needs.flow),
+            detail: needs().any(|needs| needs.detail),
+        }
+    }
+
+    /// Refuses what an algorithm cannot answer.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let per_flow = matches!(self.split, Split::Flow | Split::Prefix { .. });
+        match self.algorithms.iter().find(|chosen| per_flow && !chosen.algorithm.per_flow) {
+            Some(chosen) => Err(usage(format!(
+                "{} does not tell flows apart: use --by all or --by class, or another algorithm",
+                chosen.algorithm.name
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The names of the points within the program; users see those of their files.
+pub(crate) fn segment() -> Segment {
+    let point = |name: &str| PointId(name.to_owned());
+    Segment { upstream: point("upstream"), downstream: point("downstream") }
+}
+
+/// Measures two captures in two reads each.
+pub(crate) fn two_reads(
+    plan: &Plan<'_>,
+    files: Files<'_>,
+    both: bool,
+) -> anyhow::Result<PairMeasured> {
+    let (up, down) = first_read::survey(plan, files)?;
+    let comparison = match plan.traffic.toward {
+        Some(_) => compare_told(&up.survey, &down.survey),
+        None => compare(&up.survey, &down.survey),
+    };
+    let comparison = comparison.ok_or_else(|| nothing_in_common(files, &up, &down))?;
+    let mut partial = false;
+    let mut segments = Vec::new();
+    for (opposite, files, comparison) in directions(files, comparison, both)? {
+        let (measured, unusable) =
+            second_read::measure(plan, files, &comparison, up.payload_bytes)?;
+        partial |= unusable;
+        segments.push(Measured { opposite, ..measured });
+    }
+    Ok(PairMeasured { segments, partial })
+}
+
+/// Measures two captures in one read each: the user has said which packets go downstream, and
+/// the captures are taken to cover the same stretch.
+pub(crate) fn one_read(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<PairMeasured> {
+    let (measured, partial) = second_read::measure_all(plan, files)?;
+    Ok(PairMeasured { segments: vec![measured], partial })
+}
+
+fn directions<'a>(
+    files: Files<'a>,
+    comparison: Comparison,
+    both: bool,
+) -> anyhow::Result<Vec<(bool, Files<'a>, Comparison)>> {
+    let opposite = both.then(|| (true, files.swapped(), comparison.opposite()));
+    let asked = [Some((false, files, comparison)), opposite].into_iter().flatten();
+    let (found, missing): (Vec<_>, Vec<_>) =
+        asked.partition(|(_, _, comparison)| comparison.downstream_delays.is_some());
+    for (_, files, _) in &missing {
+        let (from, to) = (files.upstream.display(), files.downstream.display());
+        note(format_args!("no packet that both captures hold goes from {from} to {to}"));
+    }
+    if found.is_empty() {
+        return Err(no_answer(
+            "every packet in common goes the other way: swap the two captures, or use --both",
+        ));
+    }
+    Ok(found)
+}
+
+fn nothing_in_common(files: Files<'_>, up: &Surveyed, down: &Surveyed) -> anyhow::Error {
+    for (path, surveyed) in [(files.upstream, up), (files.downstream, down)] {
+        if surveyed.packets == 0 {
+            let reasons: Vec<String> = surveyed
+                .skipped
+                .iter()
+                .map(|(skip, count)| format!("{} {count}", skip.name()))
+                .collect();
+            let why = match reasons.as_slice() {
+                [] => "it holds no packets at all".to_owned(),
+                reasons => format!("everything was skipped: {}", reasons.join(", ")),
+            };
+            return no_answer(format!("{}: nothing to measure, {why}", path.display()));
+        }
+    }
+    no_answer(
+        "the two captures have no packet in common: were they taken on the same path at the same \
+         time? If addresses are translated between them, try --digest nat; if one is cut to \
+         headers, --digest headers",
+    )
+}
+
+/// Measures two epoch files. The files say by which algorithm, so the plan is made from them.
+pub(crate) fn epoch_files<'a>(
+    files: Files<'_>,
+    plan: impl FnOnce(&Sealed) -> anyhow::Result<Plan<'a>>,
+) -> anyhow::Result<(Plan<'a>, PairMeasured)> {
+    let (upstream, up_partial) = read_all(files.upstream)?;
+    let (downstream, down_partial) = read_all(files.downstream)?;
+    let plan = plan(&upstream[0])?;
+    let measured = pairs::pair_files(&plan, upstream, downstream);
+    Ok((plan, PairMeasured { segments: vec![measured], partial: up_partial | down_partial }))
+}
+
+fn read_all(path: &Path) -> anyhow::Result<(Vec<Sealed>, bool)> {
+    let mut epochs = Vec::new();
+    let partial = input::read_epochs(path, |sealed| epochs.push(sealed))?;
+    match epochs.is_empty() {
+        true => Err(no_answer(format!("{}: there are no epochs in it", path.display()))),
+        false => Ok((epochs, partial)),
+    }
+}
+
+/// Half the width of the zone around epochs' boundaries: beyond any delay that the survey saw.
+fn guard(comparison: &Comparison) -> Delay {
+    const LEAST: Delay = Delay::from_nanos(10_000_000);
+    let range = comparison.downstream_delays.map_or(Delay::ZERO, |range| range.max - range.min);
+    range + range + LEAST
+}
+
+/// The most telling name for how directions were decided.
+fn direction_of(comparison: &Comparison) -> DirectionFound {
+    DirectionFound {
+        decided_by: Method::name(comparison.decided_by),
+        unknown_flows: comparison.upstream.unknown_flows() + comparison.downstream.unknown_flows(),
+    }
+}
+
+/// The edges of the common stretch, or why there is none.
+fn edges(comparison: &Comparison) -> anyhow::Result<Edges> {
+    Edges::new(comparison)
+        .ok_or_else(|| no_answer("the two captures have no stretch of time in common"))
+}

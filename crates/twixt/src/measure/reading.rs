@@ -1,0 +1,263 @@
+//! One capture while it is read for measuring.
+
+use twixt_capture::{BatchEnd, CaptureFile, Frame};
+use twixt_measure::Sealed;
+use twixt_measure::survey::{Edges, Heading, Place, Verdicts};
+use twixt_model::{Delay, Detail, Observation, Prefix, Timestamp};
+use twixt_wire::{LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
+
+use super::first_read::{flow_ends, is_timeless};
+use super::{Files, Meters, Pairs, Plan, PointCounts, Setting, segment};
+use crate::input;
+use crate::progress::Progress;
+
+/// Which end of the segment a capture is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Upstream,
+    Downstream,
+}
+
+/// Which packets count.
+pub(super) struct Select<'a> {
+    /// The directions of flows; every packet goes downstream if `None`.
+    pub(super) verdicts: Option<&'a Verdicts>,
+    /// The common stretch; everything if `None`.
+    pub(super) edges: Option<&'a Edges>,
+    /// Only packets for this prefix.
+    pub(super) toward: Option<Prefix>,
+}
+
+/// One capture while it is read for measuring.
+pub(super) struct Reading<'a> {
+    file: CaptureFile,
+    taking: Taking<'a>,
+    read_bytes: u64,
+    ended: bool,
+}
+
+/// What happens to its frames.
+struct Taking<'a> {
+    end: End,
+    observer: Observer,
+    select: Select<'a>,
+    meters: Meters,
+    skipped: SkipCounts,
+    held: Vec<Held>,
+    held_refused: u64,
+    latest: Timestamp,
+}
+
+/// A packet near an end of the stretch, or beyond the start while that is not yet sorted out.
+struct Held {
+    place: Place,
+    observation: Observation,
+    detail: Option<Detail>,
+}
+
+/// Packets held back at most, about 100 bytes each.
+const HELD_MAX: usize = 1 << 21;
+
+impl<'a> Reading<'a> {
+    /// Opens the capture of one end.
+    pub(super) fn new(
+        plan: &Plan<'_>,
+        files: Files<'_>,
+        end: End,
+        payload_bytes: u8,
+        select: Select<'a>,
+    ) -> anyhow::Result<Self> {
+        let path = match end {
+            End::Upstream => files.upstream,
+            End::Downstream => files.downstream,
+        };
+        let wanted = plan.wanted();
+        let wanted = Wanted { flow: wanted.flow || select.verdicts.is_some(), ..wanted };
+        let taking = Taking {
+            end,
+            observer: plan.traffic.observer(wanted, plan.digest.digester(payload_bytes))?,
+            select,
+            meters: Meters::default(),
+            skipped: SkipCounts::default(),
+            held: Vec::new(),
+            held_refused: 0,
+            latest: Timestamp::MIN,
+        };
+        Ok(Self { file: input::open_capture(path)?, taking, read_bytes: 0, ended: false })
+    }
+
+    /// Sets up the meters; `shift` is what the clock is ahead, for cutting epochs.
+    pub(super) fn with_meters(
+        mut self,
+        plan: &Plan<'_>,
+        shift: Delay,
+        guard: Option<Delay>,
+    ) -> anyhow::Result<Self> {
+        let observer = &self.taking.observer;
+        let segment = segment();
+        let setting = Setting {
+            domain: String::new(),
+            point: match self.taking.end {
+                End::Upstream => segment.upstream,
+                End::Downstream => segment.downstream,
+            },
+            run: 0,
+            rule: plan.rule,
+            shift,
+            guard,
+            digest: observer.digester().identity(),
+            classes: Setting::classes_of(plan.split, observer.class_names().map(str::to_owned)),
+        };
+        self.taking.meters = Meters::new(&setting, &plan.algorithms)?;
+        Ok(self)
+    }
+
+    /// The file that is read.
+    pub(super) const fn file(&self) -> &CaptureFile {
+        &self.file
+    }
+
+    /// How large it is, if it has a size.
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.file.size_bytes().unwrap_or(0)
+    }
+
+    /// Reads on until a packet after `until` was seen, holding everything back.
+    pub(super) fn read_start(&mut self, until: Timestamp, progress: &Progress) {
+        while !self.ended && self.taking.latest <= until {
+            self.read(progress, |taking, place, frame, packet| taking.hold(place, frame, packet));
+        }
+    }
+
+    /// Reads a batch, measuring what lies inside the stretch; false at the end.
+    pub(super) fn read_batch(&mut self, progress: &Progress) -> bool {
+        self.read(progress, |taking, place, frame, packet| match place {
+            Place::Inside => taking.measure(frame, packet),
+            place => taking.hold(place, frame, packet),
+        });
+        !self.ended
+    }
+
+    /// The next sealed epoch.
+    pub(super) fn poll(&mut self) -> Option<(usize, Sealed)> {
+        self.taking.meters.poll()
+    }
+
+    /// Packets held back at one end of the stretch.
+    pub(super) fn held_at(&self, place: Place) -> impl Iterator<Item = Observation> {
+        self.taking.held.iter().filter(move |held| held.place == place).map(|held| held.observation)
+    }
+
+    /// Packets that could not be held back.
+    pub(super) const fn held_refused(&self) -> u64 {
+        self.taking.held_refused
+    }
+
+    /// Measures or skips the packets held back at `place`, and measures those inside.
+    pub(super) fn release(&mut self, place: Place, keep: &[bool]) {
+        let taking = &mut self.taking;
+        let mut keep = keep.iter();
+        for held in std::mem::take(&mut taking.held) {
+            let counts = match held.place {
+                found if found == place => *keep.next().expect("there is a verdict for each"),
+                Place::Inside => true,
+                _ => {
+                    taking.held.push(held);
+                    continue;
+                }
+            };
+            match (counts, held.detail) {
+                (false, _) => taking.skipped.count(Skip::OutsideStretch),
+                (true, Some(detail)) => taking.meters.push_detailed(held.observation, detail),
+                (true, None) => taking.meters.push(held.observation),
+            }
+        }
+    }
+
+    /// Seals what is open, hands it over, and says what was counted.
+    pub(super) fn finish(mut self, pairs: &mut Pairs) -> PointCounts {
+        let Taking { meters, skipped, .. } = &mut self.taking;
+        skipped.add(Skip::NoTime, self.file.counts().skipped());
+        meters.count_skipped(skipped);
+        meters.finish();
+        while let Some((algorithm, sealed)) = meters.poll() {
+            pairs.receive(algorithm, sealed);
+        }
+        PointCounts {
+            packets: meters.packets(),
+            skipped: skipped.iter().map(|(skip, count)| (skip.name().to_owned(), count)).collect(),
+            dropped: self.file.counts().dropped,
+        }
+    }
+
+    fn read(
+        &mut self,
+        progress: &Progress,
+        each: impl Fn(&mut Taking<'a>, Place, &Frame<'_>, (Observation, Packet)),
+    ) {
+        let taking = &mut self.taking;
+        let end = self.file.read_batch(|frame| match taking.select(&frame) {
+            Ok((place, packet)) => each(taking, place, &frame, packet),
+            Err(skip) => taking.skipped.count(skip),
+        });
+        self.ended = end == BatchEnd::End;
+        progress.advance(self.file.bytes_read() - self.read_bytes);
+        self.read_bytes = self.file.bytes_read();
+    }
+}
+
+impl Taking<'_> {
+    /// Whether, and where in the stretch, a frame counts.
+    fn select(&mut self, frame: &Frame<'_>) -> Result<(Place, (Observation, Packet)), Skip> {
+        if is_timeless(frame.time) {
+            return Err(Skip::NoTime);
+        }
+        self.latest = self.latest.max(frame.time);
+        let link = LinkType(frame.link_type);
+        let (observation, packet) =
+            self.observer.observe_packet(link, frame.bytes, frame.wire_length, frame.time)?;
+        if self.select.toward.is_some_and(|prefix| !prefix.contains(packet.destination())) {
+            return Err(Skip::WrongDirection);
+        }
+        if let Some(verdicts) = self.select.verdicts {
+            match verdicts.heading(observation.flow, || flow_ends(&self.observer, &packet)) {
+                Some(Heading::Downstream) => {}
+                Some(Heading::Upstream) => return Err(Skip::WrongDirection),
+                None => return Err(Skip::DirectionUnknown),
+            }
+        }
+        match self.place(frame.time) {
+            Place::Outside => Err(Skip::OutsideStretch),
+            place => Ok((place, (observation, packet))),
+        }
+    }
+
+    fn place(&self, time: Timestamp) -> Place {
+        match (self.select.edges, self.end) {
+            (None, _) => Place::Inside,
+            (Some(edges), End::Upstream) => edges.upstream(time),
+            (Some(edges), End::Downstream) => edges.downstream(time),
+        }
+    }
+
+    fn measure(&mut self, frame: &Frame<'_>, (observation, packet): (Observation, Packet)) {
+        match self.observer.wanted().detail {
+            true => self.meters.push_detailed(observation, packet.detail(frame.bytes)),
+            false => self.meters.push(observation),
+        }
+    }
+
+    fn hold(
+        &mut self,
+        place: Place,
+        frame: &Frame<'_>,
+        (observation, packet): (Observation, Packet),
+    ) {
+        if self.held.len() >= HELD_MAX {
+            self.held_refused += 1;
+            return self.measure(frame, (observation, packet));
+        }
+        let detail = self.observer.wanted().detail.then(|| packet.detail(frame.bytes));
+        self.held.push(Held { place, observation, detail });
+    }
+}

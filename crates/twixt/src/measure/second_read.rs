@@ -1,0 +1,172 @@
+//! The second read of two captures: what both saw is measured.
+//!
+//! Both captures are read at the same time, each by a thread of its own. Packets near the ends of
+//! the common stretch are held back until both threads have seen them, and sorted out together.
+//! Sealed epochs pass through short queues, so that neither thread runs far ahead.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use twixt_measure::Sealed;
+use twixt_measure::survey::{Comparison, Place, resolve};
+use twixt_model::{Delay, Epoch, Observation};
+
+use super::reading::{End, Reading, Select};
+use super::{DirectionFound, Files, Measured, Pairs, Plan, direction_of, edges, guard, segment};
+use crate::exit::note;
+use crate::input;
+use crate::progress::Progress;
+
+/// Measures the packets that go downstream, in the stretch that both points saw. Says too whether
+/// a part of the input was unusable.
+pub(super) fn measure(
+    plan: &Plan<'_>,
+    files: Files<'_>,
+    comparison: &Comparison,
+    payload_bytes: u8,
+) -> anyhow::Result<(Measured, bool)> {
+    let edges = edges(comparison)?;
+    let delays = comparison.downstream_delays.expect("directions without packets were left out");
+    let select = |verdicts| Select {
+        // Where the user said what goes downstream, nothing else decides.
+        verdicts: plan.traffic.toward.is_none().then_some(verdicts),
+        edges: Some(&edges),
+        toward: plan.traffic.toward,
+    };
+    let guard = Some(guard(comparison));
+    // The downstream clock is taken to be ahead by the smallest delay, for cutting epochs only:
+    // so its epochs line up, and the fewest packets are in flight at a boundary.
+    let mut up =
+        Reading::new(plan, files, End::Upstream, payload_bytes, select(&comparison.upstream))?
+            .with_meters(plan, Delay::ZERO, guard)?;
+    let mut down =
+        Reading::new(plan, files, End::Downstream, payload_bytes, select(&comparison.downstream))?
+            .with_meters(plan, delays.min, guard)?;
+    let progress = Progress::new(up.size_bytes() + down.size_bytes());
+    let (up_until, down_until) = edges.start_until();
+    thread::scope(|scope| {
+        scope.spawn(|| down.read_start(down_until, &progress));
+        up.read_start(up_until, &progress);
+    });
+    sort_out(&edges, Place::Start, &mut up, &mut down);
+    let mut pairs = Pairs::new(plan, segment(), delays.median);
+    read_both(&mut pairs, &mut up, &mut down, &progress);
+    sort_out(&edges, Place::End, &mut up, &mut down);
+    drop(progress);
+    let direction = direction_of(comparison);
+    let (measured, partial) = conclude(files, pairs, up, down, direction);
+    let (clock, negative_delays) = (comparison.clock(), comparison.negative_delays);
+    Ok((Measured { clock, negative_delays, ..measured }, partial))
+}
+
+/// Measures every packet that the user selected.
+pub(super) fn measure_all(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(Measured, bool)> {
+    let select = || Select { verdicts: None, edges: None, toward: plan.traffic.toward };
+    let payload_bytes = plan.digest.payload_bytes();
+    let mut up = Reading::new(plan, files, End::Upstream, payload_bytes, select())?.with_meters(
+        plan,
+        Delay::ZERO,
+        None,
+    )?;
+    let mut down = Reading::new(plan, files, End::Downstream, payload_bytes, select())?
+        .with_meters(plan, Delay::ZERO, None)?;
+    let progress = Progress::new(up.size_bytes() + down.size_bytes());
+    let mut pairs = Pairs::new(plan, segment(), Delay::ZERO);
+    read_both(&mut pairs, &mut up, &mut down, &progress);
+    drop(progress);
+    let decided_by = if plan.traffic.toward.is_some() { "toward" } else { "filter" };
+    let direction = DirectionFound { decided_by, unknown_flows: 0 };
+    Ok(conclude(files, pairs, up, down, direction))
+}
+
+fn conclude(
+    files: Files<'_>,
+    mut pairs: Pairs,
+    up: Reading<'_>,
+    down: Reading<'_>,
+    direction: DirectionFound,
+) -> (Measured, bool) {
+    let partial = input::note_ending(files.upstream, up.file())
+        | input::note_ending(files.downstream, down.file());
+    let (upstream, downstream) = (up.finish(&mut pairs), down.finish(&mut pairs));
+    let concluded = pairs.finish();
+    let measured = Measured {
+        stretch: concluded.first().and_then(|concluded| concluded.span),
+        concluded,
+        upstream,
+        downstream,
+        direction,
+        clock: None,
+        negative_delays: 0,
+        opposite: false,
+    };
+    (measured, partial)
+}
+
+/// Decides about the packets held back at one end of the stretch, and measures those that count.
+fn sort_out(
+    edges: &twixt_measure::survey::Edges,
+    place: Place,
+    up: &mut Reading<'_>,
+    down: &mut Reading<'_>,
+) {
+    let at = |reading: &Reading<'_>| -> Vec<Observation> { reading.held_at(place).collect() };
+    let resolved = resolve(edges, place, &at(up), &at(down));
+    up.release(place, &resolved.upstream);
+    down.release(place, &resolved.downstream);
+    let refused = up.held_refused() + down.held_refused();
+    if refused > 0 && place == Place::End {
+        note(format_args!(
+            "{refused} packets too many near the ends of the common stretch: its ends are not exact"
+        ));
+    }
+}
+
+type Sent = (usize, Sealed);
+
+/// Sealed epochs that wait for the other point at most.
+const QUEUE_MAX: usize = 4;
+
+/// Reads both captures to their ends, and pairs epochs as they are sealed.
+fn read_both<'a>(
+    pairs: &mut Pairs,
+    up: &mut Reading<'a>,
+    down: &mut Reading<'a>,
+    progress: &Progress,
+) {
+    thread::scope(|scope| {
+        let read = |reading| {
+            let (sender, receiver) = sync_channel(QUEUE_MAX);
+            scope.spawn(move || read_on(reading, &sender, progress));
+            receiver
+        };
+        let (upstream, downstream) = (read(up), read(down));
+        pair_as_they_come(pairs, [upstream, downstream]);
+    });
+}
+
+fn read_on(reading: &mut Reading<'_>, sender: &SyncSender<Sent>, progress: &Progress) {
+    while reading.read_batch(progress) {
+        while let Some(sealed) = reading.poll() {
+            if sender.send(sealed).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Always takes from the point that is behind, so that neither waits for many epochs of the other.
+fn pair_as_they_come(pairs: &mut Pairs, receivers: [Receiver<Sent>; 2]) {
+    let mut reached = [Some(Epoch(i64::MIN)); 2];
+    while let Some(behind) =
+        (0..2).filter(|&end| reached[end].is_some()).min_by_key(|&end| reached[end])
+    {
+        match receivers[behind].recv() {
+            Ok((algorithm, sealed)) => {
+                reached[behind] = Some(sealed.epoch);
+                pairs.receive(algorithm, sealed);
+            }
+            Err(_) => reached[behind] = None,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The JSON documents. Keys are part of the contract with users.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use twixt_model::{Delay, Estimate, OrderStatistics};
+
+use crate::args::Chosen;
+use crate::measure::{Concluded, Files, Measured, PointCounts};
+
+/// One estimate. What is not known is null.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct EstimateRow {
+    scope: String,
+    packets: u64,
+    used: u64,
+    lost: Option<u64>,
+    mean_ns: Option<i64>,
+    stddev_ns: Option<i64>,
+    ci95_low_ns: Option<i64>,
+    ci95_high_ns: Option<i64>,
+    min_ns: Option<i64>,
+    p50_ns: Option<i64>,
+    p95_ns: Option<i64>,
+    p99_ns: Option<i64>,
+    max_ns: Option<i64>,
+    start_ns: i64,
+    end_ns: i64,
+    reason: Option<String>,
+}
+
+impl From<&Estimate> for EstimateRow {
+    fn from(estimate: &Estimate) -> Self {
+        let delay = estimate.delay;
+        let interval = delay.and_then(|delay| delay.interval());
+        let order = |pick: fn(&OrderStatistics) -> Delay| {
+            delay.and_then(|delay| delay.order).map(|order| pick(&order).as_nanos())
+        };
+        Self {
+            scope: estimate.scope.to_string(),
+            packets: estimate.evidence.packets,
+            used: estimate.evidence.used,
+            lost: estimate.evidence.lost,
+            mean_ns: delay.map(|delay| delay.mean().as_nanos()),
+            stddev_ns: delay.and_then(|delay| delay.deviation_ns).map(|ns| ns.round() as i64),
+            ci95_low_ns: interval.map(|(low, _)| low.as_nanos()),
+            ci95_high_ns: interval.map(|(_, high)| high.as_nanos()),
+            min_ns: order(|order| order.min),
+            p50_ns: order(|order| order.p50),
+            p95_ns: order(|order| order.p95),
+            p99_ns: order(|order| order.p99),
+            max_ns: order(|order| order.max),
+            start_ns: estimate.span.start.as_nanos(),
+            end_ns: estimate.span.end.as_nanos(),
+            reason: estimate.reason.clone(),
+        }
+    }
+}
+
+/// The rows of what an algorithm concluded.
+pub(crate) fn estimate_rows(concluded: &Concluded) -> Vec<EstimateRow> {
+    concluded.estimates.iter().map(EstimateRow::from).collect()
+}
+
+/// `twixt delay -F json`.
+#[derive(Serialize)]
+pub(crate) struct DelayDocument {
+    segment: SegmentDocument,
+    algorithm: &'static str,
+    config: toml::Table,
+    synopsis_bytes: u64,
+    epochs: u64,
+    upstream: PointDocument,
+    downstream: PointDocument,
+    direction: DirectionDocument,
+    stretch: StretchDocument,
+    clock: ClockDocument,
+    estimates: Vec<EstimateRow>,
+}
+
+/// The two ends, by the names that the user gave.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SegmentDocument {
+    pub(crate) upstream: String,
+    pub(crate) downstream: String,
+}
+
+impl From<Files<'_>> for SegmentDocument {
+    fn from(files: Files<'_>) -> Self {
+        let name = |path: &std::path::Path| path.display().to_string();
+        Self { upstream: name(files.upstream), downstream: name(files.downstream) }
+    }
+}
+
+/// What one point contributed.
+#[derive(Debug, Serialize)]
+pub(crate) struct PointDocument {
+    packets: u64,
+    skipped: BTreeMap<String, u64>,
+    dropped: Option<u64>,
+}
+
+impl From<&PointCounts> for PointDocument {
+    fn from(counts: &PointCounts) -> Self {
+        let PointCounts { packets, skipped, dropped } = counts.clone();
+        Self { packets, skipped, dropped }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct DirectionDocument {
+    decided_by: &'static str,
+    unknown_flows: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct StretchDocument {
+    start_ns: Option<i64>,
+    end_ns: Option<i64>,
+}
+
+#[derive(Debug, Serialize)]
+struct ClockDocument {
+    offset_ns: Option<i64>,
+    error_bound_ns: Option<i64>,
+    negative_delays: u64,
+}
+
+impl DelayDocument {
+    /// Of what one algorithm concluded along one segment.
+    pub(crate) fn new(
+        files: Files<'_>,
+        chosen: &Chosen,
+        measured: &Measured,
+        concluded: &Concluded,
+    ) -> Self {
+        Self {
+            segment: files.into(),
+            algorithm: chosen.algorithm.name,
+            config: chosen.prototype.config(),
+            synopsis_bytes: concluded.synopsis_bytes,
+            epochs: concluded.epochs,
+            upstream: (&measured.upstream).into(),
+            downstream: (&measured.downstream).into(),
+            direction: DirectionDocument {
+                decided_by: measured.direction.decided_by,
+                unknown_flows: measured.direction.unknown_flows,
+            },
+            stretch: StretchDocument {
+                start_ns: measured.stretch.map(|span| span.start.as_nanos()),
+                end_ns: measured.stretch.map(|span| span.end.as_nanos()),
+            },
+            clock: ClockDocument {
+                offset_ns: measured.clock.map(|clock| clock.offset.as_nanos()),
+                error_bound_ns: measured
+                    .clock
+                    .and_then(|clock| clock.error_bound)
+                    .map(Delay::as_nanos),
+                negative_delays: measured.negative_delays,
+            },
+            estimates: estimate_rows(concluded),
+        }
+    }
+}
+
+/// Several segments: both directions, or the segments of a path. There is no total of two
+/// opposite directions.
+#[derive(Serialize)]
+pub(crate) struct SegmentsDocument {
+    pub(crate) segments: Vec<DelayDocument>,
+    pub(crate) total: Option<Vec<EstimateRow>>,
+}

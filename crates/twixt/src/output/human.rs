@@ -1,0 +1,204 @@
+//! Tables that people enjoy.
+
+use comfy_table::{CellAlignment, ContentArrangement, presets};
+use twixt_model::{Delay, Estimate, OrderStatistics};
+
+use super::units;
+use crate::args::Chosen;
+use crate::measure::{Concluded, Files, Measured, PointCounts};
+
+/// Shown where nothing is known.
+const UNKNOWN: &str = "–";
+/// Rows shown unless the user asks for more.
+pub(crate) const ROWS_DEFAULT: usize = 30;
+
+/// A table with its first column to the left and the others to the right.
+pub(crate) struct Table(comfy_table::Table);
+
+impl Table {
+    /// With these headings.
+    pub(crate) fn new(headings: &[&str]) -> Self {
+        let mut table = comfy_table::Table::new();
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        table.set_header(headings);
+        for (index, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((0, 2));
+            column.set_cell_alignment(match index {
+                0 => CellAlignment::Left,
+                _ => CellAlignment::Right,
+            });
+        }
+        Self(table)
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        self.0.add_row(cells);
+    }
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for line in self.0.lines() {
+            writeln!(formatter, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// What one algorithm concluded along one segment.
+pub(crate) fn delay_report(
+    files: Files<'_>,
+    chosen: &Chosen,
+    measured: &Measured,
+    concluded: &Concluded,
+    rows: usize,
+) -> String {
+    let mut estimates: Vec<&Estimate> = concluded.estimates.iter().collect();
+    let series = concluded.epochs > 1;
+    if !series {
+        estimates.sort_by_key(|estimate| std::cmp::Reverse(badness(estimate)));
+    }
+    let mut report = format!(
+        "{} → {}   ({}, {} per point)\n\n",
+        files.upstream.display(),
+        files.downstream.display(),
+        chosen.algorithm.name,
+        units::bytes(concluded.synopsis_bytes)
+    );
+    report += &table(&estimates[..estimates.len().min(rows)], series).to_string();
+    if estimates.len() > rows {
+        report += &format!(
+            "… and {} more; --rows-shown shows more, -F csv all\n",
+            estimates.len() - rows
+        );
+    }
+    report += "\n";
+    for estimate in estimates.iter().take(rows) {
+        if let Some(reason) = &estimate.reason {
+            report += &format!("{UNKNOWN} {}: {reason}\n", estimate.scope);
+        }
+    }
+    report + &footer(measured)
+}
+
+/// Worst first: by mean delay, then by loss; what is not known comes last.
+fn badness(estimate: &Estimate) -> (Option<Delay>, Option<u64>) {
+    (estimate.delay.map(|delay| delay.mean()), estimate.evidence.lost)
+}
+
+fn table(estimates: &[&Estimate], series: bool) -> Table {
+    let ordered =
+        estimates.iter().any(|estimate| estimate.delay.is_some_and(|delay| delay.order.is_some()));
+    let mut headings = vec!["scope"];
+    headings.extend(series.then_some("start (UTC)"));
+    headings.extend(["packets", "used", "lost", "mean ± 95 %", "deviation"]);
+    if ordered {
+        headings.extend(["min", "p50", "p95", "p99", "max"]);
+    }
+    let mut table = Table::new(&headings);
+    for estimate in estimates {
+        let mut cells = vec![estimate.scope.to_string()];
+        cells.extend(series.then(|| units::moment(estimate.span.start)));
+        cells.extend(counts(estimate));
+        cells.extend(delays(estimate));
+        if ordered {
+            cells.extend(order(estimate));
+        }
+        table.row(cells);
+    }
+    table
+}
+
+fn counts(estimate: &Estimate) -> [String; 3] {
+    let evidence = &estimate.evidence;
+    let lost = match evidence.lost {
+        None => UNKNOWN.to_owned(),
+        Some(0) => "0".to_owned(),
+        Some(lost) => {
+            let share = lost as f64 / evidence.packets.max(1) as f64;
+            format!("{} ({})", units::count(lost), units::percent(share))
+        }
+    };
+    [units::count(evidence.packets), units::count(evidence.used), lost]
+}
+
+fn delays(estimate: &Estimate) -> [String; 2] {
+    let Some(delay) = estimate.delay else { return [UNKNOWN.to_owned(), UNKNOWN.to_owned()] };
+    let mean = units::duration(delay.mean_ns());
+    let mean = match delay.half_width_ns {
+        Some(0.0) => mean,
+        Some(half) => format!("{mean} ± {}", units::duration(half)),
+        None => format!("{mean} ± ?"),
+    };
+    [mean, delay.deviation_ns.map_or_else(|| UNKNOWN.to_owned(), units::duration)]
+}
+
+fn order(estimate: &Estimate) -> [String; 5] {
+    let order = estimate.delay.and_then(|delay| delay.order);
+    let shown = |pick: fn(&OrderStatistics) -> Delay| {
+        order.map_or_else(
+            || UNKNOWN.to_owned(),
+            |order| units::duration(pick(&order).as_nanos() as f64),
+        )
+    };
+    [
+        shown(|order| order.min),
+        shown(|order| order.p50),
+        shown(|order| order.p95),
+        shown(|order| order.p99),
+        shown(|order| order.max),
+    ]
+}
+
+/// A line on the clocks, on the direction, and on what was not measured.
+fn footer(measured: &Measured) -> String {
+    let mut footer = String::new();
+    if let Some(span) = measured.stretch {
+        let length = units::duration((span.end - span.start).as_nanos() as f64);
+        footer += &format!("stretch    {length} from {} UTC\n", units::moment(span.start));
+    }
+    footer += &format!("direction  decided by {}", measured.direction.decided_by);
+    match measured.direction.unknown_flows {
+        0 => footer += "\n",
+        unknown => footer += &format!("; {unknown} flows of unknown direction were skipped\n"),
+    }
+    footer += &clock(measured);
+    footer += &skipped("upstream", &measured.upstream);
+    footer + &skipped("downstream", &measured.downstream)
+}
+
+fn clock(measured: &Measured) -> String {
+    let Some(clock) = measured.clock else {
+        return "clocks     taken to agree: one direction alone cannot tell\n".to_owned();
+    };
+    let ahead = if clock.offset < Delay::ZERO { "behind" } else { "ahead" };
+    let offset = units::duration(clock.offset.as_nanos().unsigned_abs() as f64);
+    match clock.error_bound {
+        Some(bound) if bound >= Delay::from_nanos(clock.offset.as_nanos().saturating_abs()) => {
+            format!("clocks     agree within {}\n", units::duration(bound.as_nanos() as f64))
+        }
+        Some(bound) => {
+            let bound = units::duration(bound.as_nanos() as f64);
+            format!("clocks     downstream is {ahead} by {offset} ± {bound}; delays include that\n")
+        }
+        None => format!(
+            "clocks     downstream seems {ahead} by about {offset}, since no delay explains that; delays include it\n"
+        ),
+    }
+}
+
+fn skipped(point: &str, counts: &PointCounts) -> String {
+    let mut reasons: Vec<String> = counts
+        .skipped
+        .iter()
+        .map(|(reason, count)| format!("{} {reason}", units::count(*count)))
+        .collect();
+    if let Some(dropped) = counts.dropped.filter(|&dropped| dropped > 0) {
+        reasons.push(format!("{} dropped by the capturing kernel", units::count(dropped)));
+    }
+    match reasons.as_slice() {
+        [] => String::new(),
+        reasons => format!("{point:<10} skipped: {}\n", reasons.join(", ")),
+    }
+}

@@ -1,0 +1,127 @@
+//! Numbers as people read them.
+
+use twixt_model::Timestamp;
+
+/// A delay in the unit that suits it: `250 ns`, `18.2 µs`, `19.98 ms`, `1.50 s`, `3.2 years`.
+pub(crate) fn duration(nanos: f64) -> String {
+    const UNITS: [(f64, &str); 6] = [
+        (31_557_600e9, "years"),
+        (86_400e9, "days"),
+        (3_600e9, "h"),
+        (1e9, "s"),
+        (1e6, "ms"),
+        (1e3, "µs"),
+    ];
+    // A value that would round up to the next unit is shown in it.
+    let fitting = UNITS.iter().find(|(scale, _)| nanos.abs() >= scale * 0.99995);
+    match fitting {
+        Some((scale, unit)) => format!("{} {unit}", three_digits(nanos / scale)),
+        None if nanos.fract() == 0.0 => format!("{nanos:.0} ns"),
+        None => format!("{} ns", three_digits(nanos)),
+    }
+}
+
+fn three_digits(value: f64) -> String {
+    match value.abs() {
+        size if size >= 99.995 => format!("{value:.1}"),
+        size if size >= 9.9995 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// A whole number in groups of three digits.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A share in per cent.
+pub(crate) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent == 0.0 => "0 %".to_owned(),
+        percent if percent < 0.1 => format!("{percent:.3} %"),
+        percent => format!("{percent:.2} %"),
+    }
+}
+
+/// A size in binary units.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match UNITS.iter().find(|(scale, _)| bytes >= *scale) {
+        Some((scale, unit)) => format!("{:.1} {unit}", bytes as f64 / *scale as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
+/// A moment in UTC, to the millisecond: `2024-01-01 00:00:00.000`.
+pub(crate) fn moment(time: Timestamp) -> String {
+    let nanos = time.as_nanos();
+    let (days, rest) = (nanos.div_euclid(86_400_000_000_000), nanos.rem_euclid(86_400_000_000_000));
+    let (year, month, day) = civil(days);
+    let millis = rest / 1_000_000;
+    let (hours, minutes, seconds) = (millis / 3_600_000, millis / 60_000 % 60, millis / 1000 % 60);
+    format!(
+        "{year:04}-{month:02}-{day:02} {hours:02}:{minutes:02}:{seconds:02}.{:03}",
+        millis % 1000
+    )
+}
+
+/// Year, month and day of so many days after 1970-01-01, in the Gregorian calendar. Counts years
+/// from March, so that the leap day comes last, in eras of 400 years (146 097 days).
+fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (400 * era + year_of_era + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(nanos: f64, expected: &str) {
+        assert_eq!(duration(nanos), expected);
+    }
+
+    #[test]
+    fn durations_have_the_unit_that_suits_them() {
+        check(0.0, "0 ns");
+        check(250.0, "250 ns");
+        check(12.34, "12.34 ns");
+        check(18_211.0, "18.21 µs");
+        check(19_980_000.0, "19.98 ms");
+        check(-1_500_000_000.0, "-1.500 s");
+        check(999_960.0, "1.000 ms");
+        check(1.262e17, "3.999 years");
+    }
+
+    #[test]
+    fn counts_and_sizes_are_grouped() {
+        assert_eq!(count(1_234_567), "1 234 567");
+        assert_eq!(count(12), "12");
+        assert_eq!(bytes(98_304), "96.0 KiB");
+        assert_eq!(percent(0.0368), "3.68 %");
+        assert_eq!(percent(0.0), "0 %");
+    }
+
+    #[test]
+    fn moments_are_shown_in_utc() {
+        let shown = |nanos| moment(Timestamp::from_nanos(nanos));
+        assert_eq!(shown(1_704_067_200_123_456_789), "2024-01-01 00:00:00.123");
+        assert_eq!(shown(951_782_400_000_000_000), "2000-02-29 00:00:00.000");
+        assert_eq!(shown(-1), "1969-12-31 23:59:59.999");
+    }
+}

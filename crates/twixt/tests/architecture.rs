@@ -1,0 +1,221 @@
+//! Holds the architecture: who may depend on whom, and what pure crates must not touch.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A crate of ours, without `twixt-` before its name.
+struct Rule {
+    name: &'static str,
+    /// The crates of ours it may depend on.
+    may_use: &'static [&'static str],
+    /// Opens no file or socket, starts no thread, reads no clock.
+    pure: bool,
+}
+
+const RULES: &[Rule] = &[
+    Rule { name: "model", may_use: &[], pure: true },
+    Rule { name: "wire", may_use: &["model"], pure: true },
+    Rule { name: "synopsis", may_use: &["model"], pure: true },
+    Rule { name: "measure", may_use: &["model", "synopsis"], pure: true },
+    Rule { name: "flow", may_use: &["model", "synopsis"], pure: true },
+    Rule { name: "network", may_use: &["model"], pure: true },
+    Rule { name: "sim", may_use: &["model"], pure: true },
+    Rule { name: "capture", may_use: &["model"], pure: false },
+    Rule { name: "store", may_use: &["model"], pure: false },
+    Rule {
+        name: "agent",
+        may_use: &["model", "capture", "wire", "measure", "synopsis", "store"],
+        pure: false,
+    },
+    Rule {
+        name: "collector",
+        may_use: &["model", "measure", "synopsis", "store", "flow", "network"],
+        pure: false,
+    },
+];
+
+/// The crate whose every dependency is a decision of its own: it has none, of anybody's.
+const WITHOUT_DEPENDENCIES: &str = "model";
+/// The only crate with `unsafe` code.
+const WITH_UNSAFE: &str = "capture";
+/// Crates that may depend on anything.
+const UNBOUND: [&str; 2] = ["twixt", "xtask"];
+
+/// What reaches for the world.
+const IMPURE: &[&str] = &[
+    "std::fs",
+    "std::thread",
+    "TcpListener",
+    "TcpStream",
+    "UdpSocket",
+    "UnixStream",
+    "UnixListener",
+    "UnixDatagram",
+    "Instant::now",
+    "SystemTime::now",
+    "File::open",
+    "File::create",
+    "thread::spawn",
+];
+
+#[test]
+fn crates_depend_only_downwards() {
+    let mut problems = Vec::new();
+    for package in packages() {
+        let Some(rule) = package.rule() else { continue };
+        for dependency in &package.dependencies {
+            let allowed = match dependency.strip_prefix("twixt-") {
+                Some(ours) => rule.may_use.contains(&ours),
+                None => {
+                    rule.name != WITHOUT_DEPENDENCIES && !UNBOUND.contains(&dependency.as_str())
+                }
+            };
+            if !allowed {
+                problems.push(format!("{} must not depend on {dependency}", package.name));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn every_crate_has_a_rule() {
+    for package in packages() {
+        let known = package.rule().is_some() || UNBOUND.contains(&package.name.as_str());
+        assert!(known, "{} is in no row of the table", package.name);
+    }
+}
+
+/// Every row of the table leads downwards, so no crate can come to depend on itself.
+#[test]
+fn the_table_has_no_cycles() {
+    let mut settled = BTreeSet::new();
+    while settled.len() < RULES.len() {
+        let ready = |rule: &&Rule| {
+            !settled.contains(rule.name) && rule.may_use.iter().all(|name| settled.contains(name))
+        };
+        let next = RULES.iter().find(ready).map(|rule| rule.name);
+        settled.insert(next.expect("some row uses settled rows only"));
+    }
+}
+
+#[test]
+fn pure_crates_do_not_touch_the_world() {
+    let found = offences(|package| package.rule().is_some_and(|rule| rule.pure), IMPURE);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn unsafe_code_is_in_one_crate() {
+    let elsewhere = |package: &Package| package.rule().is_none_or(|rule| rule.name != WITH_UNSAFE);
+    let found = offences(elsewhere, &["unsafe {", "unsafe fn", "unsafe impl", "unsafe trait"]);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn the_scan_sees_code_and_nothing_else() {
+    #[track_caller]
+    fn check(source: &str, expected: &[usize]) {
+        let lines: Vec<usize> = lines_with(source, IMPURE).map(|(number, _)| number).collect();
+        assert_eq!(lines, expected, "{source}");
+    }
+    check("use std::fs;", &[1]);
+    check("fn now() {\n    Instant::now()\n}", &[2]);
+    check("/// Not std::fs.\n//! Nor Instant::now.\nlet a = 1; // std::thread", &[]);
+    check("let text = \"std::net::IpAddr\";\nuse std::net::IpAddr;", &[]);
+    check("fn a() {}\n#[cfg(test)]\nmod tests {\n    use std::fs;\n}", &[]);
+}
+
+struct Package {
+    name: String,
+    folder: PathBuf,
+    /// Names, without those that only tests and build scripts use.
+    dependencies: Vec<String>,
+}
+
+impl Package {
+    fn rule(&self) -> Option<&'static Rule> {
+        let name = self.name.strip_prefix("twixt-")?;
+        RULES.iter().find(|rule| rule.name == name)
+    }
+}
+
+/// The members of the workspace, by what cargo says of them.
+fn packages() -> Vec<Package> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
+    let packages: Vec<Package> = list(&metadata["packages"]).iter().map(package_of).collect();
+    assert!(packages.len() > 2, "the workspace has members");
+    packages
+}
+
+fn package_of(package: &Value) -> Package {
+    let manifest = Path::new(text(&package["manifest_path"]));
+    let dependencies = list(&package["dependencies"]).iter();
+    Package {
+        name: text(&package["name"]).to_owned(),
+        folder: manifest.parent().expect("a manifest lies in a folder").to_owned(),
+        dependencies: dependencies
+            .filter(|dependency| dependency["kind"].is_null())
+            .map(|dependency| text(&dependency["name"]).to_owned())
+            .collect(),
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("cargo writes a text here")
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().expect("cargo writes a list here")
+}
+
+/// Lines with one of `words` in the sources of the selected crates.
+fn offences(selects: impl Fn(&Package) -> bool, words: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for package in packages().iter().filter(|package| selects(package)) {
+        let sources = sources_under(&package.folder.join("src"));
+        assert!(!sources.is_empty(), "{} has sources", package.name);
+        for path in sources {
+            let source = fs::read_to_string(&path).expect("sources can be read");
+            let lines = lines_with(&source, words);
+            found
+                .extend(lines.map(|(number, line)| format!("{}:{number}: {line}", path.display())));
+        }
+    }
+    found
+}
+
+/// Rust files, without those that hold tests only.
+fn sources_under(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).expect("folders can be listed") {
+        let path = entry.expect("folders can be listed").path();
+        let is_test = path.file_stem().is_some_and(|stem| stem == "tests");
+        if path.is_dir() && !is_test {
+            files.extend(sources_under(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// Numbered lines that use one of `words` before the tests at the end of the file. Comments do
+/// not count.
+fn lines_with<'a>(source: &'a str, words: &[&str]) -> impl Iterator<Item = (usize, &'a str)> {
+    let code = source.lines().take_while(|line| line.trim_start() != "#[cfg(test)]");
+    code.enumerate().map(|(index, line)| (index + 1, line)).filter(move |(_, line)| {
+        let code = line.split("//").next().unwrap_or_default();
+        words.iter().any(|word| code.contains(word))
+    })
+}

@@ -1,0 +1,184 @@
+//! Writes the files of `seeds/`. Run it when a format gets a new version, and keep the old files.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use twixt_capture::PcapWriter;
+use twixt_fuzz::LINK_TYPES;
+use twixt_measure::{FILE_HEADER, Meter, MeterConfig, frame_record};
+use twixt_model::{Batch, EpochRule, FlowHash, Observation, PacketDigest, PointId, Timestamp};
+use twixt_synopsis::{Lda, LdaConfig, Synopsis};
+use twixt_wire::LinkType;
+
+const HEADER_BYTES: usize = 5;
+const CHECKSUM_BYTES: usize = 8;
+/// State of a seed's synopsis.
+const SYNOPSIS_BYTES: u64 = 512;
+
+fn main() -> io::Result<()> {
+    captures()?;
+    filters()?;
+    frames()?;
+    messages()?;
+    synopses()
+}
+
+fn write(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(name), bytes)
+}
+
+fn captures() -> io::Result<()> {
+    let mut writer = PcapWriter::new(Vec::new(), 1, 96).map_err(io::Error::other)?;
+    for time_ns in [1_700_000_000_123_456_789, 1_700_000_001_000_000_000] {
+        let frame = ethernet_udp();
+        writer
+            .write(Timestamp::from_nanos(time_ns), &frame, frame.len() as u32)
+            .map_err(io::Error::other)?;
+    }
+    let pcap = writer.into_inner();
+    write("capture", "accepted-nanoseconds.pcap", &pcap)?;
+    write("capture", "accepted-cut.pcap", &pcap[..pcap.len() - 10])?;
+    write("capture", "accepted-interfaces.pcapng", &pcapng())?;
+    write("capture", "refused-text.txt", b"these are no packets")
+}
+
+/// Section header, interface with nanoseconds, enhanced packet, simple packet, statistics.
+fn pcapng() -> Vec<u8> {
+    let frame = ethernet_udp();
+    let length = (frame.len() as u32).to_le_bytes();
+    let padding = vec![0; frame.len().next_multiple_of(4) - frame.len()];
+    let time = 1_700_000_000_123_456_789_u64;
+    let (high, low) = (((time >> 32) as u32).to_le_bytes(), (time as u32).to_le_bytes());
+    let section = [&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0][..], &[0xff; 8]].concat();
+    let nanoseconds = [9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0];
+    let interface = [&[1, 0, 0, 0, 0, 0, 4, 0][..], &nanoseconds].concat();
+    let enhanced = [&[0; 4], &high, &low, &length, &length, frame.as_slice(), &padding].concat();
+    let simple = [&length, frame.as_slice(), &padding].concat();
+    let statistics = [&[0; 4][..], &high, &low, &[5, 0, 8, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]];
+    [
+        block(0x0a0d_0d0a, &section),
+        block(1, &interface),
+        block(6, &enhanced),
+        block(3, &simple),
+        block(5, &statistics.concat()),
+    ]
+    .concat()
+}
+
+fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+    let length = (body.len() as u32 + 12).to_le_bytes();
+    [&kind.to_le_bytes(), &length, body, &length].concat()
+}
+
+fn filters() -> io::Result<()> {
+    let accepted = [
+        ("ports", "tcp dst port 80 or 443 and not src portrange 1000-2000"),
+        ("networks", "(src net 10.0.0.0/8 && dst host 2001:db8::1) || !(vlan 5 or mpls)"),
+        ("fields", "ip6 and dscp ef and less 100 and greater 40 and proto 47 or icmp"),
+    ];
+    for (name, text) in accepted {
+        write("filter", &format!("accepted-{name}.txt"), text.as_bytes())?;
+    }
+    write("filter", "refused-unfinished.txt", b"(host 10.0.0.1 and")
+}
+
+fn frames() -> io::Result<()> {
+    let plain = ethernet_udp();
+    let tcp =
+        [&[157, 120, 1, 187, 0, 0, 0, 7, 0, 0, 0, 9, 0x50, 0x18, 4, 0, 0, 0, 0, 0], &b"hello"[..]];
+    let tagged = [&[0, 5, 0x86, 0xdd], ipv6(6, &tcp.concat()).as_slice()].concat();
+    let vxlan = [&[8, 0, 0, 0, 0, 0, 7, 0], plain.as_slice()].concat();
+    let cases = [
+        ("udp", LinkType::ETHERNET, plain.clone()),
+        ("vlan-ipv6-tcp", LinkType::ETHERNET, ethernet(0x8100, &tagged)),
+        ("echo", LinkType::RAW, ipv4(1, &[8, 0, 0, 0, 0, 1, 0, 2])),
+        ("vxlan", LinkType::ETHERNET, ethernet(0x0800, &ipv4(17, &udp(4789, &vxlan)))),
+    ];
+    for (name, link, frame) in cases {
+        write("frame", &format!("accepted-{name}.bin"), &input(link, &frame))?;
+    }
+    write("frame", "refused-cut.bin", &input(LinkType::ETHERNET, &plain[..30]))
+}
+
+fn input(link: LinkType, frame: &[u8]) -> Vec<u8> {
+    let index = LINK_TYPES.iter().position(|&known| known == link).expect("it is in the list");
+    [&[index as u8, 0, 0], frame].concat()
+}
+
+fn ethernet_udp() -> Vec<u8> {
+    ethernet(0x0800, &ipv4(17, &udp(1234, b"hello")))
+}
+
+fn ethernet(ether_type: u16, payload: &[u8]) -> Vec<u8> {
+    [&[2; 12], &ether_type.to_be_bytes()[..], payload].concat()
+}
+
+fn ipv4(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let [high, low] = (20 + payload.len() as u16).to_be_bytes();
+    let header = [0x45, 0, high, low, 0, 1, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    [&header, payload].concat()
+}
+
+fn ipv6(next_header: u8, payload: &[u8]) -> Vec<u8> {
+    let [high, low] = (payload.len() as u16).to_be_bytes();
+    [&[0x60, 0, 0, 0, high, low, next_header, 64], &[0x20; 32][..], payload].concat()
+}
+
+fn udp(destination_port: u16, payload: &[u8]) -> Vec<u8> {
+    let length = 8 + payload.len() as u16;
+    let fields = [53, destination_port, length, 0].map(u16::to_be_bytes);
+    [fields.as_flattened(), payload].concat()
+}
+
+fn messages() -> io::Result<()> {
+    let rule = EpochRule::every(1_000_000_000).expect("the length is positive");
+    let config = MeterConfig::new(PointId("paris".to_owned()), rule);
+    let mut meter = Meter::new(config, Box::new(small_lda())).map_err(io::Error::other)?;
+    meter.observe(Batch::of(&observations()));
+    meter.advance(Timestamp::from_nanos(3_000_000_000));
+    let sealed = meter.poll().expect("the first epoch is over").to_bytes();
+    let fields = &sealed[HEADER_BYTES..sealed.len() - CHECKSUM_BYTES];
+    let synopsis_field_bytes = 4 + twixt_synopsis::encode(&small_lda()).len();
+    let record = frame_record(&sealed).map_err(io::Error::other)?;
+    let file = [&FILE_HEADER, record.as_slice(), &record, &record[..9]].concat();
+    write("message", "accepted-sealed.bin", &sealed)?;
+    write("message", "accepted-body.bin", fields)?;
+    write("message", "accepted-fields.bin", &fields[..fields.len() - synopsis_field_bytes])?;
+    write("message", "accepted-file.bin", &file)?;
+    write("message", "refused-header.bin", &FILE_HEADER)
+}
+
+/// One of each algorithm, as small as it can be of use.
+fn synopses() -> io::Result<()> {
+    for algorithm in twixt_synopsis::ALGORITHMS {
+        let settings = (algorithm.sized)(SYNOPSIS_BYTES).unwrap_or_default();
+        let mut synopsis = (algorithm.start)(&settings).map_err(io::Error::other)?;
+        synopsis.update_batch(Batch::of(&observations()));
+        let encoded = twixt_synopsis::encode(synopsis.as_ref());
+        let body = &encoded[HEADER_BYTES..encoded.len() - CHECKSUM_BYTES];
+        let name = algorithm.name;
+        write("synopsis", &format!("accepted-{name}.bin"), &encoded)?;
+        write("synopsis", &format!("accepted-{name}-body.bin"), body)?;
+        write("synopsis", &format!("refused-{name}-cut.bin"), &encoded[..encoded.len() - 1])?;
+    }
+    Ok(())
+}
+
+fn small_lda() -> Lda {
+    Lda::new(&LdaConfig::new(4, &[1.0, 0.5]).expect("the sizes are valid"))
+}
+
+/// A few packets, the first near an epoch's start.
+fn observations() -> Vec<Observation> {
+    let seen = |packet: u64| Observation {
+        time: Timestamp::from_nanos(packet as i64 * 250_000_000),
+        digest: PacketDigest(packet.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        flow: FlowHash(packet % 2),
+        length: 100,
+        ..Observation::default()
+    };
+    (0..4).map(seen).collect()
+}

@@ -1,0 +1,134 @@
+//! Fuzzing with libFuzzer on stable Rust.
+//!
+//! `cargo fuzz` is not needed: the passes it asks of the compiler are stable options, and a target
+//! is a program like any other. Without a sanitizer there is nothing that wants a nightly
+//! toolchain, and little that one would find in code without `unsafe`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::repository::{root, target_folder};
+use crate::step::{Steps, cargo, program};
+
+/// Counts edges and compares operands, so that libFuzzer learns from each input. Dead code is kept
+/// because the linker would otherwise drop counters and their table of places unevenly.
+const INSTRUMENTATION: &str = "--cfg fuzzing -Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares \
+    -Clink-dead-code";
+
+/// The same inputs in the same order in every run.
+const SEED: &str = "-seed=1";
+/// What no input of a few kilobytes may make us hold.
+const MEMORY_LIMIT: &str = "-rss_limit_mb=2048";
+/// What no input of a few kilobytes may make us take, in seconds.
+const TIME_LIMIT: &str = "-timeout=10";
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// One target only [default: each in turn]
+    target: Option<String>,
+    /// How long to run each
+    #[arg(long, default_value_t = 60)]
+    seconds: u32,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let steps = Steps::start();
+    let Some(target) = &arguments.target else { return run_all(&steps, arguments.seconds) };
+    let known = targets()?;
+    if !known.contains(target) {
+        bail!("no target {target:?}; known are: {}", known.join(", "));
+    }
+    let folder = build(&steps)?;
+    run_target(&steps, &folder, target, arguments.seconds)
+}
+
+/// Builds every target and runs each for so many seconds.
+pub(crate) fn run_all(steps: &Steps, seconds: u32) -> Result<()> {
+    let folder = build(steps)?;
+    targets()?.iter().try_for_each(|target| run_target(steps, &folder, target, seconds))
+}
+
+/// Lints the harnesses and runs them over the seeds, as plain tests.
+pub(crate) fn replay_seeds(steps: &Steps) -> Result<()> {
+    let lint = in_fuzz_workspace(&["clippy", "--all-targets"]);
+    steps.run("lint of the fuzz targets", { lint }.args(["--", "-D", "warnings"]))?;
+    steps.run("seeds of the fuzz targets", &mut in_fuzz_workspace(&["test", "--lib"]))
+}
+
+/// Every target is a file.
+fn targets() -> Result<Vec<String>> {
+    let folder = root().join("fuzz/fuzz_targets");
+    let context = || format!("cannot list {}", folder.display());
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(context)? {
+        let path = entry.with_context(context)?.path();
+        names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Builds all targets and says where they are.
+fn build(steps: &Steps) -> Result<PathBuf> {
+    let host = host_triple()?;
+    // Naming the host as target keeps the instrumentation out of build scripts and macros.
+    let mut command = in_fuzz_workspace(&["build", "--release", "--bins", "--target", &host]);
+    command.env("RUSTFLAGS", INSTRUMENTATION).env_remove("CARGO_ENCODED_RUSTFLAGS");
+    steps.run("build of the fuzz targets", &mut command)?;
+    Ok(target_folder().join(host).join("release"))
+}
+
+fn run_target(steps: &Steps, folder: &Path, target: &str, seconds: u32) -> Result<()> {
+    let fuzz = root().join("fuzz");
+    // libFuzzer writes what it finds into the first folder; the seeds are only read.
+    let (corpus, seeds) = (fuzz.join("corpus").join(target), fuzz.join("seeds").join(target));
+    let artifacts = fuzz.join("artifacts").join(target);
+    for folder in [&corpus, &artifacts] {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    }
+    let mut command = program(folder.join(target));
+    command
+        .args([SEED, MEMORY_LIMIT, TIME_LIMIT, "-print_final_stats=0", "-verbosity=0"])
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-artifact_prefix={}/", artifacts.display()))
+        .args([corpus, seeds]);
+    steps.run(&format!("fuzz {target}, {seconds} s"), &mut command)
+}
+
+fn in_fuzz_workspace(arguments: &[&str]) -> Command {
+    let mut command = cargo(arguments);
+    command.arg("--manifest-path").arg(root().join("fuzz/Cargo.toml"));
+    command.arg("--target-dir").arg(target_folder());
+    command
+}
+
+fn host_triple() -> Result<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = program(rustc).arg("-vV").output().context("cannot run rustc")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).context("`rustc -vV` does not name the host")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_has_seeds() {
+        let targets = targets().unwrap();
+        assert!(targets.contains(&"frame".to_owned()), "{targets:?}");
+        for target in targets {
+            let seeds = root().join("fuzz/seeds").join(&target);
+            assert!(fs::read_dir(&seeds).unwrap().count() > 0, "{target}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Where things lie.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The root of the repository, wherever in it the command was given.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the root's folder")
+}
+
+/// Where cargo builds, of the workspace and of the fuzz targets alike, so that both share what
+/// they have in common.
+pub(crate) fn target_folder() -> PathBuf {
+    let folder = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    root().join(folder)
+}

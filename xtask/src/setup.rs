@@ -1,0 +1,149 @@
+//! What the build needs beside Rust: says what is missing, and installs it where it may.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::step::{self, cargo, program, works};
+
+/// Something that other tasks call.
+struct Tool {
+    /// How to find out whether it is there.
+    tried_by: &'static [&'static str],
+    source: Source,
+    purpose: &'static str,
+    /// Whether `test` does without it.
+    optional: bool,
+}
+
+enum Source {
+    /// A Debian package.
+    Package(&'static str),
+    /// A component of the Rust toolchain.
+    Component(&'static str),
+}
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        tried_by: &["cc", "--version"],
+        source: Source::Package("gcc"),
+        purpose: "builds zstd",
+        optional: false,
+    },
+    Tool {
+        tried_by: &["c++", "--version"],
+        source: Source::Package("g++"),
+        purpose: "builds libFuzzer",
+        optional: false,
+    },
+    Tool {
+        tried_by: &["cargo", "fmt", "--version"],
+        source: Source::Component("rustfmt"),
+        purpose: "checks the format",
+        optional: false,
+    },
+    Tool {
+        tried_by: &["cargo", "clippy", "--version"],
+        source: Source::Component("clippy"),
+        purpose: "lints",
+        optional: false,
+    },
+    Tool {
+        tried_by: &["valgrind", "--version"],
+        source: Source::Package("valgrind"),
+        purpose: "counts instructions in `bench`",
+        optional: true,
+    },
+];
+
+/// Makes sure of everything, the optional included.
+pub(crate) fn install_all() -> Result<()> {
+    install(TOOLS.iter().collect())?;
+    eprintln!("all is there");
+    Ok(())
+}
+
+/// Makes sure of what `test` cannot do without. Touches nothing if all is there.
+pub(crate) fn install_required() -> Result<()> {
+    install(TOOLS.iter().filter(|tool| !tool.optional).collect())
+}
+
+fn install(wanted: Vec<&Tool>) -> Result<()> {
+    let missing: Vec<&Tool> = wanted.into_iter().filter(|tool| !tool.is_there()).collect();
+    for tool in &missing {
+        eprintln!("missing: {}, which {}", tool.tried_by.join(" "), tool.purpose);
+    }
+    let commands = commands_for(&missing);
+    if commands.iter().any(|words| words[0] == "apt-get") && !is_root() {
+        let lines: Vec<String> = commands.iter().map(|words| words.join(" ")).collect();
+        bail!("not root; run this as root:\n{}", lines.join("\n"));
+    }
+    commands.iter().try_for_each(|words| step::run(&mut command_of(words)))
+}
+
+impl Tool {
+    fn is_there(&self) -> bool {
+        match self.tried_by {
+            ["cargo", arguments @ ..] => works(&mut cargo(arguments)),
+            words => works(program(words[0]).args(&words[1..])),
+        }
+    }
+}
+
+/// The commands that install the tools, in order.
+fn commands_for(tools: &[&Tool]) -> Vec<Vec<&'static str>> {
+    let mut packages = Vec::new();
+    let mut components = Vec::new();
+    for tool in tools {
+        match tool.source {
+            Source::Package(name) => packages.push(name),
+            Source::Component(name) => components.push(name),
+        }
+    }
+    let mut commands = Vec::new();
+    if !packages.is_empty() {
+        commands.push(vec!["apt-get", "update"]);
+        commands.push([&["apt-get", "install", "-y"], packages.as_slice()].concat());
+    }
+    if !components.is_empty() {
+        commands.push([&["rustup", "component", "add"], components.as_slice()].concat());
+    }
+    commands
+}
+
+fn command_of(words: &[&str]) -> Command {
+    let mut command = program(words[0]);
+    command.args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+fn is_root() -> bool {
+    let output = program("id").arg("-u").output();
+    output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(missing: &[&str], expected: &[&str]) {
+        let tools: Vec<&Tool> = TOOLS
+            .iter()
+            .filter(|tool| missing.contains(&tool.tried_by.join(" ").as_str()))
+            .collect();
+        let commands: Vec<String> =
+            commands_for(&tools).iter().map(|words| words.join(" ")).collect();
+        assert_eq!(commands, expected);
+    }
+
+    #[test]
+    fn only_what_is_missing_is_installed() {
+        check(&[], &[]);
+        check(&["c++ --version"], &["apt-get update", "apt-get install -y g++"]);
+        check(
+            &["valgrind --version", "cargo clippy --version", "cc --version"],
+            &["apt-get update", "apt-get install -y gcc valgrind", "rustup component add clippy"],
+        );
+    }
+}
