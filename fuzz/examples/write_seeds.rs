@@ -1,7 +1,7 @@
 //! Writes the files of `seeds/`. Run it when a format gets a new version, and keep the old files.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use twixt_capture::PcapWriter;
@@ -42,6 +42,10 @@ fn captures() -> io::Result<()> {
     write("capture", "accepted-nanoseconds.pcap", &pcap)?;
     write("capture", "accepted-cut.pcap", &pcap[..pcap.len() - 10])?;
     write("capture", "accepted-interfaces.pcapng", &pcapng())?;
+    write("capture", "accepted-zstd.pcap.zst", &zstd::encode_all(pcap.as_slice(), 3)?)?;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(&pcap)?;
+    write("capture", "accepted-gzip.pcap.gz", &gzip.finish()?)?;
     write("capture", "refused-text.txt", b"these are no packets")
 }
 

@@ -4,6 +4,8 @@
 //! is a program like any other. Without a sanitizer there is nothing that wants a nightly
 //! toolchain, and little that one would find in code without `unsafe`.
 
+mod libfuzzer;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,13 +23,6 @@ const INSTRUMENTATION: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares \
     -Clink-dead-code";
-
-/// The same inputs in the same order in every run.
-const SEED: &str = "-seed=1";
-/// What no input of a few kilobytes may make us hold.
-const MEMORY_LIMIT: &str = "-rss_limit_mb=2048";
-/// What no input of a few kilobytes may make us take, in seconds.
-const TIME_LIMIT: &str = "-timeout=10";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -86,21 +81,8 @@ fn build(steps: &Steps) -> Result<PathBuf> {
 }
 
 fn run_target(steps: &Steps, folder: &Path, target: &str, seconds: u32) -> Result<()> {
-    let fuzz = root().join("fuzz");
-    // libFuzzer writes what it finds into the first folder; the seeds are only read.
-    let (corpus, seeds) = (fuzz.join("corpus").join(target), fuzz.join("seeds").join(target));
-    let artifacts = fuzz.join("artifacts").join(target);
-    for folder in [&corpus, &artifacts] {
-        fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    }
-    let mut command = program(folder.join(target));
-    command
-        .args([SEED, MEMORY_LIMIT, TIME_LIMIT, "-print_final_stats=0", "-verbosity=0"])
-        .arg(format!("-max_total_time={seconds}"))
-        .arg(format!("-artifact_prefix={}/", artifacts.display()))
-        .args([corpus, seeds]);
-    steps.run(&format!("fuzz {target}, {seconds} s"), &mut command)
+    steps.announce(&format!("fuzz {target}, {seconds} s"));
+    libfuzzer::run(&folder.join(target), target, seconds)
 }
 
 fn in_fuzz_workspace(arguments: &[&str]) -> Command {

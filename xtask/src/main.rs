@@ -17,7 +17,7 @@ use clap::{Parser, Subcommand};
 use crate::step::StepFailed;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Automation of twixt")]
+#[command(bin_name = "cargo xtask", about = "Automation of twixt")]
 struct Arguments {
     #[command(subcommand)]
     task: Task,

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -41,6 +41,11 @@ pub(crate) struct StepFailed {
 }
 
 impl StepFailed {
+    /// Success is no failure.
+    pub(crate) fn check(command: String, status: ExitStatus) -> Result<(), Self> {
+        if status.success() { Ok(()) } else { Err(Self { command, code: status.code() }) }
+    }
+
     /// The code of the command, for our own exit.
     pub(crate) fn exit_code(&self) -> ExitCode {
         let code = self.code.and_then(|code| u8::try_from(code).ok());
@@ -77,10 +82,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);
     let status = command.status().with_context(|| format!("cannot run `{shown}`"))?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(StepFailed { command: shown, code: status.code() }.into())
+    Ok(StepFailed::check(shown, status)?)
 }
 
 /// Whether a command is there and works; its output is nobody's.

@@ -78,6 +78,31 @@ impl DelayEstimate {
         self.sum_ns as f64 / self.count as f64
     }
 
+    /// What this estimate and one of other packets say of all of them. Order statistics of two
+    /// parts say nothing of the whole.
+    #[must_use]
+    pub fn merged(&self, other: &Self) -> Self {
+        let (ours, theirs) = (self.count as f64, other.count as f64);
+        let (count, total) = (self.count.saturating_add(other.count), ours + theirs);
+        let between = (self.mean() - other.mean()).as_nanos() as f64;
+        let deviation = |one: f64, another: f64| {
+            let within = (ours * one * one + theirs * another * another) / total;
+            (within + ours * theirs / (total * total) * between * between).sqrt()
+        };
+        // Errors of the two means are independent.
+        let width = |one: f64, another: f64| (ours * one / total).hypot(theirs * another / total);
+        let both = |one: Option<f64>, another: Option<f64>, how: &dyn Fn(f64, f64) -> f64| {
+            one.zip(another).map(|(one, another)| how(one, another))
+        };
+        Self {
+            count,
+            sum_ns: self.sum_ns.saturating_add(other.sum_ns),
+            deviation_ns: both(self.deviation_ns, other.deviation_ns, &deviation),
+            half_width_ns: both(self.half_width_ns, other.half_width_ns, &width),
+            order: None,
+        }
+    }
+
     /// The 95 % confidence interval of the mean.
     #[must_use]
     pub fn interval(&self) -> Option<(Delay, Delay)> {
@@ -112,6 +137,17 @@ mod tests {
         assert_eq!(estimate(4, -7).mean().as_nanos(), -2);
         let (low, high) = estimate(8, 90).interval().unwrap();
         assert_eq!((low.as_nanos(), high.as_nanos()), (9, 13));
+    }
+
+    #[test]
+    fn merged_estimates_are_those_of_all_packets() {
+        // 1, 3 and 8, 10, 12: means 2 and 10, variances 1 and 8/3; of all five: 6.8 and 17.36.
+        let one = DelayEstimate { deviation_ns: Some(1.0), ..estimate(2, 4) };
+        let other = DelayEstimate { deviation_ns: Some((8.0_f64 / 3.0).sqrt()), ..estimate(3, 30) };
+        let merged = one.merged(&other);
+        assert_eq!((merged.count, merged.sum_ns), (5, 34));
+        assert!((merged.deviation_ns.unwrap() - 17.36_f64.sqrt()).abs() < 1e-12);
+        assert!((merged.half_width_ns.unwrap() - (0.8_f64.powi(2) + 1.2_f64.powi(2)).sqrt()).abs() < 1e-12);
     }
 
     #[test]

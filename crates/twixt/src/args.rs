@@ -13,6 +13,8 @@ use std::str::FromStr;
 use twixt_model::EpochRule;
 use twixt_sim::quantity::{ByteCount, Nanoseconds};
 
+use crate::settings::Settings;
+
 /// `whole`, or a length of time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EpochLength(pub(crate) EpochRule);
@@ -26,6 +28,14 @@ impl FromStr for EpochLength {
         }
         let length: Nanoseconds = text.parse().map_err(|error| format!("{error}, or: whole"))?;
         EpochRule::every(length.0).map(Self).ok_or_else(|| "must be longer than 0".to_owned())
+    }
+}
+
+impl EpochLength {
+    /// What the configuration file says.
+    pub(crate) fn written(settings: &Settings) -> Option<Self> {
+        let text = settings.epoch.length.as_ref()?;
+        Some(text.parse().expect("the file was checked when it was read"))
     }
 }
 

@@ -1,10 +1,18 @@
 //! The subcommands, one file each.
 
+mod config;
 mod delay;
+mod generate;
+mod info;
+mod record;
+mod verify;
+
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
+use crate::settings::Settings;
 
 /// What happens to your packets betwixt two points of your network: how late, how variable, how
 /// many lost, for every flow, from kilobytes of state, with no probe packets and no change to any
@@ -12,6 +20,9 @@ use crate::exit::Exit;
 #[derive(Parser)]
 #[command(name = "twixt", version, about, max_term_width = 100)]
 pub(crate) struct Cli {
+    /// Defaults of your own; see `twixt config init`
+    #[arg(long, global = true, value_name = "FILE", env = "TWIXT_CONFIG")]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -19,11 +30,24 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Delay(delay::Args),
+    Verify(verify::Args),
+    Record(record::Args),
+    Info(info::Args),
+    #[command(subcommand)]
+    Config(config::Args),
+    #[command(subcommand)]
+    Generate(generate::Args),
 }
 
 /// Runs what was asked for.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
+    let settings = Settings::load(cli.config.as_ref())?;
     match cli.command {
-        Command::Delay(args) => delay::run(&args),
+        Command::Delay(args) => delay::run(&args.with(&settings)),
+        Command::Verify(args) => verify::run(&args.with(&settings)),
+        Command::Record(args) => record::run(&args.with(&settings)),
+        Command::Info(args) => info::run(&args),
+        Command::Config(args) => config::run(&args, &settings),
+        Command::Generate(args) => generate::run(&args),
     }
 }

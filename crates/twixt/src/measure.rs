@@ -8,6 +8,7 @@ mod pairs;
 mod reading;
 mod second_read;
 
+pub(crate) use first_read::is_timeless;
 pub(crate) use meters::{Meters, Setting};
 pub(crate) use pairs::{Concluded, Pairs};
 
@@ -17,6 +18,7 @@ use std::path::Path;
 use twixt_measure::Sealed;
 use twixt_measure::survey::{ClockDifference, Comparison, Edges, Method, compare, compare_told};
 use twixt_model::{Delay, EpochRule, PointId, Segment, Span};
+use twixt_synopsis::By;
 use twixt_wire::Wanted;
 
 use crate::args::{Chosen, DigestArgs, Split, TrafficArgs};
@@ -102,6 +104,11 @@ impl Plan<'_> {
             flow: needs().any(|needs| needs.flow),
             detail: needs().any(|needs| needs.detail),
         }
+    }
+
+    /// How an algorithm's estimates are split up: not at all, if it cannot tell flows apart.
+    pub(crate) fn by(&self, chosen: &Chosen) -> By {
+        if chosen.algorithm.per_flow { self.split.by() } else { By::All }
     }
 
     /// Refuses what an algorithm cannot answer.

@@ -7,6 +7,7 @@ use twixt_sim::quantity::Nanoseconds;
 use twixt_synopsis::{ALGORITHMS, Algorithm, AnySynopsis, ConfigOption, OptionKind, Purpose, find};
 
 use crate::exit::usage;
+use crate::settings::{Settings, SynopsisSettings};
 
 /// What the user said about the algorithm.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,8 @@ pub(crate) struct AlgorithmArgs {
     estimator: Option<String>,
     /// Options by their names in the registry.
     given: BTreeMap<&'static str, String>,
+    /// Settings of the configuration file; the first is the default algorithm.
+    written: Vec<SynopsisSettings>,
 }
 
 /// An algorithm with its settings, ready to start.
@@ -28,7 +31,8 @@ pub(crate) struct Chosen {
 impl AlgorithmArgs {
     /// The algorithm and its settings; `default` if the user named none.
     pub(crate) fn choose(&self, purpose: Purpose, default: &str) -> anyhow::Result<Chosen> {
-        let name = self.name.as_deref().unwrap_or(default);
+        let written = self.written.first().map(|entry| entry.algorithm.as_str());
+        let name = self.name.as_deref().or(written).unwrap_or(default);
         let algorithm = find(purpose, name).ok_or_else(|| unknown_algorithm(purpose, name))?;
         if let Some(estimator) = self.estimator.as_deref()
             && !algorithm.estimators.contains(&estimator)
@@ -45,13 +49,21 @@ impl AlgorithmArgs {
         Ok(Chosen { algorithm, estimator: self.estimator.clone(), prototype })
     }
 
+    /// Takes from the configuration file what the command line left out.
+    pub(crate) fn with(self, settings: &Settings) -> Self {
+        Self { written: settings.synopsis.clone(), ..self }
+    }
+
     fn settings(&self, algorithm: &Algorithm) -> anyhow::Result<toml::Table> {
         let mut settings = match self.memory_bytes {
             Some(_) if !self.given.is_empty() => {
                 return Err(usage("give either --memory or the sizes themselves, not both"));
             }
             Some(bytes) => (algorithm.sized)(bytes).ok_or_else(|| cannot_size(algorithm, bytes))?,
-            None => toml::Table::new(),
+            None => {
+                let written = self.written.iter().find(|entry| entry.algorithm == algorithm.name);
+                written.map(|entry| entry.options.clone()).unwrap_or_default()
+            }
         };
         for (&name, text) in &self.given {
             let option = algorithm.options.iter().find(|option| option.name == name);
@@ -180,6 +192,7 @@ impl clap::FromArgMatches for AlgorithmArgs {
             memory_bytes: matches.get_one("memory").copied(),
             estimator: text("estimator"),
             given: given.collect(),
+            written: Vec::new(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! How packets are recognised at both points.
 
+use crate::settings::Settings;
 use clap::Args;
 use twixt_model::{DigestHash, DigestProfile};
 use twixt_wire::{Digester, HashKey, PAYLOAD_BYTES_MAX};
@@ -9,20 +10,14 @@ use twixt_wire::{Digester, HashKey, PAYLOAD_BYTES_MAX};
 #[command(next_help_heading = "Recognising packets")]
 pub(crate) struct DigestArgs {
     /// Fields that identify a packet: default, headers (cut captures) or nat (translated addresses)
-    #[arg(long, value_name = "PROFILE", default_value_t)]
-    digest: DigestProfile,
+    #[arg(long, value_name = "PROFILE")]
+    digest: Option<DigestProfile>,
     /// Hash function: xxh3, or siphash where senders may be hostile
-    #[arg(long, value_name = "NAME", default_value_t)]
-    hash: DigestHash,
+    #[arg(long, value_name = "NAME")]
+    hash: Option<DigestHash>,
     /// Secret that both points share; without it digests are the same for everyone
-    #[arg(
-        long,
-        value_name = "TEXT",
-        env = "TWIXT_KEY",
-        hide_env_values = true,
-        default_value = ""
-    )]
-    key: String,
+    #[arg(long, value_name = "TEXT", env = "TWIXT_KEY", hide_env_values = true)]
+    key: Option<String>,
     /// Payload bytes that identify a packet [default: as many as both captures have, up to 24]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=i64::from(PAYLOAD_BYTES_MAX)))]
     payload_bytes: Option<u8>,
@@ -31,7 +26,7 @@ pub(crate) struct DigestArgs {
 impl DigestArgs {
     /// Payload bytes to begin with.
     pub(crate) fn payload_bytes(&self) -> u8 {
-        match self.digest {
+        match self.profile() {
             DigestProfile::Headers => 0,
             _ => self.payload_bytes.unwrap_or(PAYLOAD_BYTES_MAX),
         }
@@ -39,6 +34,23 @@ impl DigestArgs {
 
     /// Computes digests over so many payload bytes.
     pub(crate) fn digester(&self, payload_bytes: u8) -> Digester {
-        Digester::new(self.digest, self.hash, payload_bytes, HashKey::from_passphrase(&self.key))
+        let key = HashKey::from_passphrase(self.key.as_deref().unwrap_or_default());
+        Digester::new(self.profile(), self.hash.unwrap_or_default(), payload_bytes, key)
+    }
+
+    /// Takes from the configuration file what the command line left out.
+    pub(crate) fn with(self, settings: &Settings) -> Self {
+        let written = &settings.digest;
+        let known = "the file was checked when it was read";
+        Self {
+            digest: self.digest.or_else(|| Some(written.profile.as_ref()?.parse().expect(known))),
+            hash: self.hash.or_else(|| Some(written.hash.as_ref()?.parse().expect(known))),
+            key: self.key.or_else(|| written.key.clone()),
+            payload_bytes: self.payload_bytes.or(written.payload_bytes),
+        }
+    }
+
+    fn profile(&self) -> DigestProfile {
+        self.digest.unwrap_or_default()
     }
 }

@@ -10,6 +10,7 @@ use twixt_synopsis::By;
 use twixt_wire::{Digester, Filter, Observer, ObserverOptions, Wanted};
 
 use crate::exit::usage;
+use crate::settings::{ClassSettings, Settings};
 
 /// Which packets are measured.
 #[derive(Args, Clone, Debug)]
@@ -71,6 +72,18 @@ impl TrafficArgs {
             digester,
         };
         Observer::new(options).map_err(|error| usage(error.to_string()))
+    }
+
+    /// Takes from the configuration file what the command line left out.
+    pub(crate) fn with(mut self, settings: &Settings) -> Self {
+        if self.classes.is_empty() && self.classes_file.is_none() {
+            let class = |class: &ClassSettings| ClassFilter {
+                name: class.name.clone(),
+                filter: class.filter.parse().expect("the file was checked when it was read"),
+            };
+            self.classes = settings.class.iter().map(class).collect();
+        }
+        self
     }
 
     /// Whether the user told which packets go downstream.

@@ -13,6 +13,7 @@ use crate::measure::{self, Files, Measured, PairMeasured, Plan};
 use crate::output::{
     self, DelayDocument, Format, ROWS_DEFAULT, SegmentsDocument, delay_report, estimate_rows,
 };
+use crate::settings::Settings;
 
 /// One-way delay, deviation and loss between two captures or epoch files
 #[derive(clap::Args)]
@@ -49,6 +50,8 @@ pub(super) struct PairArgs {
     /// Cut time into epochs of this length, for a series [default: whole]
     #[arg(long, value_name = "DURATION")]
     epoch: Option<EpochLength>,
+    #[arg(skip)]
+    epoch_written: Option<EpochLength>,
     /// Read each capture once: needs --toward or a filter, and captures that cover the same stretch
     #[arg(long)]
     one_pass: bool,
@@ -57,6 +60,17 @@ pub(super) struct PairArgs {
 }
 
 impl PairArgs {
+    /// Takes from the configuration file what the command line left out.
+    pub(super) fn with(self, settings: &Settings) -> Self {
+        Self {
+            epoch_written: EpochLength::written(settings),
+            traffic: self.traffic.with(settings),
+            algorithm: self.algorithm.with(settings),
+            digest: self.digest.with(settings),
+            ..self
+        }
+    }
+
     /// The two files.
     pub(super) fn files(&self) -> Files<'_> {
         Files { upstream: &self.upstream, downstream: &self.downstream }
@@ -64,7 +78,7 @@ impl PairArgs {
 
     /// The rule by which time is cut.
     pub(super) fn rule(&self) -> EpochRule {
-        self.epoch.map_or(EpochRule::WHOLE, |epoch| epoch.0)
+        self.epoch.or(self.epoch_written).map_or(EpochRule::WHOLE, |epoch| epoch.0)
     }
 
     /// Refuses what cannot be read so.
@@ -125,6 +139,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 impl Args {
+    /// Takes from the configuration file what the command line left out.
+    pub(crate) fn with(self, settings: &Settings) -> Self {
+        Self { pair: self.pair.with(settings), ..self }
+    }
+
     fn plan(&self) -> anyhow::Result<Plan<'_>> {
         let chosen = self.pair.algorithm.choose(Purpose::Delay, "exact")?;
         self.plan_with(chosen)

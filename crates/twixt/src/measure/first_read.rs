@@ -156,6 +156,6 @@ fn passage(frame: &Frame<'_>, link: LinkType) -> Option<Passage> {
 }
 
 /// Times at the ends of what 64 bits hold are damage, not times.
-pub(super) fn is_timeless(time: Timestamp) -> bool {
+pub(crate) fn is_timeless(time: Timestamp) -> bool {
     time == Timestamp::MIN || time == Timestamp::MAX
 }

@@ -3,6 +3,7 @@
 use twixt_measure::{Cutting, Meter, MeterConfig, Sealed};
 use twixt_model::{
     BatchBuffer, Delay, Detail, DigestIdentity, EpochRule, Observation, PointId, TimeSource,
+    Timestamp,
 };
 use twixt_wire::SkipCounts;
 
@@ -116,8 +117,16 @@ impl Meters {
     }
 
     /// Hands over what waits.
-    pub(crate) fn hand_over(&mut self) {
+    fn hand_over(&mut self) {
         self.classes.iter_mut().for_each(ClassMeters::hand_over);
+    }
+
+    /// Tells the time, so that classes that fall silent seal their epochs too.
+    pub(crate) fn advance(&mut self, now: Timestamp) {
+        self.hand_over();
+        for meter in self.classes.iter_mut().flat_map(|class| &mut class.meters) {
+            meter.advance(now);
+        }
     }
 
     /// Hands over what waits, and seals everything.

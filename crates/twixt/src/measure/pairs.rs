@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
-use twixt_model::{Delay, Estimate, Scope, Segment, Span};
+use twixt_model::{Delay, Estimate, PointId, Scope, Segment, Span, Timestamp};
 
 use super::{DirectionFound, Measured, Plan, PointCounts};
 use crate::args::Chosen;
@@ -40,7 +40,7 @@ impl Pairs {
     pub(crate) fn new(plan: &Plan<'_>, segment: Segment, reference: Delay) -> Self {
         let algorithm = |chosen: &Chosen| AlgorithmPairs {
             question: QuestionTemplate {
-                by: plan.split.by(),
+                by: plan.by(chosen),
                 estimator: chosen.estimator.clone(),
                 reference,
             },
@@ -66,6 +66,18 @@ impl Pairs {
         pairing.receive(sealed);
         while let Some(event) = pairing.poll() {
             note_event(&mut pairs.concluded, &mut pairs.state_bytes, &class, event);
+        }
+    }
+
+    /// Both points have come to this time: what is missing before it will not come.
+    pub(crate) fn advance(&mut self, now: Timestamp) {
+        for pairs in &mut self.algorithms {
+            for (class, pairing) in &mut pairs.by_class {
+                pairing.advance(now);
+                while let Some(event) = pairing.poll() {
+                    note_event(&mut pairs.concluded, &mut pairs.state_bytes, class, event);
+                }
+            }
         }
     }
 
@@ -130,16 +142,14 @@ pub(super) fn pair_files(
     };
     let (up, down) = (counts_of(&upstream), counts_of(&downstream));
     let mut pairs = Pairs::new(plan, segment.clone(), reference);
-    // In turn, so that no half waits for many epochs of the other.
-    let mut downstream = downstream.into_iter();
-    for sealed in upstream {
-        pairs.receive(0, Sealed { point: segment.upstream.clone(), ..sealed });
-        if let Some(sealed) = downstream.next() {
-            pairs.receive(0, Sealed { point: segment.downstream.clone(), ..sealed });
-        }
-    }
-    for sealed in downstream {
-        pairs.receive(0, Sealed { point: segment.downstream.clone(), ..sealed });
+    let named = |point: &PointId, sealed| Sealed { point: point.clone(), ..sealed };
+    let upstream = upstream.into_iter().map(|sealed| named(&segment.upstream, sealed));
+    let downstream = downstream.into_iter().map(|sealed| named(&segment.downstream, sealed));
+    let mut epochs: Vec<Sealed> = upstream.chain(downstream).collect();
+    epochs.sort_by_key(|sealed| sealed.epoch);
+    for sealed in epochs {
+        pairs.advance(sealed.rule.span_of(sealed.epoch).start);
+        pairs.receive(0, sealed);
     }
     let concluded = pairs.finish();
     Measured {

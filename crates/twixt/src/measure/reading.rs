@@ -125,7 +125,7 @@ impl<'a> Reading<'a> {
     /// Reads on until a packet after `until` was seen, holding everything back.
     pub(super) fn read_start(&mut self, until: Timestamp, progress: &Progress) {
         while !self.ended && self.taking.latest <= until {
-            self.read(progress, |taking, place, frame, packet| taking.hold(place, frame, packet));
+            self.read(progress, Taking::hold);
         }
     }
 
@@ -135,6 +135,7 @@ impl<'a> Reading<'a> {
             Place::Inside => taking.measure(frame, packet),
             place => taking.hold(place, frame, packet),
         });
+        self.taking.meters.advance(self.taking.latest);
         !self.ended
     }
 

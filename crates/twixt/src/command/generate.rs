@@ -1,0 +1,49 @@
+//! `twixt generate`: files that belong to the command but are made from it.
+
+use std::io;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::Cli;
+use crate::exit::Exit;
+
+/// Manual pages and shell completions
+#[derive(clap::Subcommand)]
+pub(crate) enum Args {
+    /// The manual page, or with --out one page per command into a folder
+    Man {
+        /// Folder to write to
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+    /// Completions for a shell, to standard output
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let mut command = Cli::command();
+    match args {
+        Args::Man { out: None } => {
+            clap_mangen::Man::new(command).render(&mut io::stdout().lock())?;
+        }
+        Args::Man { out: Some(folder) } => {
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("cannot create {}", folder.display()))?;
+            clap_mangen::generate_to(command, folder)
+                .with_context(|| format!("cannot write to {}", folder.display()))?;
+        }
+        Args::Completions { shell } => {
+            // Into memory first: a reader that has seen enough must not make this panic.
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut command, "twixt", &mut script);
+            io::Write::write_all(&mut io::stdout().lock(), &script)?;
+        }
+    }
+    Ok(Exit::Done)
+}

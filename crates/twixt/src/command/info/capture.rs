@@ -1,0 +1,252 @@
+//! What is in a capture.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use serde::Serialize;
+use twixt_capture::{BatchEnd, CaptureFile, Frame, InterfaceDescription};
+use twixt_model::{DigestHash, DigestProfile, FlowHash, Span, protocol};
+use twixt_wire::{Digester, HashKey, LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
+
+use super::Args;
+use crate::exit::Exit;
+use crate::input;
+use crate::measure::is_timeless;
+use crate::output::{self, Format, units};
+use crate::progress::Progress;
+
+/// Flows told apart at most.
+const FLOWS_MAX: usize = 1 << 20;
+
+pub(super) fn run(path: &Path, args: &Args) -> anyhow::Result<Exit> {
+    let mut file = input::open_capture(path)?;
+    // Flow hashes never leave this command: a fixed key will do.
+    let digester =
+        Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, HashKey::from_seed(0));
+    let wanted = Wanted { digest: false, flow: true, detail: false };
+    let mut content = Content { most: args.count.unwrap_or(u64::MAX), ..Content::default() };
+    let observer = args.traffic.observer(wanted, digester)?;
+    let progress = Progress::new(file.size_bytes().unwrap_or(0));
+    let mut read_bytes = 0;
+    loop {
+        let end = file.read_batch(|frame| content.add(&observer, &frame));
+        progress.advance(file.bytes_read() - read_bytes);
+        read_bytes = file.bytes_read();
+        if end == BatchEnd::End || content.frames >= content.most {
+            break;
+        }
+    }
+    drop(progress);
+    let partial = input::note_ending(path, &file);
+    let document = CaptureDocument::new(path, &file, &content);
+    match args.format {
+        Format::Json => output::json(&document)?,
+        _ => output::text(&document.report())?,
+    }
+    Ok(Exit::Done.or_partial(partial))
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Content {
+    most: u64,
+    frames: u64,
+    captured_bytes: u64,
+    wire_bytes: u64,
+    cut_frames: u64,
+    out_of_order: u64,
+    span: Option<Span>,
+    packets: u64,
+    protocols: BTreeMap<String, u64>,
+    flows: HashSet<FlowHash>,
+    flows_refused: bool,
+    skipped: SkipCounts,
+}
+
+impl Content {
+    fn add(&mut self, observer: &Observer, frame: &Frame<'_>) {
+        if self.frames >= self.most {
+            return;
+        }
+        self.frames += 1;
+        self.captured_bytes += frame.bytes.len() as u64;
+        self.wire_bytes += u64::from(frame.wire_length);
+        self.cut_frames += u64::from((frame.bytes.len() as u64) < u64::from(frame.wire_length));
+        if is_timeless(frame.time) {
+            return self.skipped.count(Skip::NoTime);
+        }
+        self.out_of_order += u64::from(self.span.is_some_and(|span| frame.time < span.end));
+        self.span = Some(self.span.map_or(Span::at(frame.time), |span| span.including(frame.time)));
+        let link = LinkType(frame.link_type);
+        match observer.observe_packet(link, frame.bytes, frame.wire_length, frame.time) {
+            Err(skip) => self.skipped.count(skip),
+            Ok((observation, packet)) => self.add_packet(observation.flow, &packet),
+        }
+    }
+
+    fn add_packet(&mut self, flow: FlowHash, packet: &Packet) {
+        self.packets += 1;
+        *self.protocols.entry(protocol_name(packet)).or_default() += 1;
+        if self.flows.len() < FLOWS_MAX {
+            self.flows.insert(flow);
+        } else {
+            self.flows_refused |= !self.flows.contains(&flow);
+        }
+    }
+}
+
+fn protocol_name(packet: &Packet) -> String {
+    let name = match packet.protocol() {
+        protocol::TCP => "tcp",
+        protocol::UDP => "udp",
+        protocol::ICMP | protocol::ICMPV6 => "icmp",
+        protocol::SCTP => "sctp",
+        other => return format!("ipv{} ip-proto {other}", packet.version()),
+    };
+    format!("ipv{} {name}", packet.version())
+}
+
+/// `twixt info -F json` of a capture.
+#[derive(Serialize)]
+struct CaptureDocument {
+    file: String,
+    format: String,
+    compression: String,
+    byte_order: String,
+    interfaces: Vec<InterfaceDocument>,
+    frames: u64,
+    captured_bytes: u64,
+    wire_bytes: u64,
+    cut_frames: u64,
+    out_of_order: u64,
+    dropped: Option<u64>,
+    start_ns: Option<i64>,
+    end_ns: Option<i64>,
+    packets: u64,
+    flows: usize,
+    flows_complete: bool,
+    protocols: BTreeMap<String, u64>,
+    skipped: BTreeMap<&'static str, u64>,
+    ending: String,
+}
+
+#[derive(Serialize)]
+struct InterfaceDocument {
+    name: Option<String>,
+    link_type: String,
+    snap_length: Option<u32>,
+    resolution: String,
+}
+
+impl From<&InterfaceDescription> for InterfaceDocument {
+    fn from(interface: &InterfaceDescription) -> Self {
+        Self {
+            name: interface.name.clone(),
+            link_type: LinkType(interface.link_type).to_string(),
+            snap_length: interface.snap_length,
+            resolution: interface.resolution.to_string(),
+        }
+    }
+}
+
+impl CaptureDocument {
+    fn new(path: &Path, file: &CaptureFile, content: &Content) -> Self {
+        let mut skipped = content.skipped;
+        skipped.add(Skip::NoTime, file.counts().skipped());
+        Self {
+            file: path.display().to_string(),
+            format: file.format().to_string(),
+            compression: file.compression().to_string(),
+            byte_order: file.byte_order().to_string(),
+            interfaces: file.interfaces().map(InterfaceDocument::from).collect(),
+            frames: content.frames,
+            captured_bytes: content.captured_bytes,
+            wire_bytes: content.wire_bytes,
+            cut_frames: content.cut_frames,
+            out_of_order: content.out_of_order,
+            dropped: file.counts().dropped,
+            start_ns: content.span.map(|span| span.start.as_nanos()),
+            end_ns: content.span.map(|span| span.end.as_nanos()),
+            packets: content.packets,
+            flows: content.flows.len(),
+            flows_complete: !content.flows_refused,
+            protocols: content.protocols.clone(),
+            skipped: skipped.iter().map(|(skip, count)| (skip.name(), count)).collect(),
+            ending: file.ending().map_or_else(|| "not reached".to_owned(), ToString::to_string),
+        }
+    }
+
+    fn report(&self) -> String {
+        let mut lines = vec![
+            ("file", self.file.clone()),
+            ("format", format!("{}, {}, {}", self.format, self.byte_order, self.compression)),
+        ];
+        let shown = 8;
+        for interface in self.interfaces.iter().take(shown) {
+            let name =
+                interface.name.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
+            let snap = interface
+                .snap_length
+                .map_or_else(|| "no limit".to_owned(), |length| format!("{length} bytes"));
+            lines.push((
+                "interface",
+                format!(
+                    "{name}{}, snap length {snap}, resolution {}",
+                    interface.link_type, interface.resolution
+                ),
+            ));
+        }
+        if self.interfaces.len() > shown {
+            lines.push(("interface", format!("… and {} more", self.interfaces.len() - shown)));
+        }
+        let cut = if self.cut_frames > 0 {
+            format!(", {} of them cut", units::count(self.cut_frames))
+        } else {
+            String::new()
+        };
+        lines.push(("frames", format!("{}{cut}", units::count(self.frames))));
+        lines.push((
+            "bytes",
+            format!(
+                "{} captured of {}",
+                units::bytes(self.captured_bytes),
+                units::bytes(self.wire_bytes)
+            ),
+        ));
+        if let (Some(start), Some(end)) = (self.start_ns, self.end_ns) {
+            let start = twixt_model::Timestamp::from_nanos(start);
+            let length = units::duration(
+                (twixt_model::Timestamp::from_nanos(end) - start).as_nanos() as f64,
+            );
+            lines.push(("time", format!("{length} from {} UTC", units::moment(start))));
+        }
+        if self.out_of_order > 0 {
+            lines.push((
+                "order",
+                format!(
+                    "{} frames are earlier than one before them",
+                    units::count(self.out_of_order)
+                ),
+            ));
+        }
+        let more = if self.flows_complete { "" } else { "at least " };
+        lines.push((
+            "packets",
+            format!(
+                "{} in {more}{} flows",
+                units::count(self.packets),
+                units::count(self.flows as u64)
+            ),
+        ));
+        for (name, count) in &self.protocols {
+            lines.push(("", format!("{name} {}", units::count(*count))));
+        }
+        for (reason, count) in &self.skipped {
+            lines.push(("skipped", format!("{} {reason}", units::count(*count))));
+        }
+        if let Some(dropped) = self.dropped {
+            lines.push(("dropped", format!("{} by the capturing kernel", units::count(dropped))));
+        }
+        lines.iter().map(|(name, value)| format!("{name:<10} {value}\n")).collect()
+    }
+}
