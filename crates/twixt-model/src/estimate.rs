@@ -147,7 +147,10 @@ mod tests {
         let merged = one.merged(&other);
         assert_eq!((merged.count, merged.sum_ns), (5, 34));
         assert!((merged.deviation_ns.unwrap() - 17.36_f64.sqrt()).abs() < 1e-12);
-        assert!((merged.half_width_ns.unwrap() - (0.8_f64.powi(2) + 1.2_f64.powi(2)).sqrt()).abs() < 1e-12);
+        assert!(
+            (merged.half_width_ns.unwrap() - (0.8_f64.powi(2) + 1.2_f64.powi(2)).sqrt()).abs()
+                < 1e-12
+        );
     }
 
     #[test]

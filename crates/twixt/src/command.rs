@@ -2,9 +2,11 @@
 
 mod config;
 mod delay;
+mod demo;
 mod generate;
 mod info;
 mod record;
+mod simulate;
 mod verify;
 
 use std::path::PathBuf;
@@ -33,6 +35,8 @@ enum Command {
     Verify(verify::Args),
     Record(record::Args),
     Info(info::Args),
+    Simulate(simulate::Args),
+    Demo(demo::Args),
     #[command(subcommand)]
     Config(config::Args),
     #[command(subcommand)]
@@ -47,6 +51,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Verify(args) => verify::run(&args.with(&settings)),
         Command::Record(args) => record::run(&args.with(&settings)),
         Command::Info(args) => info::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Config(args) => config::run(&args, &settings),
         Command::Generate(args) => generate::run(&args),
     }

@@ -121,6 +121,12 @@ impl Edges {
         self.certain
     }
 
+    /// The earliest times, upstream and downstream, of packets that are held back at the end.
+    #[must_use]
+    pub const fn end_from(&self) -> (Timestamp, Timestamp) {
+        (self.upstream.end_from, self.downstream.end_from)
+    }
+
     /// Packets that left upstream in this stretch are held back at `place` at both points, and
     /// were certainly seen downstream if they arrived.
     pub(super) fn complete(&self, place: Place) -> Span {

@@ -1,9 +1,9 @@
 //! Sealed epochs of both points, brought together algorithm by algorithm and class by class.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
-use twixt_model::{Delay, Estimate, PointId, Scope, Segment, Span, Timestamp};
+use twixt_model::{Delay, Epoch, Estimate, PointId, Scope, Segment, Span};
 
 use super::{DirectionFound, Measured, Plan, PointCounts};
 use crate::args::Chosen;
@@ -12,14 +12,44 @@ use crate::args::Chosen;
 #[derive(Default)]
 pub(crate) struct Concluded {
     pub(crate) estimates: Vec<Estimate>,
-    /// Epochs that were estimated.
-    pub(crate) epochs: u64,
+    /// Epochs that were estimated, in all classes together.
+    epochs: BTreeSet<Epoch>,
     /// State that one point kept per epoch, at most, over all classes.
     pub(crate) synopsis_bytes: u64,
     /// The stretch of upstream time that was measured.
     pub(crate) span: Option<Span>,
     /// Why epochs were left out.
     pub(crate) problems: Vec<String>,
+}
+
+impl Concluded {
+    /// How many epochs were estimated.
+    pub(crate) fn epochs(&self) -> u64 {
+        self.epochs.len() as u64
+    }
+
+    fn note(&mut self, class: &str, event: PairingEvent) {
+        match event {
+            PairingEvent::Estimated { epoch, estimates, upstream, .. } => {
+                self.epochs.insert(epoch);
+                self.span = match (self.span, upstream.seen) {
+                    (Some(one), Some(other)) => Some(one.union(other)),
+                    (one, other) => one.or(other),
+                };
+                let named = |estimate: Estimate| match class {
+                    "" => estimate,
+                    class => Estimate { scope: Scope::Class(class.to_owned()), ..estimate },
+                };
+                self.estimates.extend(estimates.into_iter().map(named));
+            }
+            PairingEvent::Unpaired { epoch, point, reason } => {
+                self.problems.push(format!("epoch {}: {point}: {reason}", epoch.0));
+            }
+            PairingEvent::Refused { epoch, reason } => {
+                self.problems.push(format!("epoch {}: {reason}", epoch.0));
+            }
+        }
+    }
 }
 
 /// Pairings for each algorithm and class.
@@ -30,9 +60,15 @@ pub(crate) struct Pairs {
 
 struct AlgorithmPairs {
     question: QuestionTemplate,
-    by_class: BTreeMap<String, Pairing>,
-    state_bytes: BTreeMap<String, u64>,
+    by_class: BTreeMap<String, ClassPairs>,
     concluded: Concluded,
+}
+
+struct ClassPairs {
+    pairing: Pairing,
+    /// The newest epochs of the two ends.
+    reached: [Option<Epoch>; 2],
+    state_bytes: u64,
 }
 
 impl Pairs {
@@ -45,52 +81,31 @@ impl Pairs {
                 reference,
             },
             by_class: BTreeMap::new(),
-            state_bytes: BTreeMap::new(),
             concluded: Concluded::default(),
         };
         Self { segment, algorithms: plan.algorithms.iter().map(algorithm).collect() }
     }
 
-    /// Takes an epoch of the algorithm with this index.
+    /// Takes an epoch of the algorithm with this index. A point's epochs come in order.
     pub(crate) fn receive(&mut self, algorithm: usize, sealed: Sealed) {
         let pairs = &mut self.algorithms[algorithm];
-        let class = sealed.class.clone();
-        let pairing = pairs.by_class.entry(class.clone()).or_insert_with(|| {
-            Pairing::new(PairingConfig {
-                segment: self.segment.clone(),
-                class: class.clone(),
-                question: pairs.question.clone(),
-                patience: Delay::ZERO,
-            })
-        });
-        pairing.receive(sealed);
-        while let Some(event) = pairing.poll() {
-            note_event(&mut pairs.concluded, &mut pairs.state_bytes, &class, event);
-        }
-    }
-
-    /// Both points have come to this time: what is missing before it will not come.
-    pub(crate) fn advance(&mut self, now: Timestamp) {
-        for pairs in &mut self.algorithms {
-            for (class, pairing) in &mut pairs.by_class {
-                pairing.advance(now);
-                while let Some(event) = pairing.poll() {
-                    note_event(&mut pairs.concluded, &mut pairs.state_bytes, class, event);
-                }
-            }
-        }
+        let class = pairs
+            .by_class
+            .entry(sealed.class.clone())
+            .or_insert_with(|| ClassPairs::new(&self.segment, &sealed.class, &pairs.question));
+        let name = sealed.class.clone();
+        class.receive(sealed, &self.segment);
+        class.drain(&name, &mut pairs.concluded);
     }
 
     /// Nothing more comes: what each algorithm concluded, in their order.
     pub(crate) fn finish(self) -> Vec<Concluded> {
         let finish = |mut pairs: AlgorithmPairs| {
-            for (class, pairing) in &mut pairs.by_class {
-                pairing.finish();
-                while let Some(event) = pairing.poll() {
-                    note_event(&mut pairs.concluded, &mut pairs.state_bytes, class, event);
-                }
+            for (name, class) in &mut pairs.by_class {
+                class.pairing.finish();
+                class.drain(name, &mut pairs.concluded);
+                pairs.concluded.synopsis_bytes += class.state_bytes;
             }
-            pairs.concluded.synopsis_bytes = pairs.state_bytes.values().sum();
             pairs.concluded.estimates.sort_by_key(|estimate| estimate.span.start);
             pairs.concluded
         };
@@ -98,29 +113,34 @@ impl Pairs {
     }
 }
 
-fn note_event(
-    concluded: &mut Concluded,
-    state_bytes: &mut BTreeMap<String, u64>,
-    class: &str,
-    event: PairingEvent,
-) {
-    match event {
-        PairingEvent::Estimated { span, estimates, upstream, downstream, .. } => {
-            concluded.epochs += 1;
-            concluded.span = Some(concluded.span.map_or(span, |other| other.union(span)));
-            let most = state_bytes.entry(class.to_owned()).or_default();
-            *most = (*most).max(upstream.synopsis_bytes).max(downstream.synopsis_bytes);
-            let named = |estimate: Estimate| match class {
-                "" => estimate,
-                class => Estimate { scope: Scope::Class(class.to_owned()), ..estimate },
-            };
-            concluded.estimates.extend(estimates.into_iter().map(named));
+impl ClassPairs {
+    fn new(segment: &Segment, class: &str, question: &QuestionTemplate) -> Self {
+        let pairing = Pairing::new(PairingConfig {
+            segment: segment.clone(),
+            class: class.to_owned(),
+            question: question.clone(),
+            patience: Delay::ZERO,
+        });
+        Self { pairing, reached: [None; 2], state_bytes: 0 }
+    }
+
+    fn receive(&mut self, sealed: Sealed, segment: &Segment) {
+        let (epoch, rule) = (sealed.epoch, sealed.rule);
+        self.reached[usize::from(sealed.point == segment.downstream)] = Some(epoch);
+        self.pairing.receive(sealed);
+        // What is missing before the newest epoch that both have sent will not come.
+        if let [Some(one), Some(other)] = self.reached {
+            self.pairing.advance(rule.span_of(one.min(other)).start);
         }
-        PairingEvent::Unpaired { epoch, point, reason } => {
-            concluded.problems.push(format!("epoch {}: {point}: {reason}", epoch.0));
-        }
-        PairingEvent::Refused { epoch, reason } => {
-            concluded.problems.push(format!("epoch {}: {reason}", epoch.0));
+    }
+
+    fn drain(&mut self, class: &str, concluded: &mut Concluded) {
+        while let Some(event) = self.pairing.poll() {
+            if let PairingEvent::Estimated { upstream, downstream, .. } = &event {
+                let most = upstream.synopsis_bytes.max(downstream.synopsis_bytes);
+                self.state_bytes = self.state_bytes.max(most);
+            }
+            concluded.note(class, event);
         }
     }
 }
@@ -148,7 +168,6 @@ pub(super) fn pair_files(
     let mut epochs: Vec<Sealed> = upstream.chain(downstream).collect();
     epochs.sort_by_key(|sealed| sealed.epoch);
     for sealed in epochs {
-        pairs.advance(sealed.rule.span_of(sealed.epoch).start);
         pairs.receive(0, sealed);
     }
     let concluded = pairs.finish();

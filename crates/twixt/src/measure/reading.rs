@@ -135,7 +135,13 @@ impl<'a> Reading<'a> {
             Place::Inside => taking.measure(frame, packet),
             place => taking.hold(place, frame, packet),
         });
-        self.taking.meters.advance(self.taking.latest);
+        // Packets held back at the end are still to come: their epochs must stay open.
+        let until = match (self.taking.select.edges, self.taking.end) {
+            (None, _) => Timestamp::MAX,
+            (Some(edges), End::Upstream) => edges.end_from().0,
+            (Some(edges), End::Downstream) => edges.end_from().1,
+        };
+        self.taking.meters.advance(self.taking.latest.min(until));
         !self.ended
     }
 

@@ -9,7 +9,7 @@ use std::thread;
 
 use twixt_measure::Sealed;
 use twixt_measure::survey::{Comparison, Place, resolve};
-use twixt_model::{Delay, Epoch, EpochRule, Observation};
+use twixt_model::{Delay, Epoch, Observation};
 
 use super::reading::{End, Reading, Select};
 use super::{DirectionFound, Files, Measured, Pairs, Plan, direction_of, edges, guard, segment};
@@ -50,7 +50,7 @@ pub(super) fn measure(
     });
     sort_out(&edges, Place::Start, &mut up, &mut down);
     let mut pairs = Pairs::new(plan, segment(), delays.median);
-    read_both(&mut pairs, plan.rule, &mut up, &mut down, &progress);
+    read_both(&mut pairs, &mut up, &mut down, &progress);
     sort_out(&edges, Place::End, &mut up, &mut down);
     drop(progress);
     let direction = direction_of(comparison);
@@ -72,7 +72,7 @@ pub(super) fn measure_all(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(
         .with_meters(plan, Delay::ZERO, None)?;
     let progress = Progress::new(up.size_bytes() + down.size_bytes());
     let mut pairs = Pairs::new(plan, segment(), Delay::ZERO);
-    read_both(&mut pairs, plan.rule, &mut up, &mut down, &progress);
+    read_both(&mut pairs, &mut up, &mut down, &progress);
     drop(progress);
     let decided_by = if plan.traffic.toward.is_some() { "toward" } else { "filter" };
     let direction = DirectionFound { decided_by, unknown_flows: 0 };
@@ -130,7 +130,6 @@ const QUEUE_MAX: usize = 4;
 /// Reads both captures to their ends, and pairs epochs as they are sealed.
 fn read_both<'a>(
     pairs: &mut Pairs,
-    rule: EpochRule,
     up: &mut Reading<'a>,
     down: &mut Reading<'a>,
     progress: &Progress,
@@ -142,7 +141,7 @@ fn read_both<'a>(
             receiver
         };
         let (upstream, downstream) = (read(up), read(down));
-        pair_as_they_come(pairs, rule, &[upstream, downstream]);
+        pair_as_they_come(pairs, &[upstream, downstream]);
     });
 }
 
@@ -157,7 +156,7 @@ fn read_on(reading: &mut Reading<'_>, sender: &SyncSender<Sent>, progress: &Prog
 }
 
 /// Always takes from the point that is behind, so that neither waits for many epochs of the other.
-fn pair_as_they_come(pairs: &mut Pairs, rule: EpochRule, receivers: &[Receiver<Sent>; 2]) {
+fn pair_as_they_come(pairs: &mut Pairs, receivers: &[Receiver<Sent>; 2]) {
     let mut reached = [Some(Epoch(i64::MIN)); 2];
     let behind = |reached: &[Option<Epoch>; 2]| {
         (0..2).filter(|&end| reached[end].is_some()).min_by_key(|&end| reached[end])
@@ -167,9 +166,6 @@ fn pair_as_they_come(pairs: &mut Pairs, rule: EpochRule, receivers: &[Receiver<S
             Ok((algorithm, sealed)) => {
                 reached[end] = Some(sealed.epoch);
                 pairs.receive(algorithm, sealed);
-                if let Some(Epoch(number)) = reached.iter().flatten().min() {
-                    pairs.advance(rule.span_of(Epoch(*number)).start);
-                }
             }
             Err(_) => reached[end] = None,
         }

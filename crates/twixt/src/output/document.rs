@@ -139,7 +139,7 @@ impl DelayDocument {
             algorithm: chosen.algorithm.name,
             config: chosen.prototype.config(),
             synopsis_bytes: concluded.synopsis_bytes,
-            epochs: concluded.epochs,
+            epochs: concluded.epochs(),
             upstream: (&measured.upstream).into(),
             downstream: (&measured.downstream).into(),
             direction: DirectionDocument {

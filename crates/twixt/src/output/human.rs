@@ -55,7 +55,7 @@ pub(crate) fn delay_report(
     rows: usize,
 ) -> String {
     let mut estimates: Vec<&Estimate> = concluded.estimates.iter().collect();
-    let series = concluded.epochs > 1;
+    let series = concluded.epochs() > 1;
     if !series {
         estimates.sort_by_key(|estimate| std::cmp::Reverse(badness(estimate)));
     }

@@ -45,7 +45,7 @@ pub(crate) fn count(number: u64) -> String {
 /// A share in per cent.
 pub(crate) fn percent(share: f64) -> String {
     match share * 100.0 {
-        percent if percent == 0.0 => "0 %".to_owned(),
+        0.0 => "0 %".to_owned(),
         percent if percent < 0.1 => format!("{percent:.3} %"),
         percent => format!("{percent:.2} %"),
     }
