@@ -12,6 +12,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    // Whole commands are measured too, so the binary itself must be there.
+    step::run(&mut cargo(&["build", "--release", "--package", "twixt", "--bin", "twixt"]))?;
     let program = cargo(&["run", "--release", "--package", "twixt", "--example", "bench", "--"]);
     step::run({ program }.args(&arguments.passed_on))
 }

@@ -277,23 +277,21 @@ fn decide_by_delay(
     flows: &HashMap<FlowHash, Vec<Matched>, Keyed>,
     headings: &mut Headings,
 ) {
-    let median = |pairs: &[Matched]| {
-        delay_range(pairs.iter().map(Matched::delay).collect()).map(|range| range.median)
-    };
-    let undecided: Vec<(FlowHash, Delay)> = flows
+    let range = |pairs: &[Matched]| delay_range(pairs.iter().map(Matched::delay).collect());
+    let undecided: Vec<(FlowHash, DelayRange)> = flows
         .iter()
         .filter(|(flow, _)| !headings.contains_key(flow))
-        .filter_map(|(&flow, pairs)| Some((flow, median(pairs)?)))
+        .filter_map(|(&flow, pairs)| Some((flow, range(pairs)?)))
         .collect();
     if undecided.is_empty() {
         return;
     }
     let known = between(flows, headings).or_else(|| between_opposites(survey, &undecided));
-    let nearest = undecided.iter().map(|(_, delay)| delay.as_nanos().unsigned_abs()).min();
+    let nearest = undecided.iter().map(|(_, range)| range.median.as_nanos().unsigned_abs()).min();
     let meaningless = known.is_none()
         && nearest.is_some_and(|nearest| nearest > PLAUSIBLE_DELAY.as_nanos().unsigned_abs());
-    for (flow, delay) in undecided {
-        let verdict = match (meaningless, delay >= known.unwrap_or(Delay::ZERO)) {
+    for (flow, range) in undecided {
+        let verdict = match (meaningless, range.median >= known.unwrap_or(Delay::ZERO)) {
             (true, _) => (Heading::Downstream, Method::CaptureOrder),
             (false, true) => (Heading::Downstream, Method::DelaySign),
             (false, false) => (Heading::Upstream, Method::DelaySign),
@@ -313,21 +311,16 @@ fn between(flows: &HashMap<FlowHash, Vec<Matched>, Keyed>, headings: &Headings) 
 }
 
 /// Of a flow and its opposite, the one with the larger delay goes downstream, whatever the clocks:
-/// the difference of the two is a sum of two delays.
-fn between_opposites(survey: &PointSurvey, undecided: &[(FlowHash, Delay)]) -> Option<Delay> {
-    let delays: HashMap<FlowHash, Delay, Keyed> = undecided.iter().copied().collect();
-    let pairs = undecided.iter().filter_map(|(flow, delay)| {
-        let opposite = delays.get(&survey.flows.get(flow)?.ends.reverse)?;
-        (opposite < delay).then_some((*opposite, *delay))
+/// the difference of the two is a sum of two delays. The clocks' difference lies between the
+/// smallest delay of the one and the largest of the other.
+fn between_opposites(survey: &PointSurvey, undecided: &[(FlowHash, DelayRange)]) -> Option<Delay> {
+    let ranges: HashMap<FlowHash, DelayRange, Keyed> = undecided.iter().copied().collect();
+    let bounds = undecided.iter().filter_map(|(flow, range)| {
+        let opposite = ranges.get(&survey.flows.get(flow)?.ends.reverse)?;
+        (opposite.median < range.median).then_some((opposite.max, range.min))
     });
-    let (low, high) =
-        pairs.fold((None, None), |(low, high): (Option<Delay>, Option<Delay>), pair| {
-            (
-                Some(low.map_or(pair.0, |low| low.max(pair.0))),
-                Some(high.map_or(pair.1, |high| high.min(pair.1))),
-            )
-        });
-    Some(middle(low?, high?))
+    let (low, high) = bounds.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1)))?;
+    Some(middle(low, high))
 }
 
 fn middle(low: Delay, high: Delay) -> Delay {

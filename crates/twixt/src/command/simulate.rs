@@ -34,13 +34,13 @@ pub(crate) struct Args {
     /// Everything random follows from this
     #[arg(long, value_name = "N", default_value_t = Config::default().seed)]
     seed: u64,
+    /// How to print the summary
+    #[arg(short = 'F', long = "format", value_enum, default_value_t)]
+    format: Format,
     #[command(flatten)]
     traffic: TrafficArgs,
     #[command(flatten)]
     segment: SegmentArgs,
-    /// How to print the summary
-    #[arg(short = 'F', long = "format", value_enum, default_value_t)]
-    format: Format,
 }
 
 /// What enters the segment.
@@ -73,7 +73,7 @@ struct TrafficArgs {
     packet_size: PacketSize,
     /// Return traffic, through a delay model of its own
     ///
-    /// None, or any model of --delay. For every second delivered packet a small one comes back,
+    /// One of: none; any model of --delay. For every second delivered packet a small one comes back,
     /// as TCP acknowledges; it passes downstream first.
     #[arg(long, value_name = "MODEL", default_value_t = Config::default().reverse)]
     reverse: Reverse,
@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let made = match &args.traffic.arrivals {
         Some(path) => OwnTrace::read(path)?.simulate(&config, path)?,
         None => Made {
-            simulation: Simulation::run(&config).map_err(refused)?,
+            simulation: Simulation::run(&config).map_err(|error| refused(&error))?,
             frames: Frames::Synthetic,
             partial: false,
         },
@@ -150,7 +150,7 @@ struct Made {
 }
 
 /// A configuration that makes no sense is the user's to mend.
-fn refused(error: ConfigError) -> anyhow::Error {
+fn refused(error: &ConfigError) -> anyhow::Error {
     usage(error.to_string())
 }
 

@@ -11,6 +11,8 @@ struct Flow {
     number: u64,
     heading: Heading,
     delay_ns: i64,
+    /// What all packets but the first take in addition.
+    queue_ns: i64,
     hops: u8,
     packets: u64,
     /// Whether the capture files say what came in and what went out.
@@ -23,6 +25,7 @@ const FLOW: Flow = Flow {
     number: 1,
     heading: Heading::Downstream,
     delay_ns: 1_000_000,
+    queue_ns: 0,
     hops: 1,
     packets: 5,
     metadata: false,
@@ -61,7 +64,8 @@ fn survey(flows: &[Flow], offset_ns: i64) -> (PointSurvey, PointSurvey) {
             };
             see(first, sent_ns, 64, Passage::Out);
             if flow.arrives {
-                see(second, sent_ns + flow.delay_ns, 64 - flow.hops, Passage::In);
+                let queue_ns = if packet == 0 { 0 } else { flow.queue_ns };
+                see(second, sent_ns + flow.delay_ns + queue_ns, 64 - flow.hops, Passage::In);
             }
         }
     }
@@ -106,6 +110,16 @@ fn without_a_router_opposite_flows_tell_whatever_the_clocks() {
             Method::DelaySign,
         );
     }
+}
+
+#[test]
+fn a_quick_flow_beside_a_slow_one_goes_the_same_way() {
+    let wire = |flow: Flow| Flow { hops: 0, ..flow };
+    // A queue in one direction only: most delays there are large, the smallest are not.
+    let slow = wire(Flow { delay_ns: 13_000_000, queue_ns: 350_000_000, ..FLOW });
+    let back = wire(Flow { delay_ns: 13_000_000, ..BACK });
+    let quick = wire(Flow { number: 5, delay_ns: 13_100_000, ..FLOW });
+    check(&[slow, back, quick], 0, Method::DelaySign);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The demo in words, bars and a table. Every number in it was computed.
 
 use twixt_model::{DelayEstimate, Estimate, Timestamp};
+use twixt_sim::quantity::Nanoseconds;
 
 use super::chart::{self, Row};
 use super::scenario::Scenario;
@@ -14,25 +15,35 @@ const FLOWS_SHOWN: usize = 5;
 /// Flows with fewer packets are not compared: a few unlucky packets say little.
 const FLOW_PACKETS_MIN: u64 = 100;
 
+const ALGORITHMS: &str = "\
+Two algorithms answer. The exact referee remembers every packet at both points and
+matches it with itself. LDA only adds up times in a few thousand cells; where none of
+a cell's packets was lost, the difference of the two sums is their delay. (Bars: LDA.)
+";
+
 const NEXT: &str = "\
 What to try next:
-  twixt simulate --out /tmp/twixt --delay droptail:drain=1400mbit,queue=5000
-                                             a pair of captures like this one, with the truth
+
+  # a pair of captures with a busy queue between them, and the truth about every flow
+  twixt simulate --out /tmp/twixt --delay droptail:drain=1300mbit,queue=5000
+  # what happened to all packets, and to each flow
+  twixt delay /tmp/twixt/upstream.pcap /tmp/twixt/downstream.pcap
   twixt delay /tmp/twixt/upstream.pcap /tmp/twixt/downstream.pcap --by flow
-                                             measure them, flow by flow
+  # how far off a few kilobytes of state are
   twixt verify /tmp/twixt/upstream.pcap /tmp/twixt/downstream.pcap --algorithm lda
-                                             how far off LDA is, beside the referee
-  twixt delay --help                         then take two captures of your own
+  # then two captures of your own
+  twixt delay --help
 ";
 
 /// All of it.
 pub(super) fn report(scenario: &Scenario, found: &Found) -> String {
-    let length = units::duration(EPOCH_NS as f64);
     [
-        scenario.words() + "\n",
-        format!("Mean delay, every {length} (bars: LDA):\n\n{}", series(found)),
+        scenario.words(),
+        format!("{ALGORITHMS}\nMean delay in every {} of it:\n", Nanoseconds(EPOCH_NS)),
+        series(found),
         congestion(found),
-        format!("All of it:\n\n{}\n{}", comparison(found), verdict(found)),
+        format!("All of it:\n\n{}", comparison(found)),
+        verdict(found),
         flows(found),
         NEXT.to_owned(),
     ]
@@ -63,8 +74,8 @@ fn congestion(found: &Found) -> String {
     let start = found.lda_series.estimates.first().map_or(first.span.start, |all| all.span.start);
     let end = Timestamp::from_nanos(last.span.start.as_nanos() + EPOCH_NS);
     format!(
-        "First packets wait longer, then the queue is full and packets are lost: congested from \
-         {} to {}.\n",
+        "First packets wait longer, then the queue is full and packets are lost: the segment is\n\
+         congested from {} to {}.\n",
         elapsed(start, first.span.start),
         elapsed(start, end)
     )
@@ -115,8 +126,8 @@ fn verdict(found: &Found) -> String {
         None => "LDA states no interval here.",
     };
     format!(
-        "The referee keeps every packet. LDA keeps 1/{times} of that, however many packets and flows \
-         there are.\n{covered}\n"
+        "LDA needs 1/{times} of the referee's memory, and no more when there are more packets.\n\
+         {covered}\n"
     )
 }
 

@@ -5,6 +5,8 @@ use twixt_model::Delay;
 use twixt_sim::quantity::{BitRate, Nanoseconds, PacketRate};
 use twixt_sim::{Arrival, Config, DelayModel, FlowSize, Loss, PacketSize, Point, Simulation};
 
+use crate::output::units;
+
 /// What happens, in numbers; the text that users read is made from them.
 pub(super) struct Scenario {
     /// Everyday traffic.
@@ -61,23 +63,19 @@ impl Scenario {
 
     /// The story in words.
     pub(super) fn words(&self) -> String {
-        let seconds = |delay: Delay| delay.as_nanos() as f64 / 1e9;
-        let begins_s = seconds(self.backup.start - self.usual.start);
+        let begins_s = BACKUP_AFTER.as_nanos() as f64 / 1e9;
+        let backup_s = self.backup.packets.unwrap_or(0) as f64 / self.backup.rate.0 as f64;
         format!(
-            "A router sends {} flows out of a port of {}; {} packets wait at most. After {begins_s} s \
-             a backup starts, for {} s: together they are more than the port can take.\n\
-             One observation point sees packets before the queue, one behind it. Nothing is added \
-             to any packet. What can the two tell about what happens betwixt them?",
-            crate::output::units::count(u64::from(self.usual.flows)),
+            "A simulated router sends {} flows out of a port of {}, before which up to\n\
+             {} packets can wait. At {begins_s:.1} s a backup starts, and ends at {:.1} s: together they\n\
+             are more than the port can take. One observation point sees packets before the\n\
+             queue, one behind it; no packet is added or changed. What happens betwixt the two?\n",
+            units::count(u64::from(self.usual.flows)),
             self.drain,
-            crate::output::units::count(u64::from(self.queue_packets)),
-            lasts_s(&self.backup),
+            units::count(u64::from(self.queue_packets)),
+            begins_s + backup_s,
         )
     }
-}
-
-fn lasts_s(config: &Config) -> f64 {
-    config.packets.unwrap_or(0) as f64 / config.rate.0 as f64
 }
 
 /// The packets of a configuration as they enter the segment.

@@ -65,7 +65,7 @@ impl OwnTrace {
     pub(super) fn simulate(self, config: &Config, path: &Path) -> anyhow::Result<Made> {
         let simulation =
             Simulation::with_arrivals(config, self.arrivals).map_err(|error| match error {
-                ConfigError::Range(_) => refused(error),
+                ConfigError::Range(_) => refused(&error),
                 ConfigError::NoArrivals => {
                     no_answer(format!("{}: there are no IP packets in it", path.display()))
                 }

@@ -37,13 +37,13 @@ const BUFFER_BYTES: usize = 1 << 18;
 pub(super) fn write_all(directory: &Path, made: &Made, truth: &Truth) -> anyhow::Result<Written> {
     fs::create_dir_all(directory)
         .with_context(|| format!("cannot make the directory {}", directory.display()))?;
-    let upstream = Unfinished::write(directory.join("upstream.pcap"), |out| {
+    let upstream = Unfinished::write(&directory.join("upstream.pcap"), |out| {
         write_capture(made, Point::Upstream, out)
     })?;
-    let downstream = Unfinished::write(directory.join("downstream.pcap"), |out| {
+    let downstream = Unfinished::write(&directory.join("downstream.pcap"), |out| {
         write_capture(made, Point::Downstream, out)
     })?;
-    let rows = Unfinished::write(directory.join("truth.csv"), |out| Ok(write_truth(truth, out)?))?;
+    let rows = Unfinished::write(&directory.join("truth.csv"), |out| Ok(write_truth(truth, out)?))?;
     Ok(Written {
         upstream: upstream.finish()?,
         downstream: downstream.finish()?,
@@ -119,16 +119,16 @@ struct Unfinished {
 
 impl Unfinished {
     fn write(
-        path: PathBuf,
+        path: &Path,
         content: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let cannot = || format!("cannot write {}", path.display());
-        let mut partial = path.clone().into_os_string();
+        let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");
         let partial = PathBuf::from(partial);
         let file = File::create(&partial).with_context(cannot)?;
         // From here on the file is there, and removed if anything fails.
-        let unfinished = Self { partial, path: path.clone(), finished: false };
+        let unfinished = Self { partial, path: path.to_owned(), finished: false };
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
         content(&mut out).with_context(cannot)?;
         out.flush().with_context(cannot)?;
@@ -161,7 +161,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("truth.csv");
         fs::write(&path, "earlier").unwrap();
-        let failed = Unfinished::write(path.clone(), |out| {
+        let failed = Unfinished::write(&path, |out| {
             out.write_all(b"half")?;
             anyhow::bail!("the disk is full")
         });
@@ -176,7 +176,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("truth.csv");
         fs::write(&path, "earlier").unwrap();
-        let file = Unfinished::write(path.clone(), |out| Ok(out.write_all(b"later")?)).unwrap();
+        let file = Unfinished::write(&path, |out| Ok(out.write_all(b"later")?)).unwrap();
         assert_eq!(file.finish().unwrap(), path);
         assert_eq!(fs::read_to_string(&path).unwrap(), "later");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);

@@ -1,0 +1,174 @@
+//! Captures, alone and in pairs with known delays.
+
+use std::fs;
+use std::path::Path;
+
+use twixt_capture::PcapWriter;
+use twixt_model::Timestamp;
+
+use super::frames::Packet;
+use super::{Run, twixt_in};
+
+/// When captures begin, nanoseconds since 1970: not on a round second, as in life.
+pub(crate) const START: i64 = 1_700_000_000_123_456_789;
+/// In nanoseconds.
+pub(crate) const SECOND: i64 = 1_000_000_000;
+/// In nanoseconds.
+pub(crate) const MILLISECOND: i64 = 1_000_000;
+
+/// Frames with their times, to be written as pcap.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Capture {
+    frames: Vec<(i64, Vec<u8>)>,
+    snap_length: Option<usize>,
+}
+
+impl Capture {
+    /// Adds a frame at a time in nanoseconds after [`START`].
+    pub(crate) fn add(&mut self, time_ns: i64, frame: Vec<u8>) {
+        self.frames.push((START + time_ns, frame));
+    }
+
+    /// Keeps so many bytes of each frame.
+    pub(crate) fn cut(self, snap_length: usize) -> Self {
+        Self { snap_length: Some(snap_length), ..self }
+    }
+
+    /// As if the clock had been ahead by so much.
+    pub(crate) fn shifted(mut self, ahead_ns: i64) -> Self {
+        for (time, _) in &mut self.frames {
+            *time += ahead_ns;
+        }
+        self
+    }
+
+    /// As if the capture had run only between two times after [`START`], both included.
+    pub(crate) fn between(mut self, start_ns: i64, end_ns: i64) -> Self {
+        self.frames.retain(|(time, _)| (START + start_ns..=START + end_ns).contains(time));
+        self
+    }
+
+    /// How many frames there are.
+    pub(crate) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// The capture as nanosecond pcap, in the order of times.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut frames = self.frames.clone();
+        frames.sort_by_key(|(time, _)| *time);
+        let snap_length = self.snap_length.unwrap_or(65535);
+        let mut writer =
+            PcapWriter::new(Vec::new(), 1, snap_length as u32).expect("memory can be written to");
+        for (time, frame) in frames {
+            writer
+                .write(Timestamp::from_nanos(time), &frame, frame.len() as u32)
+                .expect("memory can be written to");
+        }
+        writer.into_inner()
+    }
+
+    /// Writes the capture to a file.
+    pub(crate) fn write(&self, path: impl AsRef<Path>) {
+        fs::write(path, self.bytes()).expect("the folder can be written to");
+    }
+}
+
+/// Packets on their way, by when they pass the first point and how long they then take.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Crossing {
+    pub(crate) upstream: Capture,
+    pub(crate) downstream: Capture,
+    delays_ns: Vec<i64>,
+    lost: i64,
+}
+
+impl Crossing {
+    /// `packets` UDP packets of one flow, a millisecond apart; the delay of each by its number,
+    /// `None` for one that is lost. A router in between takes one from the time to live.
+    pub(crate) fn of(packets: u16, delay_ns: impl Fn(u16) -> Option<i64>) -> Self {
+        let mut crossing = Self::default();
+        for number in 0..packets {
+            let packet = Packet::udp("10.0.0.1:5000", "10.0.1.9:53", number);
+            crossing.send(i64::from(number) * MILLISECOND, &packet, delay_ns(number));
+        }
+        crossing
+    }
+
+    /// A packet that goes downstream, through a router.
+    pub(crate) fn send(&mut self, time_ns: i64, packet: &Packet, delay_ns: Option<i64>) {
+        let arriving = packet.clone().ttl(63).frame();
+        self.pass(time_ns, packet.frame(), delay_ns.map(|delay| (delay, arriving)));
+    }
+
+    /// A frame that goes downstream, with its delay and what arrives.
+    pub(crate) fn pass(&mut self, time_ns: i64, frame: Vec<u8>, arrival: Option<(i64, Vec<u8>)>) {
+        self.upstream.add(time_ns, frame);
+        match arrival {
+            Some((delay_ns, arriving)) => {
+                self.downstream.add(time_ns + delay_ns, arriving);
+                self.delays_ns.push(delay_ns);
+            }
+            None => self.lost += 1,
+        }
+    }
+
+    /// A packet that goes the other way, through a router.
+    pub(crate) fn send_back(&mut self, time_ns: i64, packet: &Packet, delay_ns: i64) {
+        self.downstream.add(time_ns, packet.frame());
+        self.upstream.add(time_ns + delay_ns, packet.clone().ttl(63).frame());
+    }
+
+    /// Packets sent downstream, arrived and lost: what `packets`, `used` and `lost` must say.
+    pub(crate) fn evidence(&self) -> [i64; 3] {
+        let arrived = self.delays_ns.len() as i64;
+        [arrived + self.lost, arrived, self.lost]
+    }
+
+    /// Mean delay downstream, to the nearest nanosecond.
+    pub(crate) fn mean_ns(&self) -> i64 {
+        let sum: i64 = self.delays_ns.iter().sum();
+        (sum as f64 / self.delays_ns.len() as f64).round() as i64
+    }
+
+    /// Smallest and largest delay.
+    pub(crate) fn range_ns(&self) -> (i64, i64) {
+        let delays = || self.delays_ns.iter().copied();
+        (delays().min().expect("something arrived"), delays().max().expect("something arrived"))
+    }
+
+    /// Writes both captures into a folder of their own.
+    pub(crate) fn scene(&self) -> Scene {
+        Scene::new(&self.upstream, &self.downstream)
+    }
+}
+
+/// A folder with `up.pcap` and `down.pcap`.
+pub(crate) struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    /// Of two captures.
+    pub(crate) fn new(upstream: &Capture, downstream: &Capture) -> Self {
+        let folder = super::folder();
+        upstream.write(folder.path().join("up.pcap"));
+        downstream.write(folder.path().join("down.pcap"));
+        Self { folder }
+    }
+
+    /// The folder.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs `twixt delay up.pcap down.pcap` with further options.
+    pub(crate) fn delay(&self, options: &str) -> Run {
+        self.run(&format!("delay up.pcap down.pcap {options}"))
+    }
+
+    /// Runs the command in the folder.
+    pub(crate) fn run(&self, arguments: &str) -> Run {
+        twixt_in(self.path(), arguments)
+    }
+}
