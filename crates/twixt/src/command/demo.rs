@@ -19,12 +19,12 @@ use scenario::Scenario;
 /// A first look: simulate a segment with a queue that fills, and measure it
 ///
 /// Everything happens in memory and takes a few seconds; no root, no files, no network. LDA, which
-/// keeps a few kilobytes, is shown beside the exact referee, which keeps every packet.
+/// keeps kilobytes, is shown beside the exact referee, which keeps every packet.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Run once and end, which is what it does now
-    #[arg(long, hide = true)]
-    once: bool,
+    /// Run once and end, as it does anyway: for scripts that shall go on to work
+    #[arg(long = "once", hide = true)]
+    _once: bool,
     /// Everything random follows from this
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -37,8 +37,6 @@ pub(crate) struct Args {
 const EPOCH_NS: i64 = 100_000_000;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    // It runs once either way; the flag is for scripts that shall go on to work.
-    let _ = args.once;
     let scenario = Scenario::new(args.seed);
     let simulation = scenario.simulate()?;
     let found = Found::measure(&simulation)?;

@@ -29,7 +29,7 @@ What to try next:
   # what happened to all packets, and to each flow
   twixt delay /tmp/twixt/upstream.pcap /tmp/twixt/downstream.pcap
   twixt delay /tmp/twixt/upstream.pcap /tmp/twixt/downstream.pcap --by flow
-  # how far off a few kilobytes of state are
+  # how close LDA comes to the referee
   twixt verify /tmp/twixt/upstream.pcap /tmp/twixt/downstream.pcap --algorithm lda
   # then two captures of your own
   twixt delay --help
