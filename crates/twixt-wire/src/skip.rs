@@ -25,6 +25,8 @@ pub enum Skip {
     TooDeep,
     /// The capture does not say when it was seen.
     NoTime,
+    /// One of our own markers among the packets, not traffic.
+    Marker,
     /// The filter does not select it.
     Filtered,
     /// It belongs to a class that was not asked for.
@@ -39,7 +41,7 @@ pub enum Skip {
 
 impl Skip {
     /// Every reason, in the order in which they are shown.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Arp,
         Self::NotIp,
         Self::Truncated,
@@ -47,6 +49,7 @@ impl Skip {
         Self::UnsupportedLink,
         Self::TooDeep,
         Self::NoTime,
+        Self::Marker,
         Self::Filtered,
         Self::OtherClass,
         Self::WrongDirection,
@@ -65,6 +68,7 @@ impl Skip {
             Self::UnsupportedLink => "unsupported-link",
             Self::TooDeep => "too-deep",
             Self::NoTime => "no-time",
+            Self::Marker => "marker",
             Self::Filtered => "filtered",
             Self::OtherClass => "other-class",
             Self::WrongDirection => "wrong-direction",

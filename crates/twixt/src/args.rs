@@ -10,9 +10,11 @@ pub(crate) use traffic::{Split, TrafficArgs};
 
 use std::str::FromStr;
 
-use twixt_model::EpochRule;
+use twixt_measure::Cutting;
+use twixt_model::{EpochRule, PointId};
 use twixt_sim::quantity::{ByteCount, Nanoseconds};
 
+use crate::exit::usage;
 use crate::settings::Settings;
 
 /// `whole`, or a length of time.
@@ -36,6 +38,37 @@ impl EpochLength {
     pub(crate) fn written(settings: &Settings) -> Option<Self> {
         let text = settings.epoch.length.as_ref()?;
         Some(text.parse().expect("the file was checked when it was read"))
+    }
+}
+
+/// What ends an epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Cut {
+    /// The time of each packet
+    #[default]
+    Time,
+    /// Markers among the packets, on segments that keep their order
+    Markers,
+}
+
+impl Cut {
+    /// As a meter takes it; `upstream` is the point that sends the markers.
+    pub(crate) fn cutting(
+        self,
+        rule: EpochRule,
+        split: Split,
+        upstream: &str,
+    ) -> anyhow::Result<Cutting> {
+        match self {
+            Self::Time => Ok(Cutting::Timed),
+            Self::Markers if rule == EpochRule::WHOLE => {
+                Err(usage("--cut markers needs --epoch: the length that the markers were sent for"))
+            }
+            Self::Markers if split == Split::Class => {
+                Err(usage("markers are not sent by class: --cut markers cannot go with --by class"))
+            }
+            Self::Markers => Ok(Cutting::FollowMarkers { upstream: PointId(upstream.to_owned()) }),
+        }
     }
 }
 

@@ -15,11 +15,12 @@ pub(crate) use pairs::{Concluded, Pairs};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use twixt_measure::Sealed;
+use twixt_capture::Frame;
 use twixt_measure::survey::{ClockDifference, Comparison, Edges, Method, compare, compare_told};
-use twixt_model::{Delay, EpochRule, PointId, Segment, Span};
+use twixt_measure::{Cutting, Marker, Sealed};
+use twixt_model::{Delay, EpochRule, PointId, Segment, Span, protocol};
 use twixt_synopsis::By;
-use twixt_wire::Wanted;
+use twixt_wire::{LinkType, ParseOptions, Wanted, parse};
 
 use crate::args::{Chosen, DigestArgs, Split, TrafficArgs};
 use crate::exit::{no_answer, note, usage};
@@ -33,6 +34,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) algorithms: Vec<Chosen>,
     pub(crate) split: Split,
     pub(crate) rule: EpochRule,
+    pub(crate) cutting: Cutting,
 }
 
 /// What one point contributed.
@@ -231,11 +233,12 @@ fn guard(comparison: &Comparison) -> Delay {
     range + range + LEAST
 }
 
-/// The most telling name for how directions were decided.
+/// How directions were decided. Where the user said so, no flow is in doubt.
 fn direction_of(comparison: &Comparison) -> DirectionFound {
+    let unknown = comparison.upstream.unknown_flows() + comparison.downstream.unknown_flows();
     DirectionFound {
         decided_by: Method::name(comparison.decided_by),
-        unknown_flows: comparison.upstream.unknown_flows() + comparison.downstream.unknown_flows(),
+        unknown_flows: if comparison.decided_by == Method::Told { 0 } else { unknown },
     }
 }
 
@@ -243,4 +246,12 @@ fn direction_of(comparison: &Comparison) -> DirectionFound {
 fn edges(comparison: &Comparison) -> anyhow::Result<Edges> {
     Edges::new(comparison)
         .ok_or_else(|| no_answer("the two captures have no stretch of time in common"))
+}
+
+/// The marker that a frame carries, if it does: one of our own packets, whatever its addresses.
+pub(crate) fn marker_in(frame: &Frame<'_>) -> Option<Marker> {
+    let options = ParseOptions { outer: false, wire_length: Some(frame.wire_length) };
+    let packet = parse(LinkType(frame.link_type), frame.bytes, options).ok()?;
+    let payload = packet.payload(frame.bytes);
+    (packet.protocol() == protocol::UDP).then(|| Marker::from_bytes(payload).ok()).flatten()
 }

@@ -266,7 +266,8 @@ fn csv_has_a_header_and_a_row_per_estimate() {
     assert_eq!(lines[0], ESTIMATE_KEYS.join(","));
     let one = MILLISECOND;
     let end = START + 99 * one;
-    let row = format!("all,100,100,0,{one},0,{one},{one},{one},{one},{one},{one},{one},{START},{end},");
+    let row =
+        format!("all,100,100,0,{one},0,{one},{one},{one},{one},{one},{one},{one},{START},{end},");
     assert_eq!(lines[1..], [row]);
 }
 
@@ -333,8 +334,7 @@ fn rewritten(arriving: impl Fn(&Packet) -> Vec<u8>) -> Crossing {
 
 #[test]
 fn translated_addresses_need_their_own_digest() {
-    let crossing =
-        rewritten(|packet| packet.clone().translated("192.0.2.1:61000").ttl(63).frame());
+    let crossing = rewritten(|packet| packet.clone().translated("192.0.2.1:61000").ttl(63).frame());
     let scene = crossing.scene();
     scene.delay("").expect(4).says(&["no packet in common", "--digest nat"]);
     check(&crossing, &measured(&scene, "--digest nat"));
@@ -367,16 +367,4 @@ fn one_capture_may_come_from_standard_input_in_one_pass() {
     let options = "--one-pass -F json dst port 53";
     check(&crossing, &fed(&format!("delay - down.pcap {options}"), &crossing.upstream));
     check(&crossing, &fed(&format!("delay up.pcap - {options}"), &crossing.downstream));
-}
-
-#[test]
-fn identical_packets_next_to_each_other_are_not_lost_at_the_ends_of_the_stretch() {
-    // As repeated acknowledgements are: of ten packets, five have the same bytes.
-    let mut crossing = Crossing::of(0, |_| None);
-    for number in 0..3000 {
-        let bytes_of = if number % 10 < 5 { number } else { number / 10 * 10 + 5 };
-        let packet = Packet::tcp("10.0.0.1:40000", "10.0.1.9:443", bytes_of);
-        crossing.send(i64::from(number) * MILLISECOND / 5, &packet, Some(MILLISECOND));
-    }
-    check(&crossing, &measured(&crossing.scene(), ""));
 }

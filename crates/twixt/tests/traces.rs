@@ -282,7 +282,5 @@ fn info_survives_every_capture_and_says_what_is_wrong() {
 #[test]
 fn record_survives_every_capture() {
     let Some(traces) = traces() else { return };
-    on_every_capture(&traces, |path| {
-        twixt(["record", "-r", path, "-w", "-", "--memory", "4KiB"])
-    });
+    on_every_capture(&traces, |path| twixt(["record", "-r", path, "-w", "-", "--memory", "4KiB"]));
 }

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use twixt_measure::Sealed;
+use twixt_measure::{Cutting, Sealed};
 use twixt_model::EpochRule;
 use twixt_synopsis::{Purpose, find};
 
-use crate::args::{AlgorithmArgs, Chosen, DigestArgs, EpochLength, Split, TrafficArgs};
+use crate::args::{AlgorithmArgs, Chosen, Cut, DigestArgs, EpochLength, Split, TrafficArgs};
 use crate::exit::{Exit, note, usage};
 use crate::input;
 use crate::measure::{self, Files, Measured, PairMeasured, Plan};
@@ -52,6 +52,9 @@ pub(super) struct PairArgs {
     epoch: Option<EpochLength>,
     #[arg(skip)]
     epoch_written: Option<EpochLength>,
+    /// What ends an epoch: time, or markers (needs --one-pass)
+    #[arg(long, value_enum, default_value_t)]
+    cut: Cut,
     /// Read each capture once: needs --toward or a filter, and captures that cover the same stretch
     #[arg(long)]
     one_pass: bool,
@@ -81,6 +84,11 @@ impl PairArgs {
         self.epoch.or(self.epoch_written).map_or(EpochRule::WHOLE, |epoch| epoch.0)
     }
 
+    /// What ends an epoch.
+    pub(super) fn cutting(&self, split: Split) -> anyhow::Result<Cutting> {
+        self.cut.cutting(self.rule(), split, &measure::segment().upstream.0)
+    }
+
     /// Refuses what cannot be read so.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let stdin = [&self.upstream, &self.downstream].map(|path| input::is_stdin(path));
@@ -90,6 +98,11 @@ impl PairArgs {
         if stdin.contains(&true) && !self.one_pass {
             return Err(usage(
                 "standard input can be read once only: add --one-pass, with --toward or a filter",
+            ));
+        }
+        if self.cut == Cut::Markers && !self.one_pass {
+            return Err(usage(
+                "--cut markers needs --one-pass: markers say where to begin and to end",
             ));
         }
         if self.one_pass && !self.traffic.tells_direction() {
@@ -174,6 +187,7 @@ impl Args {
             algorithms: vec![chosen],
             split: self.by,
             rule: self.pair.rule(),
+            cutting: self.pair.cutting(self.by)?,
         };
         plan.check()?;
         Ok(plan)

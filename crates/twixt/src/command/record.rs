@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use twixt_capture::{BatchEnd, CaptureFile, Frame};
-use twixt_measure::{FILE_HEADER, frame_record};
+use twixt_measure::{Cutting, FILE_HEADER, frame_record};
 use twixt_model::{Delay, EpochRule, PointId, Prefix};
 use twixt_synopsis::Purpose;
 use twixt_wire::{LinkType, Observer, PAYLOAD_BYTES_MAX, Skip, SkipCounts};
 
-use crate::args::{AlgorithmArgs, DigestArgs, EpochLength, Split, TrafficArgs};
+use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, Split, TrafficArgs};
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::input;
-use crate::measure::{Meters, Plan, Setting, is_timeless};
+use crate::measure::{Meters, Plan, Setting, is_timeless, marker_in};
 use crate::output::units;
 use crate::progress::Progress;
 use crate::settings::Settings;
@@ -37,6 +37,12 @@ pub(crate) struct Args {
     /// Cut time into epochs of this length [default: whole]
     #[arg(long, value_name = "DURATION")]
     epoch: Option<EpochLength>,
+    /// What ends an epoch: time, or markers
+    #[arg(long, value_enum, default_value_t)]
+    cut: Cut,
+    /// The point whose markers to follow
+    #[arg(long, value_name = "NAME", default_value = "upstream")]
+    markers_of: String,
     /// One synopsis for all traffic, or one per class: all, class
     #[arg(long, value_name = "SCOPE", default_value = "all")]
     by: Split,
@@ -60,12 +66,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             "record keeps one synopsis for all traffic or one per class: use --by all or --by class",
         ));
     }
+    let rule = args.epoch.map_or(EpochRule::WHOLE, |epoch| epoch.0);
     let plan = Plan {
         traffic: &args.traffic,
         digest: &args.digest,
         algorithms: vec![args.algorithm.choose(Purpose::Delay, "lda")?],
         split: args.by,
-        rule: args.epoch.map_or(EpochRule::WHOLE, |epoch| epoch.0),
+        rule,
+        cutting: args.cut.cutting(rule, args.by, &args.markers_of)?,
     };
     let observer =
         args.traffic.observer(plan.wanted(), args.digest.digester(args.digest.payload_bytes()))?;
@@ -74,6 +82,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         meters: Meters::new(&setting, &plan.algorithms)?,
         observer,
         detailed: plan.wanted().detail,
+        follows_markers: plan.cutting != Cutting::Timed,
         toward: args.traffic.toward,
         most: args.count.unwrap_or(u64::MAX),
         skipped: SkipCounts::default(),
@@ -107,6 +116,7 @@ impl Args {
             shift: Delay::ZERO,
             guard: self.guard.map(|guard| Delay::from_nanos(guard.0)),
             digest: observer.digester().identity(),
+            cutting: plan.cutting.clone(),
             classes: Setting::classes_of(plan.split, observer.class_names().map(str::to_owned)),
         }
     }
@@ -117,6 +127,7 @@ struct Taking {
     observer: Observer,
     meters: Meters,
     detailed: bool,
+    follows_markers: bool,
     toward: Option<Prefix>,
     /// Packets still wanted.
     most: u64,
@@ -145,6 +156,12 @@ impl Taking {
         }
         if is_timeless(frame.time) {
             return Err(Skip::NoTime);
+        }
+        if self.follows_markers
+            && let Some(marker) = marker_in(frame)
+        {
+            self.meters.observe_marker(&marker);
+            return Err(Skip::Marker);
         }
         let (link, bytes) = (LinkType(frame.link_type), frame.bytes);
         let wire_length = frame.wire_length;

@@ -5,17 +5,20 @@
 
 mod arrivals;
 mod hop;
+mod markers;
 mod output_files;
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use twixt_model::EpochRule;
 use twixt_sim::quantity::{Nanoseconds, PacketRate};
 use twixt_sim::{
     Burst, Clock, Config, ConfigError, DelayModel, FlowSize, Loss, PacketSize, Reorder, Reverse,
     Simulation, Truth,
 };
 
+use crate::args::EpochLength;
 use crate::exit::{Exit, usage};
 use crate::output::{self, Format, units};
 use arrivals::OwnTrace;
@@ -123,6 +126,9 @@ struct SegmentArgs {
     /// Such as offset=-3ms,skew=20ppm. Delays in truth.csv are those that the two clocks show.
     #[arg(long, value_name = "ERROR", default_value_t = Config::default().clock)]
     clock: Clock,
+    /// Send a marker at the end of every epoch of this length, for `delay --cut markers`
+    #[arg(long, value_name = "DURATION", conflicts_with = "arrivals")]
+    markers: Option<EpochLength>,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -132,6 +138,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         None => Made {
             simulation: Simulation::run(&config).map_err(|error| refused(&error))?,
             frames: Frames::Synthetic,
+            markers: args.segment.markers.map(|epoch| epoch.0),
             partial: false,
         },
     };
@@ -145,6 +152,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 struct Made {
     simulation: Simulation,
     frames: Frames,
+    /// How often markers are sent, if at all.
+    markers: Option<EpochRule>,
     /// Whether a part of the user's trace was unusable.
     partial: bool,
 }

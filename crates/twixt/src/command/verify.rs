@@ -37,6 +37,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         algorithms: vec![chosen, referee],
         split: Split::Flow,
         rule: args.pair.rule(),
+        cutting: args.pair.cutting(Split::Flow)?,
     };
     let measured = args.pair.measure(&plan, false)?;
     let segment = &measured.segments[0];

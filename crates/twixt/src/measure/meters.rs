@@ -1,6 +1,6 @@
 //! One point's meters: one for each algorithm and class.
 
-use twixt_measure::{Cutting, Meter, MeterConfig, Sealed};
+use twixt_measure::{Cutting, Marker, Meter, MeterConfig, Sealed};
 use twixt_model::{
     BatchBuffer, Delay, Detail, DigestIdentity, EpochRule, Observation, PointId, TimeSource,
     Timestamp,
@@ -20,6 +20,8 @@ pub(crate) struct Setting {
     /// Half the width of the zone around boundaries; `None`: the default.
     pub(crate) guard: Option<Delay>,
     pub(crate) digest: DigestIdentity,
+    /// What ends an epoch.
+    pub(crate) cutting: Cutting,
     /// Names of the classes, if estimates are split by class.
     pub(crate) classes: Vec<String>,
 }
@@ -59,7 +61,7 @@ impl Setting {
             stash_max: STASH_MAX,
             lateness: LATENESS,
             time_source: TimeSource::File,
-            cutting: Cutting::Timed,
+            cutting: self.cutting.clone(),
             digest: self.digest,
             ..defaults
         };
@@ -98,6 +100,14 @@ impl Meters {
         let class = self.class_of(&observation);
         class.waiting.push_detailed(observation, detail);
         class.hand_over_if_full();
+    }
+
+    /// A marker lies between the packets so far and those to come.
+    pub(crate) fn observe_marker(&mut self, marker: &Marker) {
+        self.hand_over();
+        for meter in self.classes.iter_mut().flat_map(|class| &mut class.meters) {
+            meter.observe_marker(marker);
+        }
     }
 
     /// Counts frames that were not measured.

@@ -1,13 +1,13 @@
 //! One capture while it is read for measuring.
 
 use twixt_capture::{BatchEnd, CaptureFile, Frame};
-use twixt_measure::Sealed;
 use twixt_measure::survey::{Edges, Heading, Place, Verdicts};
+use twixt_measure::{Cutting, Sealed};
 use twixt_model::{Delay, Detail, Observation, Prefix, Timestamp};
 use twixt_wire::{LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
 
 use super::first_read::{flow_ends, is_timeless};
-use super::{Files, Meters, Pairs, Plan, PointCounts, Setting, segment};
+use super::{Files, Meters, Pairs, Plan, PointCounts, Setting, marker_in, segment};
 use crate::input;
 use crate::progress::Progress;
 
@@ -46,6 +46,7 @@ struct Taking<'a> {
     held: Vec<Held>,
     held_refused: u64,
     latest: Timestamp,
+    follows_markers: bool,
 }
 
 /// A packet near an end of the stretch, or beyond the start while that is not yet sorted out.
@@ -82,6 +83,7 @@ impl<'a> Reading<'a> {
             held: Vec::new(),
             held_refused: 0,
             latest: Timestamp::MIN,
+            follows_markers: plan.cutting != Cutting::Timed,
         };
         Ok(Self { file: input::open_capture(path)?, taking, read_bytes: 0, ended: false })
     }
@@ -106,6 +108,7 @@ impl<'a> Reading<'a> {
             shift,
             guard,
             digest: observer.digester().identity(),
+            cutting: plan.cutting.clone(),
             classes: Setting::classes_of(plan.split, observer.class_names().map(str::to_owned)),
         };
         self.taking.meters = Meters::new(&setting, &plan.algorithms)?;
@@ -220,6 +223,12 @@ impl Taking<'_> {
             return Err(Skip::NoTime);
         }
         self.latest = self.latest.max(frame.time);
+        if self.follows_markers
+            && let Some(marker) = marker_in(frame)
+        {
+            self.meters.observe_marker(&marker);
+            return Err(Skip::Marker);
+        }
         let link = LinkType(frame.link_type);
         let (observation, packet) =
             self.observer.observe_packet(link, frame.bytes, frame.wire_length, frame.time)?;

@@ -125,7 +125,9 @@ fn counts(estimate: &Estimate) -> [String; 3] {
 
 fn delays(estimate: &Estimate) -> [String; 2] {
     let Some(delay) = estimate.delay else { return [UNKNOWN.to_owned(), UNKNOWN.to_owned()] };
-    let mean = units::duration(delay.mean_ns());
+    // A tenth of the interval, or of the deviation, should show.
+    let spread = delay.half_width_ns.filter(|&half| half > 0.0).or(delay.deviation_ns);
+    let mean = units::duration_to(delay.mean_ns(), spread.unwrap_or(f64::MAX) / 10.0);
     let mean = match delay.half_width_ns {
         Some(0.0) => mean,
         Some(half) => format!("{mean} ± {}", units::duration(half)),
@@ -136,10 +138,12 @@ fn delays(estimate: &Estimate) -> [String; 2] {
 
 fn order(estimate: &Estimate) -> [String; 5] {
     let order = estimate.delay.and_then(|delay| delay.order);
+    let step_ns =
+        estimate.delay.and_then(|delay| delay.deviation_ns).map_or(f64::MAX, |ns| ns / 10.0);
     let shown = |pick: fn(&OrderStatistics) -> Delay| {
         order.map_or_else(
             || UNKNOWN.to_owned(),
-            |order| units::duration(pick(&order).as_nanos() as f64),
+            |order| units::duration_to(pick(&order).as_nanos() as f64, step_ns),
         )
     };
     [

@@ -4,6 +4,27 @@ use twixt_model::Timestamp;
 
 /// A delay in the unit that suits it: `250 ns`, `18.2 µs`, `19.98 ms`, `1.50 s`, `3.2 years`.
 pub(crate) fn duration(nanos: f64) -> String {
+    let (scale, unit) = unit_of(nanos);
+    match scale == 1.0 && nanos.fract() == 0.0 {
+        true => format!("{nanos:.0} ns"),
+        false => format!("{:.*} {unit}", decimals(nanos / scale), nanos / scale),
+    }
+}
+
+/// A delay with as many digits as it takes to tell apart what differs by `step_ns`: a delay that
+/// includes a clock offset of hours still shows its microseconds.
+pub(crate) fn duration_to(nanos: f64, step_ns: f64) -> String {
+    let (scale, unit) = unit_of(nanos);
+    let needed = (scale / step_ns.max(1.0)).log10().ceil().max(0.0) as usize;
+    match needed > decimals(nanos / scale) {
+        // More than 15 digits are noise in the number itself.
+        true => format!("{:.*} {unit}", needed.min(12), nanos / scale),
+        false => duration(nanos),
+    }
+}
+
+/// The largest unit that is not larger than the value; one that it would round up to counts too.
+fn unit_of(nanos: f64) -> (f64, &'static str) {
     const UNITS: [(f64, &str); 6] = [
         (31_557_600e9, "years"),
         (86_400e9, "days"),
@@ -12,20 +33,16 @@ pub(crate) fn duration(nanos: f64) -> String {
         (1e6, "ms"),
         (1e3, "µs"),
     ];
-    // A value that would round up to the next unit is shown in it.
-    let fitting = UNITS.iter().find(|(scale, _)| nanos.abs() >= scale * 0.99995);
-    match fitting {
-        Some((scale, unit)) => format!("{} {unit}", three_digits(nanos / scale)),
-        None if nanos.fract() == 0.0 => format!("{nanos:.0} ns"),
-        None => format!("{} ns", three_digits(nanos)),
-    }
+    let fitting = UNITS.into_iter().find(|(scale, _)| nanos.abs() >= scale * 0.99995);
+    fitting.unwrap_or((1.0, "ns"))
 }
 
-fn three_digits(value: f64) -> String {
+/// For four digits in all.
+fn decimals(value: f64) -> usize {
     match value.abs() {
-        size if size >= 99.995 => format!("{value:.1}"),
-        size if size >= 9.9995 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
+        size if size >= 99.995 => 1,
+        size if size >= 9.9995 => 2,
+        _ => 3,
     }
 }
 
@@ -106,6 +123,14 @@ mod tests {
         check(-1_500_000_000.0, "-1.500 s");
         check(999_960.0, "1.000 ms");
         check(1.262e17, "3.999 years");
+    }
+
+    #[test]
+    fn small_differences_stay_visible_beside_large_delays() {
+        assert_eq!(duration_to(3_033_012_345.0, 7_180.0), "3.033012 s");
+        assert_eq!(duration_to(19_980_000.0, 92_000.0), "19.98 ms");
+        assert_eq!(duration_to(250.0, 10.0), "250 ns");
+        assert_eq!(duration_to(3_600e9 + 5_000.0, 1_000.0), "1.0000000014 h");
     }
 
     #[test]

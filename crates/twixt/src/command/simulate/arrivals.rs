@@ -71,7 +71,12 @@ impl OwnTrace {
                 }
                 _ => anyhow::Error::new(error).context(path.display().to_string()),
             })?;
-        Ok(Made { simulation, frames: Frames::Own(self.frames), partial: self.partial })
+        Ok(Made {
+            markers: None,
+            simulation,
+            frames: Frames::Own(self.frames),
+            partial: self.partial,
+        })
     }
 
     fn read_frames(&mut self, file: &mut CaptureFile) -> anyhow::Result<()> {

@@ -12,6 +12,7 @@ use twixt_wire::LinkType;
 
 use super::Made;
 use super::arrivals::{FRAME_BYTES_KEPT, OwnFrames};
+use super::markers::markers;
 
 /// Where frames come from.
 pub(super) enum Frames {
@@ -67,7 +68,13 @@ fn write_capture(made: &Made, point: Point, out: &mut impl Write) -> anyhow::Res
     };
     let mut capture = PcapWriter::new(out, link.0, FRAME_BYTES_KEPT as u32)?;
     let mut buffer = Vec::with_capacity(FRAME_BYTES_KEPT);
+    let mut markers = made.markers.map(|rule| markers(simulation, rule, point)).unwrap_or_default();
+    markers.reverse();
     for sighting in simulation.sightings(point) {
+        // A marker lies behind the packets of its own time.
+        while let Some(marker) = markers.pop_if(|marker| marker.time < sighting.time) {
+            capture.write(marker.time, &marker.bytes, marker.bytes.len() as u32)?;
+        }
         match &made.frames {
             Frames::Synthetic => {
                 let frame = simulation.frame(point, sighting);
@@ -81,6 +88,9 @@ fn write_capture(made: &Made, point: Point, out: &mut impl Write) -> anyhow::Res
                 capture.write(sighting.time, &buffer, wire_length)?;
             }
         }
+    }
+    while let Some(marker) = markers.pop() {
+        capture.write(marker.time, &marker.bytes, marker.bytes.len() as u32)?;
     }
     Ok(())
 }
