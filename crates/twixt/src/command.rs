@@ -5,6 +5,7 @@ mod delay;
 mod demo;
 mod generate;
 mod info;
+mod plan;
 mod record;
 mod simulate;
 mod verify;
@@ -38,6 +39,8 @@ enum Command {
     Simulate(simulate::Args),
     Demo(demo::Args),
     #[command(subcommand)]
+    Plan(plan::Args),
+    #[command(subcommand)]
     Config(config::Args),
     #[command(subcommand)]
     Generate(generate::Args),
@@ -53,6 +56,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Info(args) => info::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Config(args) => config::run(&args, &settings),
         Command::Generate(args) => generate::run(&args),
     }

@@ -71,17 +71,17 @@ pub(crate) fn read_epochs(path: &Path, mut each: impl FnMut(Sealed)) -> anyhow::
     Ok(partial)
 }
 
+/// Whether a capture ended before its end.
+pub(crate) fn is_partial(file: &CaptureFile) -> bool {
+    file.ending().is_some_and(|ending| *ending != Ending::Complete)
+}
+
 /// Says what is wrong with how a capture ended; whether there was something.
 pub(crate) fn note_ending(path: &Path, file: &CaptureFile) -> bool {
-    match file.ending() {
-        Some(Ending::Complete) | None => false,
-        Some(ending) => {
-            let frames = file.counts().frames;
-            note(format_args!(
-                "{}: {ending}; the {frames} frames before that were used",
-                path.display()
-            ));
-            true
-        }
+    if let Some(ending) = file.ending().filter(|_| is_partial(file)) {
+        let frames = file.counts().frames;
+        let shown = path.display();
+        note(format_args!("{shown}: {ending}; the {frames} frames before that were used"));
     }
+    is_partial(file)
 }

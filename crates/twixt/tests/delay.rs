@@ -368,3 +368,50 @@ fn one_capture_may_come_from_standard_input_in_one_pass() {
     check(&crossing, &fed(&format!("delay - down.pcap {options}"), &crossing.upstream));
     check(&crossing, &fed(&format!("delay up.pcap - {options}"), &crossing.downstream));
 }
+
+#[test]
+fn identical_packets_next_to_each_other_are_not_lost_at_the_ends_of_the_stretch() {
+    // As repeated acknowledgements are: of ten packets, five have the same bytes.
+    for phase in 0..10 {
+        let mut crossing = Crossing::of(0, |_| None);
+        for number in 0..1000 {
+            let place = (number + phase) % 10;
+            let alike = if place < 5 { 10 + number } else { 15 + number - place };
+            let packet = Packet::tcp("10.0.0.1:40000", "10.0.1.9:443", alike);
+            crossing.send(i64::from(number) * 3 * MILLISECOND / 2, &packet, Some(3 * MILLISECOND));
+        }
+        check(&crossing, &measured(&crossing.scene(), ""));
+    }
+}
+
+#[test]
+fn packets_under_way_at_the_end_of_an_epoch_are_not_lost() {
+    let crossing =
+        Crossing::of(1000, |number| Some(MILLISECOND * (1 + i64::from(number) * 37 % 150)));
+    let document = measured(&crossing.scene(), "--epoch 500ms");
+    let rows = document["estimates"].as_array().expect("there are estimates");
+    let lost: i64 = rows.iter().map(|row| number(row, "/lost")).sum();
+    assert_eq!(lost, 0);
+    // Delays differ by 149 ms: shorter epochs would turn delay into loss.
+    for epoch in ["290ms", "100ms", "10ms"] {
+        let refused = crossing.scene().delay(&format!("--epoch {epoch}")).expect(2);
+        refused.says(&["too short here", "differ by up to 149.0 ms", "--epoch 299ms or more"]);
+    }
+}
+
+#[test]
+fn negative_delays_are_counted_for_the_opposite_direction_too() {
+    let mut crossing = conversation(true);
+    crossing.downstream = crossing.downstream.shifted(10 * MILLISECOND);
+    let segments = measured(&crossing.scene(), "--both")["segments"].clone();
+    assert_eq!(number(&segments[1], "/estimates/0/mean_ns"), -5 * MILLISECOND);
+    assert_eq!(number(&segments[1], "/clock/negative_delays"), 200);
+}
+
+#[test]
+fn a_class_without_packets_has_the_times_of_the_stretch() {
+    let document = measured(&Crossing::of(100, varied).scene(), "--class names=udp --by class");
+    for row in document["estimates"].as_array().expect("there are estimates") {
+        assert_eq!(number(row, "/start_ns"), START, "{row}");
+    }
+}

@@ -31,6 +31,8 @@ pub struct Comparison {
     pub matched: u64,
     /// Matched packets going downstream whose delay is negative.
     pub negative_delays: u64,
+    /// Matched packets going upstream whose delay, seen along that direction, is negative.
+    pub opposite_negative_delays: u64,
     /// When frames were captured upstream.
     pub upstream_frames: Span,
     /// When frames were captured downstream.
@@ -55,6 +57,15 @@ pub struct ClockDifference {
     pub offset: Delay,
     /// How far the guess may be off; not known when only one direction was seen.
     pub error_bound: Option<Delay>,
+}
+
+impl ClockDifference {
+    /// What one direction tells: nothing, unless no delay could be so short or so long.
+    #[must_use]
+    pub fn from_delay(delay: Delay) -> Option<Self> {
+        let impossible = delay < Delay::ZERO || delay > PLAUSIBLE_DELAY;
+        impossible.then_some(Self { offset: delay, error_bound: None })
+    }
 }
 
 /// Delays beyond this are taken for clocks that differ, not for slow networks.
@@ -93,12 +104,15 @@ fn compare_with(
         let goes = |pair: &&Matched| {
             headings.get(&pair.upstream.flow).is_some_and(|found| found.0 == heading)
         };
-        matched.iter().filter(goes).map(Matched::delay).collect()
+        matched.iter().filter(goes).filter_map(Matched::delay).collect()
     };
     let (downstream_delays, upstream_delays) =
         (delays_of(Heading::Downstream), delays_of(Heading::Upstream));
-    let negative = downstream_delays.iter().filter(|delay| **delay < Delay::ZERO);
-    let negative_delays = negative.count() as u64;
+    let count = |delays: &[Delay], negative: fn(&Delay) -> bool| {
+        delays.iter().filter(|delay| negative(delay)).count() as u64
+    };
+    let negative_delays = count(&downstream_delays, |delay| *delay < Delay::ZERO);
+    let opposite_negative_delays = count(&upstream_delays, |delay| *delay > Delay::ZERO);
     let downstream_flows = matched
         .iter()
         .filter_map(|pair| Some((pair.downstream.flow, *headings.get(&pair.upstream.flow)?)))
@@ -114,6 +128,7 @@ fn compare_with(
         upstream_delays: delay_range(upstream_delays),
         matched: matched.len() as u64,
         negative_delays,
+        opposite_negative_delays,
         upstream_frames: upstream.frames()?,
         downstream_frames: downstream.frames()?,
     })
@@ -135,8 +150,7 @@ impl Comparison {
                 error_bound: Some(Delay::from_nanos(half.unsigned_abs() as i64)),
             });
         }
-        let impossible = forward < Delay::ZERO || forward > PLAUSIBLE_DELAY;
-        impossible.then_some(ClockDifference { offset: forward, error_bound: None })
+        ClockDifference::from_delay(forward)
     }
 
     /// The same two captures, measured the other way.
@@ -168,7 +182,8 @@ impl Comparison {
             downstream_delays: turned(self.upstream_delays),
             upstream_delays: turned(self.downstream_delays),
             matched: self.matched,
-            negative_delays: 0,
+            negative_delays: self.opposite_negative_delays,
+            opposite_negative_delays: self.negative_delays,
             upstream_frames: self.downstream_frames,
             downstream_frames: self.upstream_frames,
         }
@@ -180,11 +195,14 @@ impl Comparison {
 struct Matched {
     upstream: Kept,
     downstream: Kept,
+    /// Whether neither point saw an identical packet, so that the delay is beyond doubt.
+    sure: bool,
 }
 
 impl Matched {
-    fn delay(&self) -> Delay {
-        self.downstream.time - self.upstream.time
+    /// Where it is beyond doubt.
+    fn delay(&self) -> Option<Delay> {
+        self.sure.then(|| self.downstream.time - self.upstream.time)
     }
 
     /// What the captures say of coming and going. Which of the two groups goes downstream is not
@@ -211,31 +229,41 @@ impl Matched {
     }
 }
 
-/// Packets that both kept and neither saw twice.
+/// Packets that both kept. Of identical packets the first ones are taken for the same: which is
+/// which does not matter for their time to live, but makes their delay doubtful.
 fn match_kept(upstream: &PointSurvey, downstream: &PointSurvey) -> Vec<Matched> {
-    let (upstream, downstream) = (unique(upstream), unique(downstream));
-    let both = upstream.into_iter().filter_map(|(digest, kept)| {
-        Some(Matched { upstream: kept?, downstream: (*downstream.get(&digest)?)? })
+    let (upstream, downstream) = (by_digest(upstream), by_digest(downstream));
+    let both = upstream.into_iter().filter_map(|(digest, sent)| {
+        let received = downstream.get(&digest)?;
+        let sure = !sent.repeated && !received.repeated;
+        Some(Matched { upstream: sent.kept, downstream: received.kept, sure })
     });
     both.collect()
 }
 
-/// By digest; `None` where several packets share it.
-fn unique(survey: &PointSurvey) -> HashMap<PacketDigest, Option<Kept>, Keyed> {
-    let mut kept: HashMap<PacketDigest, Option<Kept>, Keyed> = HashMap::default();
-    for &packet in survey.kept() {
-        match kept.entry(packet.digest) {
+/// A digest's first packet, and whether there were others.
+struct First {
+    kept: Kept,
+    repeated: bool,
+}
+
+fn by_digest(survey: &PointSurvey) -> HashMap<PacketDigest, First, Keyed> {
+    let mut firsts: HashMap<PacketDigest, First, Keyed> = HashMap::default();
+    for &kept in survey.kept() {
+        match firsts.entry(kept.digest) {
             Entry::Vacant(entry) => {
-                entry.insert(Some(packet));
+                entry.insert(First { kept, repeated: false });
             }
             Entry::Occupied(mut entry) => {
-                if entry.get().is_some_and(|other| other.time != packet.time) {
-                    entry.insert(None);
+                let first = entry.get_mut();
+                first.repeated |= first.kept.time != kept.time;
+                if kept.time < first.kept.time {
+                    first.kept = kept;
                 }
             }
         }
     }
-    kept
+    firsts
 }
 
 fn delay_range(mut delays: Vec<Delay>) -> Option<DelayRange> {
@@ -277,7 +305,7 @@ fn decide_by_delay(
     flows: &HashMap<FlowHash, Vec<Matched>, Keyed>,
     headings: &mut Headings,
 ) {
-    let range = |pairs: &[Matched]| delay_range(pairs.iter().map(Matched::delay).collect());
+    let range = |pairs: &[Matched]| delay_range(pairs.iter().filter_map(Matched::delay).collect());
     let undecided: Vec<(FlowHash, DelayRange)> = flows
         .iter()
         .filter(|(flow, _)| !headings.contains_key(flow))
@@ -304,7 +332,7 @@ fn decide_by_delay(
 fn between(flows: &HashMap<FlowHash, Vec<Matched>, Keyed>, headings: &Headings) -> Option<Delay> {
     let of = |heading| {
         let decided = headings.iter().filter(move |(_, found)| found.0 == heading);
-        decided.flat_map(|(flow, _)| &flows[flow]).map(Matched::delay)
+        decided.flat_map(|(flow, _)| &flows[flow]).filter_map(Matched::delay)
     };
     let (high, low) = (of(Heading::Downstream).min()?, of(Heading::Upstream).max()?);
     Some(middle(low, high))

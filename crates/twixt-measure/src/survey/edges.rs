@@ -197,7 +197,7 @@ pub fn resolve(
     upstream: &[Observation],
     downstream: &[Observation],
 ) -> Resolved {
-    let partner = match_held(edges, place, upstream, downstream);
+    let partner = match_held(edges, upstream, downstream);
     let mut arrived: Vec<Passed> = (upstream.iter().zip(&partner))
         .filter_map(|(sent, partner)| {
             Some(Passed { sent: sent.time, received: downstream[(*partner)?].time })
@@ -215,29 +215,21 @@ pub fn resolve(
     resolved
 }
 
-/// For each packet held back upstream, the index of its downstream self.
+/// For each packet held back upstream, the index of its downstream self. Identical packets are
+/// paired in order; one without a counterpart at a plausible distance in time is passed over.
 fn match_held(
     edges: &Edges,
-    place: Place,
     upstream: &[Observation],
     downstream: &[Observation],
 ) -> Vec<Option<usize>> {
     let (sent, received) = (by_digest(upstream), by_digest(downstream));
     let mut partner = vec![None; upstream.len()];
     for (digest, sent) in &sent {
-        let Some(received) = received.get(digest) else { continue };
-        let pairs: Vec<(usize, usize)> = match place {
-            // Identical packets before the beginning may be missing at one point: count from behind.
-            Place::Start if !edges.overlap => {
-                sent.iter().rev().copied().zip(received.iter().rev().copied()).collect()
-            }
-            _ => sent.iter().copied().zip(received.iter().copied()).collect(),
-        };
-        for (one, other) in pairs {
-            let delay = downstream[other].time - upstream[one].time;
-            if edges.plausible.0 <= delay && delay <= edges.plausible.1 {
-                partner[one] = Some(other);
-            }
+        let mut received = received.get(digest).map_or(&[][..], Vec::as_slice).iter().peekable();
+        for &one in sent {
+            let delay = |other: usize| downstream[other].time - upstream[one].time;
+            while received.next_if(|&&other| delay(other) < edges.plausible.0).is_some() {}
+            partner[one] = received.next_if(|&&other| delay(other) <= edges.plausible.1).copied();
         }
     }
     partner

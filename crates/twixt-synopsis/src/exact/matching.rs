@@ -15,7 +15,7 @@ pub(super) struct Matching {
 
 /// Equal packets beyond this many comparisons are matched in plain order: the alignment takes
 /// memory and time by the product of their numbers.
-const ALIGNMENT_MAX: usize = 1 << 16;
+const ALIGNMENT_MAX: usize = 1 << 22;
 
 impl Matching {
     /// Matches what two points saw. Packets whose delay is further than `window` from the median
@@ -94,11 +94,11 @@ fn align(sent: &[Observation], received: &[Observation], median: Delay) -> Vec<(
     let distance = |one: usize, other: usize| {
         let (sent, received) =
             if swap { (&long[other], &short[one]) } else { (&short[one], &long[other]) };
-        u128::from((received.time - sent.time - median).as_nanos().unsigned_abs())
+        (received.time - sent.time - median).as_nanos().unsigned_abs()
     };
     // cost[i][j]: least sum when the first i of the short run are paired within the first j.
     let width = long.len() + 1;
-    let mut cost = vec![u128::MAX; (short.len() + 1) * width];
+    let mut cost = vec![u64::MAX; (short.len() + 1) * width];
     cost[..width].fill(0);
     for one in 1..=short.len() {
         for other in one..=long.len() {

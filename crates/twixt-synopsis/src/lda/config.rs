@@ -122,9 +122,10 @@ impl LdaConfig {
         Self::new(rows, &[(f64::from(rows) / lost.max(1) as f64).min(1.0)])
     }
 
-    /// Banks for an epoch of `packets` packets whose loss lies anywhere in `loss_low` to
-    /// `loss_high`, within `memory_bytes`: the first is tuned to the lowest loss, the last to the
-    /// highest, each in between samples at most an eighth of the one before.
+    /// Banks for an epoch of `packets` packets whose loss lies anywhere from `loss_low` to
+    /// `loss_high`, within `memory_bytes`. The first bank is tuned to the lowest loss, the last to
+    /// the highest, those between in equal ratios; of all such configurations the one is taken
+    /// whose worst sample, relative to that of a bank tuned to the very loss, is largest.
     #[must_use]
     pub fn for_loss(
         memory_bytes: u64,
@@ -133,25 +134,50 @@ impl LdaConfig {
         loss_high: f64,
     ) -> Option<Self> {
         let cells = memory_bytes.saturating_sub(16) / Cell::BYTES as u64;
-        (1..=BANKS_MAX as u64).find_map(|banks| {
+        // From many banks to few: of equals the last, and so the simplest, is taken.
+        let candidates = (1..=BANKS_MAX as u64).rev().filter_map(|banks| {
             let rows = u32::try_from((cells / banks).min(u64::from(ROWS_MAX))).ok()?;
             let best = |loss: f64| (f64::from(rows) / (loss * packets as f64).max(1.0)).min(1.0);
             let (first, last) = (best(loss_low), best(loss_high));
-            let step = (last / first).powf(1.0 / (banks.max(2) - 1) as f64);
-            let enough =
-                if banks == 1 { first <= last / DEFAULT_STEP } else { step >= DEFAULT_STEP };
             let rates: Vec<f64> = match banks {
                 1 => vec![(first * last).sqrt()],
-                _ => (0..banks).map(|bank| first * step.powi(bank as i32)).collect(),
+                _ => {
+                    let step = (last / first).powf(1.0 / (banks - 1) as f64);
+                    (0..banks).map(|bank| first * step.powi(bank as i32)).collect()
+                }
             };
-            if enough || banks == BANKS_MAX as u64 { Self::new(rows, &rates).ok() } else { None }
-        })
+            Self::new(rows, &rates).ok()
+        });
+        let worst = |config: &Self| config.worst_efficiency(cells, packets, loss_low, loss_high);
+        candidates.max_by(|one, other| worst(one).total_cmp(&worst(other)))
+    }
+
+    /// The smallest expected sample over a range of losses, relative to what one bank of as many
+    /// cells tuned to each loss would have.
+    fn worst_efficiency(&self, cells: u64, packets: u64, loss_low: f64, loss_high: f64) -> f64 {
+        const STEPS: u32 = 16;
+        let rows = u32::try_from(cells).unwrap_or(ROWS_MAX).min(ROWS_MAX);
+        let efficiency = |step: u32| {
+            let share = f64::from(step) / f64::from(STEPS);
+            let loss = loss_low.max(1e-9) * (loss_high.max(1e-9) / loss_low.max(1e-9)).powf(share);
+            let lost = (loss * packets as f64).round() as u64;
+            let tuned = Self::tuned(rows, lost).expect("rows are in their range");
+            let received = packets - lost;
+            self.expected_used(received, lost) / tuned.expected_used(received, lost)
+        };
+        (0..=STEPS).map(efficiency).fold(f64::INFINITY, f64::min)
     }
 
     /// Cells per bank.
     #[must_use]
     pub const fn rows(&self) -> u32 {
         self.rows
+    }
+
+    /// The share of packets that reaches each bank or a later one.
+    #[must_use]
+    pub fn sampling(&self) -> &[f64] {
+        &self.sampling
     }
 
     /// The share of all packets that bank by bank is counted there.
@@ -274,9 +300,10 @@ mod tests {
         }
         assert_eq!(LdaConfig::within(10), None);
         let config = LdaConfig::for_loss(96 * 1024, 5_000_000, 0.001, 0.1).unwrap();
-        let last = *config.sampling.last().unwrap();
-        assert!((last - f64::from(config.rows) / 500_000.0).abs() < 1e-12);
+        assert!((config.cells() * Cell::BYTES + 16) as u64 <= 96 * 1024);
         assert!(config.sampling.len() > 1);
+        // At no loss in the range is less than a fifth of the best possible sample left.
+        assert!(config.worst_efficiency(4095, 5_000_000, 0.001, 0.1) > 0.2);
         assert_eq!(LdaConfig::for_loss(96 * 1024, 1000, 0.01, 0.02).unwrap().sampling.len(), 1);
     }
 }

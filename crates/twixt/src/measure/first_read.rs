@@ -25,12 +25,19 @@ pub(crate) struct Surveyed {
     available_bytes: u8,
     /// Packets of which not even the headers are whole.
     headers_cut: u64,
+    /// The capture, read to its end.
+    file: Option<CaptureFile>,
 }
 
 /// Surveys both captures; again with fewer payload bytes if one of them is cut shorter.
 pub(crate) fn survey(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(Surveyed, Surveyed)> {
     let wanted_bytes = plan.digest.payload_bytes();
     let (up, down) = survey_with(plan, files, wanted_bytes)?;
+    for (path, surveyed) in [(files.upstream, &up), (files.downstream, &down)] {
+        if let Some(file) = &surveyed.file {
+            input::note_ending(path, file);
+        }
+    }
     let common_bytes = up.available_bytes.min(down.available_bytes).min(wanted_bytes);
     if common_bytes == wanted_bytes {
         return Ok((up, down));
@@ -68,7 +75,7 @@ fn survey_with(
     let observer = plan.traffic.observer(wanted, plan.digest.digester(payload_bytes))?;
     let (up, down) = (input::open_capture(files.upstream)?, input::open_capture(files.downstream)?);
     let progress = Progress::new(up.size_bytes().unwrap_or(0) + down.size_bytes().unwrap_or(0));
-    let run = |file| {
+    let run = |file: CaptureFile| {
         let surveyed = Surveyed::new(plan.traffic.toward, payload_bytes);
         surveyed.read(&observer, file, &progress)
     };
@@ -88,6 +95,7 @@ impl Surveyed {
             toward,
             available_bytes: u8::MAX,
             headers_cut: 0,
+            file: None,
         }
     }
 
@@ -98,6 +106,7 @@ impl Surveyed {
             progress.advance(file.bytes_read() - read_bytes);
             read_bytes = file.bytes_read();
             if end == BatchEnd::End {
+                self.file = Some(file);
                 return self;
             }
         }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use twixt_measure::survey::ClockDifference;
 use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
 use twixt_model::{Delay, Epoch, Estimate, PointId, Scope, Segment, Span};
 
@@ -26,6 +27,23 @@ impl Concluded {
     /// How many epochs were estimated.
     pub(crate) fn epochs(&self) -> u64 {
         self.epochs.len() as u64
+    }
+
+    /// An estimate of no packets over all time is one over the stretch that was measured.
+    fn date_the_empty(&mut self) {
+        let Some(span) = self.span else { return };
+        for estimate in &mut self.estimates {
+            if self.epochs.len() == 1 && estimate.evidence.packets == 0 {
+                estimate.span = span;
+            }
+        }
+    }
+
+    /// The clocks' difference, where the delays cannot be explained otherwise: there was no
+    /// survey that could tell more.
+    pub(crate) fn clock(&self) -> Option<ClockDifference> {
+        let means = self.estimates.iter().filter_map(|estimate| estimate.delay);
+        ClockDifference::from_delay(means.map(|delay| delay.mean()).min()?)
     }
 
     fn note(&mut self, class: &str, event: PairingEvent) {
@@ -106,6 +124,7 @@ impl Pairs {
                 class.drain(name, &mut pairs.concluded);
                 pairs.concluded.synopsis_bytes += class.state_bytes;
             }
+            pairs.concluded.date_the_empty();
             pairs.concluded.estimates.sort_by_key(|estimate| estimate.span.start);
             pairs.concluded
         };
@@ -171,13 +190,14 @@ pub(super) fn pair_files(
         pairs.receive(0, sealed);
     }
     let concluded = pairs.finish();
+    let clock = concluded.first().and_then(Concluded::clock);
     Measured {
         stretch: concluded.first().and_then(|concluded| concluded.span),
         concluded,
         upstream: up,
         downstream: down,
         direction: DirectionFound { decided_by: "recording", unknown_flows: 0 },
-        clock: None,
+        clock,
         negative_delays: 0,
         opposite: false,
     }

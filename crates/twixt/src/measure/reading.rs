@@ -45,6 +45,7 @@ struct Taking<'a> {
     skipped: SkipCounts,
     held: Vec<Held>,
     held_refused: u64,
+    first: Option<Timestamp>,
     latest: Timestamp,
     follows_markers: bool,
 }
@@ -82,6 +83,7 @@ impl<'a> Reading<'a> {
             skipped: SkipCounts::default(),
             held: Vec::new(),
             held_refused: 0,
+            first: None,
             latest: Timestamp::MIN,
             follows_markers: plan.cutting != Cutting::Timed,
         };
@@ -118,6 +120,11 @@ impl<'a> Reading<'a> {
     /// The file that is read.
     pub(super) const fn file(&self) -> &CaptureFile {
         &self.file
+    }
+
+    /// When the first packet was seen.
+    pub(super) const fn first(&self) -> Option<Timestamp> {
+        self.taking.first
     }
 
     /// How large it is, if it has a size.
@@ -242,6 +249,7 @@ impl Taking<'_> {
                 None => return Err(Skip::DirectionUnknown),
             }
         }
+        self.first.get_or_insert(frame.time);
         match self.place(frame.time) {
             Place::Outside => Err(Skip::OutsideStretch),
             place => Ok((place, (observation, packet))),

@@ -8,13 +8,16 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use twixt_measure::Sealed;
-use twixt_measure::survey::{Comparison, Place, resolve};
+use twixt_measure::survey::{Comparison, DelayRange, Place, resolve};
 use twixt_model::{Delay, Epoch, Observation};
 
 use super::reading::{End, Reading, Select};
-use super::{DirectionFound, Files, Measured, Pairs, Plan, direction_of, edges, guard, segment};
-use crate::exit::note;
+use super::{
+    Concluded, DirectionFound, Files, Measured, Pairs, Plan, direction_of, edges, guard, segment,
+};
+use crate::exit::{note, usage};
 use crate::input;
+use crate::output::units;
 use crate::progress::Progress;
 
 /// Measures the packets that go downstream, in the stretch that both points saw. Says too whether
@@ -33,6 +36,7 @@ pub(super) fn measure(
         edges: Some(&edges),
         toward: plan.traffic.toward,
     };
+    check_epochs(plan, delays)?;
     let guard = Some(guard(comparison));
     // The downstream clock is taken to be ahead by the smallest delay, for cutting epochs only:
     // so its epochs line up, and the fewest packets are in flight at a boundary.
@@ -54,9 +58,29 @@ pub(super) fn measure(
     sort_out(&edges, Place::End, &mut up, &mut down);
     drop(progress);
     let direction = direction_of(comparison);
-    let (measured, partial) = conclude(files, pairs, up, down, direction);
+    let (measured, partial) = conclude(pairs, up, down, direction);
     let (clock, negative_delays) = (comparison.clock(), comparison.negative_delays);
     Ok((Measured { clock, negative_delays, ..measured }, partial))
+}
+
+/// A packet under way at the end of an epoch is found again in the next one: not if delays differ
+/// by more than half an epoch, and then it would look lost.
+fn check_epochs(plan: &Plan<'_>, delays: DelayRange) -> anyhow::Result<()> {
+    let differ = delays.max - delays.min;
+    match plan.rule.length_ns() {
+        Some(length_ns) if length_ns / 2 <= differ.as_nanos() => {
+            let shown = |ns: i64| units::duration(ns as f64);
+            Err(usage(format!(
+                "epochs of {} are too short here: delays differ by up to {}, so that packets under \
+                 way at the end of an epoch could not be told from lost ones; use --epoch {}ms or \
+                 more, or none",
+                shown(length_ns),
+                shown(differ.as_nanos()),
+                2 * differ.as_nanos() / 1_000_000 + 1
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Measures every packet that the user selected.
@@ -71,32 +95,39 @@ pub(super) fn measure_all(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(
     let mut down = Reading::new(plan, files, End::Downstream, payload_bytes, select())?
         .with_meters(plan, Delay::ZERO, None)?;
     let progress = Progress::new(up.size_bytes() + down.size_bytes());
-    let mut pairs = Pairs::new(plan, segment(), Delay::ZERO);
+    // The first packets give a rough idea of the delay, clock offset included.
+    up.read_batch(&progress);
+    down.read_batch(&progress);
+    let reference = match (up.first(), down.first()) {
+        (Some(sent), Some(received)) => received - sent,
+        _ => Delay::ZERO,
+    };
+    let mut pairs = Pairs::new(plan, segment(), reference);
     read_both(&mut pairs, &mut up, &mut down, &progress);
     drop(progress);
     let decided_by = if plan.traffic.toward.is_some() { "toward" } else { "filter" };
     let direction = DirectionFound { decided_by, unknown_flows: 0 };
-    Ok(conclude(files, pairs, up, down, direction))
+    input::note_ending(files.upstream, up.file());
+    input::note_ending(files.downstream, down.file());
+    Ok(conclude(pairs, up, down, direction))
 }
 
 fn conclude(
-    files: Files<'_>,
     mut pairs: Pairs,
     up: Reading<'_>,
     down: Reading<'_>,
     direction: DirectionFound,
 ) -> (Measured, bool) {
-    let partial = input::note_ending(files.upstream, up.file())
-        | input::note_ending(files.downstream, down.file());
+    let partial = input::is_partial(up.file()) || input::is_partial(down.file());
     let (upstream, downstream) = (up.finish(&mut pairs), down.finish(&mut pairs));
     let concluded = pairs.finish();
     let measured = Measured {
+        clock: concluded.first().and_then(Concluded::clock),
         stretch: concluded.first().and_then(|concluded| concluded.span),
         concluded,
         upstream,
         downstream,
         direction,
-        clock: None,
         negative_delays: 0,
         opposite: false,
     };

@@ -138,7 +138,8 @@ impl DelayDocument {
             segment: files.into(),
             algorithm: chosen.algorithm.name,
             config: chosen.prototype.config(),
-            synopsis_bytes: concluded.synopsis_bytes,
+            // If nothing was paired, what a point keeps before it has seen anything.
+            synopsis_bytes: concluded.synopsis_bytes.max(chosen.prototype.state_bytes()),
             epochs: concluded.epochs(),
             upstream: (&measured.upstream).into(),
             downstream: (&measured.downstream).into(),

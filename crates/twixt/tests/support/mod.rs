@@ -45,7 +45,7 @@ pub(crate) fn twixt_fed(folder: &Path, arguments: &str, input: &[u8]) -> Run {
         .expect("the command starts");
     // Whether it reads all of it is the command's affair.
     let _ = child.stdin.take().expect("it was asked for").write_all(input);
-    ended(child.wait_with_output().expect("the command ends"))
+    ended(&child.wait_with_output().expect("the command ends"))
 }
 
 /// The command, not yet started.
@@ -56,10 +56,10 @@ pub(crate) fn command() -> Command {
 }
 
 fn run(command: &mut Command) -> Run {
-    ended(command.output().expect("the command starts"))
+    ended(&command.output().expect("the command starts"))
 }
 
-fn ended(output: std::process::Output) -> Run {
+fn ended(output: &std::process::Output) -> Run {
     // What `record` writes is no text.
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
