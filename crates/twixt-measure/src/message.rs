@@ -10,7 +10,7 @@
 //! | run | u64 |
 //! | epoch number, epoch length in ns (0: one epoch for all time) | i64, i64 |
 //! | cut (0 timed, 1 marked), torn (0, 1) | u8, u8 |
-//! | shift in ns | i64 |
+//! | shift in ns, guard in ns (0 or more) | i64, i64 |
 //! | time source, clock bound in ns | u8, optional i64 |
 //! | digest profile, hash, payload bytes, key id | u8, u8, u8, u32 |
 //! | first and last time | optional (i64, i64) |
@@ -88,6 +88,7 @@ impl Sealed {
         });
         out.u8(u8::from(self.torn));
         out.i64(self.shift.as_nanos());
+        out.i64(self.guard.as_nanos());
         out.u8(self.time_source.code());
         write_optional(out, self.clock_bound, |out, bound| out.i64(bound.as_nanos()));
         out.u8(self.digest.profile.code());
@@ -121,6 +122,7 @@ impl Sealed {
         let cut = if read_flag(input, "cut")? { CutKind::Marked } else { CutKind::Timed };
         let torn = read_flag(input, "torn")?;
         let shift = Delay::from_nanos(input.i64("shift")?);
+        let guard = read_guard(input)?;
         let time_source = read_code(input, "time source", TimeSource::from_code)?;
         let clock_bound = read_optional(input, "clock bound", |input| {
             Ok(Delay::from_nanos(input.i64("clock bound")?))
@@ -141,6 +143,7 @@ impl Sealed {
             rule,
             cut,
             shift,
+            guard,
             torn,
             time_source,
             clock_bound,
@@ -195,6 +198,13 @@ fn read_epoch(input: &mut Reader<'_>) -> Result<(Epoch, EpochRule), DecodeError>
         return Err(DecodeError::invalid("epoch", problem));
     }
     Ok((epoch, rule))
+}
+
+fn read_guard(input: &mut Reader<'_>) -> Result<Delay, DecodeError> {
+    match input.i64("guard")? {
+        guard_ns @ 0.. => Ok(Delay::from_nanos(guard_ns)),
+        guard_ns => Err(DecodeError::invalid("guard", format!("{guard_ns} ns"))),
+    }
 }
 
 fn read_digest(input: &mut Reader<'_>) -> Result<DigestIdentity, DecodeError> {

@@ -9,6 +9,7 @@
 //! the rest of the epoch. Threads and interfaces of one run are put together by the agent, so
 //! a second epoch of the same run is a duplicate.
 
+mod boundary;
 mod conclude;
 mod event;
 mod slot;
@@ -17,11 +18,12 @@ pub use event::{PairingCounts, PairingError, PairingEvent, PointSummary, Unpaire
 pub use slot::RUNS_MAX;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use twixt_model::{Delay, Epoch, EpochRule, Segment, Timestamp};
-use twixt_synopsis::By;
+use twixt_synopsis::{By, KnownFlow};
 
-use crate::sealed::{CutKind, Sealed, same_rule};
+use crate::sealed::{CutKind, Difference, Sealed, SealedMismatch, same_rule};
 use slot::{Added, Slot};
 
 /// Most epochs that are remembered, waiting or concluded. The oldest is given up for a new one.
@@ -49,6 +51,8 @@ pub struct QuestionTemplate {
     pub by: By,
     /// One of the algorithm's estimators; its first when `None`.
     pub estimator: Option<String>,
+    /// Flows to answer for.
+    pub flows: Arc<[KnownFlow]>,
     /// A rough idea of the delay, clock offset included.
     pub reference: Delay,
 }
@@ -59,12 +63,16 @@ pub struct QuestionTemplate {
 #[derive(Debug)]
 pub struct Pairing {
     config: PairingConfig,
-    rule: Option<EpochRule>,
+    /// How time is cut, and which end said so first.
+    rule: Option<(End, EpochRule)>,
     slots: BTreeMap<Epoch, Slot>, // at most WAITING_EPOCHS_MAX
     /// All epochs up to this one are concluded or given up.
     horizon: Epoch,
     /// The newest epoch that came of upstream, and of downstream.
     newest: [Option<Epoch>; 2],
+    oldest_downstream: Option<Epoch>,
+    /// Delays in a row, at all boundaries so far, that were far shorter than what is kept.
+    short_delays: u64,
     events: VecDeque<PairingEvent>,
     counts: PairingCounts,
 }
@@ -86,6 +94,8 @@ impl Pairing {
             slots: BTreeMap::new(),
             horizon: Epoch(i64::MIN),
             newest: [None; 2],
+            oldest_downstream: None,
+            short_delays: 0,
             events: VecDeque::new(),
             counts: PairingCounts::default(),
         }
@@ -99,7 +109,7 @@ impl Pairing {
         };
         self.counts.received += 1;
         let epoch = sealed.epoch;
-        if let Err(mismatch) = same_rule(*self.rule.get_or_insert(sealed.rule), sealed.rule) {
+        if let Err(mismatch) = self.check_rule(end, sealed.rule) {
             self.counts.refused += 1;
             self.events.push_back(PairingEvent::Refused { epoch, reason: mismatch.into() });
             return;
@@ -109,6 +119,10 @@ impl Pairing {
             self.counts.out_of_order += 1;
         }
         *newest = Some(newest.map_or(epoch, |newest| newest.max(epoch)));
+        if end == End::Downstream {
+            let oldest = self.oldest_downstream.map_or(epoch, |oldest| oldest.min(epoch));
+            self.oldest_downstream = Some(oldest);
+        }
         if epoch <= self.horizon {
             self.counts.late += 1;
             return;
@@ -120,7 +134,7 @@ impl Pairing {
 
     /// Tells the time. Halves that did not come within the configured patience are given up.
     pub fn advance(&mut self, now: Timestamp) {
-        let Some(rule) = self.rule.filter(|&rule| rule != EpochRule::WHOLE) else { return };
+        let Some(rule) = self.rule().filter(|&rule| rule != EpochRule::WHOLE) else { return };
         let waited_for = rule.epoch_of(now - self.config.patience);
         self.give_up_through(Epoch(waited_for.0.saturating_sub(2)), UnpairedReason::Missing);
         self.conclude_ready();
@@ -133,8 +147,12 @@ impl Pairing {
         self.events.pop_front()
     }
 
-    /// Nothing more will come: concludes all that waits.
+    /// Nothing more will come: concludes all that waits. Where packets of upstream's first epoch
+    /// all arrived in downstream's first, which is the next, downstream saw nothing in the epoch
+    /// that it lacks.
     pub fn finish(&mut self) {
+        self.stand_in_before_first();
+        self.stand_in_after_last();
         if let Some((&newest, _)) = self.slots.last_key_value() {
             self.give_up_through(newest, UnpairedReason::Missing);
         }
@@ -153,6 +171,23 @@ impl Pairing {
             () if sealed.point == *upstream => Some(End::Upstream),
             () if sealed.point == *downstream => Some(End::Downstream),
             () => None,
+        }
+    }
+
+    fn rule(&self) -> Option<EpochRule> {
+        self.rule.map(|(_, rule)| rule)
+    }
+
+    fn check_rule(&mut self, end: End, rule: EpochRule) -> Result<(), SealedMismatch> {
+        let (first, expected) = *self.rule.get_or_insert((end, rule));
+        match (first, end) {
+            (End::Upstream, End::Downstream) => {
+                same_rule(expected, rule).map_err(Difference::between_points)
+            }
+            (End::Downstream, End::Upstream) => {
+                same_rule(rule, expected).map_err(Difference::between_points)
+            }
+            _ => same_rule(expected, rule).map_err(Difference::within_point),
         }
     }
 
@@ -192,7 +227,7 @@ impl Pairing {
     /// Whether packets can be in flight at the epoch's boundaries.
     fn needs_neighbours(&self, epoch: Epoch) -> bool {
         let cut = self.slots.get(&epoch).and_then(Slot::cut);
-        self.rule != Some(EpochRule::WHOLE) && cut == Some(CutKind::Timed)
+        self.rule() != Some(EpochRule::WHOLE) && cut == Some(CutKind::Timed)
     }
 
     /// Whether all that can come of an epoch has come.
@@ -230,6 +265,7 @@ impl Pairing {
             if !slot.is_concluded() {
                 self.counts.crowded_out += 1;
             }
+            self.stand_in_before_first();
             self.give_up_through(oldest, UnpairedReason::CrowdedOut);
             self.slots.remove(&oldest);
             self.conclude_ready();

@@ -29,6 +29,9 @@ pub struct Sealed {
     pub cut: CutKind,
     /// What was subtracted from the point's times to find their epoch, and for nothing else.
     pub shift: Delay,
+    /// Within this of a boundary whole observations were kept; zero where none are needed, since
+    /// there are no boundaries or markers decide.
+    pub guard: Delay,
     /// The epoch's start or end was missed: packets of other epochs are in it, or some of its own
     /// are not. It must not be compared.
     pub torn: bool,
@@ -87,10 +90,7 @@ impl Sealed {
     /// # Errors
     /// When the two are not parts of one epoch.
     pub fn merge(&mut self, other: &Self) -> Result<(), SealedMismatch> {
-        same("point", &self.point, &other.point)?;
-        same("epoch", &self.epoch.0, &other.epoch.0)?;
-        same("shift in ns", &self.shift.as_nanos(), &other.shift.as_nanos())?;
-        self.check_comparable(other)?;
+        self.check_part(other).map_err(Difference::within_point)?;
         self.synopsis.try_merge(other.synopsis.as_ref())?;
         self.torn |= other.torn;
         self.time_source = self.time_source.min(other.time_source);
@@ -101,14 +101,26 @@ impl Sealed {
         };
         self.packets = self.packets.saturating_add(other.packets);
         self.tally.merge(&other.tally);
+        self.guard = self.guard.min(other.guard);
         self.head.merge(&other.head);
         self.tail.merge(&other.tail);
         Ok(())
     }
 
-    /// Whether an epoch of another point means the same packets and the same digests. Algorithm
-    /// and settings are the business of the synopses.
-    pub(crate) fn check_comparable(&self, other: &Self) -> Result<(), SealedMismatch> {
+    /// Whether an epoch of the downstream point means the same packets and the same digests.
+    /// Algorithm and settings are the business of the synopses.
+    pub(crate) fn check_comparable(&self, downstream: &Self) -> Result<(), SealedMismatch> {
+        self.check_meaning(downstream).map_err(Difference::between_points)
+    }
+
+    fn check_part(&self, other: &Self) -> Result<(), Difference> {
+        same("point", &self.point, &other.point)?;
+        same("epoch", &self.epoch.0, &other.epoch.0)?;
+        same("shift in ns", &self.shift.as_nanos(), &other.shift.as_nanos())?;
+        self.check_meaning(other)
+    }
+
+    fn check_meaning(&self, other: &Self) -> Result<(), Difference> {
         same("domain", &self.domain, &other.domain)?;
         same("class", &self.class, &other.class)?;
         same_rule(self.rule, other.rule)?;
@@ -136,9 +148,26 @@ impl Clone for Sealed {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SealedMismatch {
-    /// The points are set up differently. Give both the same.
-    #[error("{field} differs: {one} against {other}")]
+    /// The points are set up differently. Give both the same settings.
+    #[error(
+        "upstream and downstream differ in {field}: {upstream} against {downstream}; \
+         record both with the same settings"
+    )]
     Field {
+        /// What differs.
+        field: &'static str,
+        /// The upstream point's value.
+        upstream: String,
+        /// The downstream point's value.
+        downstream: String,
+    },
+    /// What should be parts of one point's epochs is not, or its threads or runs are set up
+    /// differently. Give all of them the same settings.
+    #[error(
+        "parts of one point differ in {field}: {one} against {other}; \
+         record all of them with the same settings"
+    )]
+    Part {
         /// What differs.
         field: &'static str,
         /// The one's value.
@@ -151,7 +180,27 @@ pub enum SealedMismatch {
     Synopsis(#[from] twixt_synopsis::Mismatch),
 }
 
-pub(crate) fn same_rule(one: EpochRule, other: EpochRule) -> Result<(), SealedMismatch> {
+/// What two epochs do not have in common. Whoever compares them knows whose they are.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    field: &'static str,
+    one: String,
+    other: String,
+}
+
+impl Difference {
+    /// Of an upstream epoch and a downstream one, in this order.
+    pub(crate) fn between_points(self) -> SealedMismatch {
+        SealedMismatch::Field { field: self.field, upstream: self.one, downstream: self.other }
+    }
+
+    /// Of two epochs, or parts of one, at the same point.
+    pub(crate) fn within_point(self) -> SealedMismatch {
+        SealedMismatch::Part { field: self.field, one: self.one, other: self.other }
+    }
+}
+
+pub(crate) fn same_rule(one: EpochRule, other: EpochRule) -> Result<(), Difference> {
     let show = |rule: EpochRule| {
         rule.length_ns()
             .map_or("one for all time".to_owned(), |length_ns| format!("{length_ns} ns"))
@@ -159,13 +208,9 @@ pub(crate) fn same_rule(one: EpochRule, other: EpochRule) -> Result<(), SealedMi
     same("epoch length", &show(one), &show(other))
 }
 
-fn same<T: PartialEq + Display>(
-    field: &'static str,
-    one: &T,
-    other: &T,
-) -> Result<(), SealedMismatch> {
+fn same<T: PartialEq + Display>(field: &'static str, one: &T, other: &T) -> Result<(), Difference> {
     if one == other {
         return Ok(());
     }
-    Err(SealedMismatch::Field { field, one: one.to_string(), other: other.to_string() })
+    Err(Difference { field, one: one.to_string(), other: other.to_string() })
 }

@@ -9,6 +9,7 @@
 //! This module knows no file format and no algorithm.
 
 mod compare;
+mod decide;
 mod edges;
 mod heading;
 mod missing;

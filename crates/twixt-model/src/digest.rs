@@ -48,7 +48,7 @@ pub enum DigestProfile {
     Default,
     /// As default without addresses and ports, for paths that translate them.
     Nat,
-    /// As default without payload, for captures that were cut to headers.
+    /// As default without TCP options and payload, for captures that were cut to headers.
     Headers,
 }
 

@@ -43,7 +43,7 @@ pub use any::{AnySynopsis, Mismatch, decode, encode};
 pub use codec::{DecodeError, Reader, Writer};
 pub use exact::{Exact, ExactConfig};
 pub use lda::{Lda, LdaConfig};
-pub use question::{By, Question};
+pub use question::{By, KnownFlow, Question};
 pub use registry::{
     ALGORITHMS, Algorithm, ConfigError, EstimateTwoPoint, Estimator, Purpose, find,
 };

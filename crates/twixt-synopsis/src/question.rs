@@ -1,6 +1,6 @@
 //! What is asked of an algorithm.
 
-use twixt_model::{Delay, FlowKey, Prefix, Scope, Span};
+use twixt_model::{Delay, FlowHash, FlowKey, Prefix, Scope, Span};
 
 /// How estimates are split up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct Question<'a> {
     pub by: By,
     /// One of the algorithm's estimators; its first when `None`.
     pub estimator: Option<&'a str>,
+    /// Flows to answer for, from algorithms that keep no flow keys of their own.
+    pub flows: &'a [KnownFlow],
     /// The stretch of upstream time that the pair covers.
     pub span: Span,
     /// A rough idea of the delay, clock offset included. Time sums wrap around, and with clocks
@@ -55,6 +57,18 @@ impl Question<'_> {
     /// One estimate for everything, by the default estimator.
     #[must_use]
     pub const fn about(span: Span) -> Self {
-        Self { by: By::All, estimator: None, span, reference: Delay::ZERO }
+        Self { by: By::All, estimator: None, flows: &[], span, reference: Delay::ZERO }
     }
+}
+
+/// A flow that is known to have sent packets: from a list of the user's, from flow records, or
+/// from a table kept beside the synopsis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownFlow {
+    /// Stands for it in observations.
+    pub hash: FlowHash,
+    /// Its name.
+    pub key: FlowKey,
+    /// Packets that it sent within the epoch, where that is known.
+    pub packets: Option<u64>,
 }

@@ -5,7 +5,7 @@ mod digest;
 mod traffic;
 
 pub(crate) use algorithm::{AlgorithmArgs, Chosen};
-pub(crate) use digest::DigestArgs;
+pub(crate) use digest::{DigestArgs, Recognition};
 pub(crate) use traffic::{Split, TrafficArgs};
 
 use std::str::FromStr;

@@ -5,15 +5,62 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
-use twixt_capture::{CaptureFile, Ending};
+use twixt_capture::{BatchEnd, CaptureFile, Ending, Frame};
 use twixt_measure::{FILE_HEADER, FileTail, RecordReader, Sealed};
 
 use crate::exit::note;
+use crate::output::units;
+use crate::progress::Progress;
 
-/// Opens a capture; `-` is standard input.
-pub(crate) fn open_capture(path: &Path) -> anyhow::Result<CaptureFile> {
-    let opened = if is_stdin(path) { CaptureFile::stdin() } else { CaptureFile::open(path) };
-    Ok(opened?)
+/// A capture that is being read, with a person watching.
+pub(crate) struct Capture {
+    file: CaptureFile,
+    shown_bytes: u64,
+}
+
+impl Capture {
+    /// Opens a capture; `-` is standard input.
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+        let opened = if is_stdin(path) { CaptureFile::stdin() } else { CaptureFile::open(path) };
+        Ok(Self { file: opened?, shown_bytes: 0 })
+    }
+
+    /// How large it is; 0 if it has no size.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.file.size_bytes().unwrap_or(0)
+    }
+
+    /// Reads a batch of frames, and shows how far it came.
+    #[inline]
+    pub(crate) fn read_batch(
+        &mut self,
+        progress: &Progress,
+        sink: impl FnMut(Frame<'_>),
+    ) -> BatchEnd {
+        let end = self.file.read_batch(sink);
+        progress.advance(self.file.bytes_read() - self.shown_bytes);
+        self.shown_bytes = self.file.bytes_read();
+        end
+    }
+
+    /// The file itself.
+    pub(crate) const fn file(&self) -> &CaptureFile {
+        &self.file
+    }
+
+    /// Whether it ended before its end.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.file.ending().is_some_and(|ending| *ending != Ending::Complete)
+    }
+
+    /// Says what is wrong with how it ended; whether there was something.
+    pub(crate) fn note_ending(&self, path: &Path) -> bool {
+        if let Some(ending) = self.file.ending().filter(|_| self.is_partial()) {
+            let (shown, frames) = (path.display(), units::count(self.file.counts().frames));
+            note(format_args!("{shown}: {ending}; the {frames} frames before that were used"));
+        }
+        self.is_partial()
+    }
 }
 
 /// Whether the path means standard input.
@@ -69,19 +116,4 @@ pub(crate) fn read_epochs(path: &Path, mut each: impl FnMut(Sealed)) -> anyhow::
         }
     }
     Ok(partial)
-}
-
-/// Whether a capture ended before its end.
-pub(crate) fn is_partial(file: &CaptureFile) -> bool {
-    file.ending().is_some_and(|ending| *ending != Ending::Complete)
-}
-
-/// Says what is wrong with how a capture ended; whether there was something.
-pub(crate) fn note_ending(path: &Path, file: &CaptureFile) -> bool {
-    if let Some(ending) = file.ending().filter(|_| is_partial(file)) {
-        let frames = file.counts().frames;
-        let shown = path.display();
-        note(format_args!("{shown}: {ending}; the {frames} frames before that were used"));
-    }
-    is_partial(file)
 }

@@ -10,7 +10,7 @@ mod second_read;
 
 pub(crate) use first_read::is_timeless;
 pub(crate) use meters::{Meters, Setting};
-pub(crate) use pairs::{Concluded, Pairs};
+pub(crate) use pairs::{Concluded, Pairs, Problem};
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -115,7 +115,7 @@ impl Plan<'_> {
 
     /// Refuses what an algorithm cannot answer.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        let per_flow = matches!(self.split, Split::Flow | Split::Prefix { .. });
+        let per_flow = self.split.by() != By::All;
         match self.algorithms.iter().find(|chosen| per_flow && !chosen.algorithm.per_flow) {
             Some(chosen) => Err(usage(format!(
                 "{} does not tell flows apart: use --by all or --by class, or another algorithm",
@@ -144,11 +144,10 @@ pub(crate) fn two_reads(
         None => compare(&up.survey, &down.survey),
     };
     let comparison = comparison.ok_or_else(|| nothing_in_common(files, &up, &down))?;
-    let mut partial = false;
+    let mut partial = up.headers_cut > 0 || down.headers_cut > 0;
     let mut segments = Vec::new();
     for (opposite, files, comparison) in directions(files, comparison, both)? {
-        let (measured, unusable) =
-            second_read::measure(plan, files, &comparison, up.payload_bytes)?;
+        let (measured, unusable) = second_read::measure(plan, files, &comparison, up.recognition)?;
         partial |= unusable;
         segments.push(Measured { opposite, ..measured });
     }
@@ -235,10 +234,12 @@ fn guard(comparison: &Comparison) -> Delay {
 
 /// How directions were decided. Where the user said so, no flow is in doubt.
 fn direction_of(comparison: &Comparison) -> DirectionFound {
-    let unknown = comparison.upstream.unknown_flows() + comparison.downstream.unknown_flows();
     DirectionFound {
         decided_by: Method::name(comparison.decided_by),
-        unknown_flows: if comparison.decided_by == Method::Told { 0 } else { unknown },
+        unknown_flows: match comparison.decided_by {
+            Method::Told => 0,
+            _ => comparison.unknown_flows(),
+        },
     }
 }
 

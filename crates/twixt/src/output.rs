@@ -7,7 +7,7 @@ mod document;
 mod human;
 pub(crate) mod units;
 
-pub(crate) use document::{DelayDocument, SegmentsDocument, estimate_rows};
+pub(crate) use document::{DelayDocument, SegmentDocument, SegmentsDocument, estimate_rows};
 pub(crate) use human::{ROWS_DEFAULT, Table, delay_report};
 
 use std::io::{self, Write};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use twixt_synopsis::ALGORITHMS;
+use twixt_synopsis::{ALGORITHMS, Algorithm};
 use twixt_wire::Filter;
 
 use crate::args::EpochLength;
@@ -17,9 +17,12 @@ use crate::exit::usage;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Settings {
+    /// The algorithm, where the command line names none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) algorithm: Option<String>,
     pub(crate) digest: DigestSettings,
     pub(crate) epoch: EpochSettings,
-    /// Settings by algorithm; the first is the default algorithm.
+    /// Settings by algorithm.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) synopsis: Vec<SynopsisSettings>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -89,6 +92,7 @@ impl Settings {
                 payload_bytes: digest.payload_bytes.or(built_in.digest.payload_bytes),
                 key: None,
             },
+            algorithm: self.algorithm.clone(),
             epoch: EpochSettings { length: self.epoch.length.clone().or(built_in.epoch.length) },
             synopsis,
             class: self.class.clone(),
@@ -118,6 +122,9 @@ impl Settings {
         if digest.payload_bytes.is_some_and(|bytes| bytes > twixt_wire::PAYLOAD_BYTES_MAX) {
             return Err(format!("digest.payload_bytes: at most {}", twixt_wire::PAYLOAD_BYTES_MAX));
         }
+        if let Some(name) = &self.algorithm {
+            known_algorithm(name)?;
+        }
         for class in &self.class {
             named(
                 "class",
@@ -130,13 +137,18 @@ impl Settings {
             )?;
         }
         for synopsis in &self.synopsis {
-            let algorithm = ALGORITHMS.iter().find(|entry| entry.name == synopsis.algorithm);
-            let algorithm = algorithm
-                .ok_or_else(|| format!("synopsis: no algorithm {:?}", synopsis.algorithm))?;
+            let algorithm = known_algorithm(&synopsis.algorithm)?;
             (algorithm.start)(&synopsis.options).map_err(|error| error.to_string())?;
         }
         Ok(())
     }
+}
+
+fn known_algorithm(name: &str) -> Result<&'static Algorithm, String> {
+    ALGORITHMS
+        .iter()
+        .find(|entry| entry.name == name)
+        .ok_or_else(|| format!("no algorithm {name:?}"))
 }
 
 fn named<T>(field: &str, read: Option<Result<T, String>>) -> Result<(), String> {
@@ -150,6 +162,8 @@ fn named<T>(field: &str, read: Option<Result<T, String>>) -> Result<(), String> 
 pub(crate) fn template() -> String {
     let mut text = String::from(
         "# twixt: defaults for what the command line leaves out. Unknown keys are refused.\n\n\
+         # The algorithm, if not that which suits the command: exact for delay, else lda.\n\
+         # algorithm = \"lda\"\n\n\
          # How packets are recognised; the same at both points of a segment.\n\
          [digest]\n\
          profile = \"default\"   # or \"headers\" (cut captures), \"nat\" (translated addresses)\n\
@@ -202,6 +216,7 @@ mod tests {
             ("[digest]\nprofile = \"x\"", "digest.profile"),
             ("[epoch]\nlength = \"5 parsecs\"", "epoch.length"),
             ("[[synopsis]]\nalgorithm = \"x\"", "no algorithm \"x\""),
+            ("algorithm = \"x\"", "no algorithm \"x\""),
             ("[[synopsis]]\nalgorithm = \"lda\"\nrows = 0", "rows must be"),
             ("[[synopsis]]\nalgorithm = \"lda\"\ncolumns = 4", "columns"),
             ("[[class]]\nname = \"a\"\nfilter = \"port\"", "class"),

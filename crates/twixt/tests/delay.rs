@@ -395,7 +395,7 @@ fn packets_under_way_at_the_end_of_an_epoch_are_not_lost() {
     // Delays differ by 149 ms: shorter epochs would turn delay into loss.
     for epoch in ["290ms", "100ms", "10ms"] {
         let refused = crossing.scene().delay(&format!("--epoch {epoch}")).expect(2);
-        refused.says(&["too short here", "differ by up to 149.0 ms", "--epoch 299ms or more"]);
+        refused.says(&["too short here", "differ by up to 149.0 ms", "--epoch 597ms or more"]);
     }
 }
 
@@ -414,4 +414,23 @@ fn a_class_without_packets_has_the_times_of_the_stretch() {
     for row in document["estimates"].as_array().expect("there are estimates") {
         assert_eq!(number(row, "/start_ns"), START, "{row}");
     }
+}
+
+#[test]
+fn rows_of_both_directions_say_which_segment_they_belong_to() {
+    let rows = conversation(true).scene().delay("--both -F csv").expect(0).stdout;
+    let mut lines = rows.lines();
+    assert!(lines.next().is_some_and(|header| header.starts_with("upstream,downstream,scope,")));
+    let ends: Vec<String> =
+        lines.map(|line| line.split(',').take(2).collect::<Vec<_>>().join(" to ")).collect();
+    assert_eq!(ends, ["up.pcap to down.pcap", "down.pcap to up.pcap"]);
+}
+
+#[test]
+fn many_short_epochs_all_find_their_counterparts() {
+    let crossing = Crossing::of(3000, |_| Some(MILLISECOND));
+    let document = measured(&crossing.scene(), "--epoch 1ms");
+    let rows = document["estimates"].as_array().expect("there are estimates");
+    let used: i64 = rows.iter().map(|row| number(row, "/used")).sum();
+    assert_eq!(used, 3000);
 }

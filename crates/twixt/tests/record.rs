@@ -228,7 +228,8 @@ fn what_is_in_effect_can_be_shown_and_used_again_but_not_the_key() {
 #[test]
 fn a_configuration_is_what_the_command_line_leaves_out() {
     let scene = configured(
-        "[epoch]\nlength = \"250ms\"\n[[synopsis]]\nalgorithm = \"lda\"\nrows = 77\nbanks = 2\n",
+        "algorithm = \"lda\"\n[epoch]\nlength = \"250ms\"\n\
+         [[synopsis]]\nalgorithm = \"lda\"\nrows = 77\nbanks = 2\n",
     );
     let document = configured_delay(&scene, "");
     assert_eq!(document["algorithm"], "lda");

@@ -76,6 +76,7 @@ fn fields_that_no_writer_of_ours_writes_are_refused_by_name() {
         |sealed| sealed.seen = Some(Span { start: at_ms(2), end: at_ms(1) }),
         "last time: is before the first",
     );
+    check_refused(|sealed| sealed.guard = Delay::from_nanos(-1), "guard: -1 ns");
 }
 
 #[test]

@@ -26,7 +26,8 @@ pub struct MeterConfig {
     /// find their epoch; measured times stay as they are.
     pub shift: Delay,
     /// Within this of a boundary whole observations are kept. Must exceed the largest delay and
-    /// clock error that should be put right; at most half an epoch counts.
+    /// clock error together, better twice that, else loss is not known; at most half an epoch
+    /// counts.
     pub guard: Delay,
     /// Observations kept on each side of a boundary at most.
     pub stash_max: usize,

@@ -6,6 +6,7 @@ use twixt_model::{Batch, Delay, Epoch, Span};
 use twixt_synopsis::AnySynopsis;
 
 use super::config::{Cutting, MeterConfig};
+use crate::cut::TimedCut;
 use crate::sealed::{CutKind, Sealed};
 use crate::stash::Stash;
 use crate::tally::Tally;
@@ -131,11 +132,14 @@ impl Sealer {
         open.head.settle();
         open.tail.settle();
         let config = &self.config;
-        let (cut, shift) = match config.cutting {
-            Cutting::Timed => (CutKind::Timed, config.shift),
-            Cutting::SendMarkers => (CutKind::Marked, config.shift),
+        let (cut, shift, guard) = match config.cutting {
+            Cutting::Timed => {
+                let cut = TimedCut::new(config.rule, config.shift, config.guard);
+                (CutKind::Timed, config.shift, cut.guard())
+            }
+            Cutting::SendMarkers => (CutKind::Marked, config.shift, Delay::ZERO),
             // The place among the packets decides; no time is looked at.
-            Cutting::FollowMarkers { .. } => (CutKind::Marked, Delay::ZERO),
+            Cutting::FollowMarkers { .. } => (CutKind::Marked, Delay::ZERO, Delay::ZERO),
         };
         Sealed {
             domain: config.domain.clone(),
@@ -146,6 +150,7 @@ impl Sealer {
             rule: config.rule,
             cut,
             shift,
+            guard,
             torn,
             time_source: config.time_source,
             clock_bound: config.clock_bound,

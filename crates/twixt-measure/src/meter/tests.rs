@@ -278,9 +278,31 @@ fn parts_of_different_epochs_do_not_merge_and_nothing_changes() {
     let sealed = seal(config("up"), "lda", &[packet(1, at_ms(10)), packet(2, at_ms(110))]);
     let mut first = sealed[0].clone();
     let message = first.merge(&sealed[1]).unwrap_err().to_string();
-    assert_eq!(message, "epoch differs: 0 against 1");
+    assert_eq!(
+        message,
+        "parts of one point differ in epoch: 0 against 1; record all of them with the same settings"
+    );
     let other = seal(config("up"), "exact", &[packet(1, at_ms(10))]);
     let message = first.merge(&other[0]).unwrap_err().to_string();
     assert_eq!(message, "one synopsis is lda, the other is exact");
     assert_eq!(first.to_bytes(), sealed[0].to_bytes());
+}
+
+#[track_caller]
+fn check_guard(change: impl FnOnce(&mut MeterConfig), expected_ms: i64) {
+    let mut config = config("p");
+    change(&mut config);
+    let mut meter = Meter::new(config, synopsis("lda")).unwrap();
+    meter.observe(Batch::of(&[packet(1, at_ms(10))]));
+    meter.finish();
+    assert_eq!(drain(&mut meter)[0].guard, Delay::from_nanos(expected_ms * MS));
+}
+
+#[test]
+fn an_epoch_says_how_far_from_its_boundaries_packets_were_kept() {
+    check_guard(|_| {}, 20);
+    check_guard(|config| config.guard = Delay::from_nanos(80 * MS), 50);
+    check_guard(|config| config.guard = Delay::from_nanos(-1), 0);
+    check_guard(|config| config.rule = EpochRule::WHOLE, 0);
+    check_guard(|config| config.cutting = Cutting::SendMarkers, 0);
 }

@@ -1,14 +1,13 @@
-//! The end of an epoch's wait: packets in flight are moved, the algorithm is asked.
+//! The end of an epoch's wait: its boundaries are settled, the algorithm is asked.
 
-use twixt_model::{Batch, Delay, Epoch, Estimate, Observation, Segment, Span, Timestamp};
+use twixt_model::{Delay, Epoch, Estimate, Segment, Span, Timestamp};
 use twixt_synopsis::{ALGORITHMS, Algorithm, AnySynopsis, Estimator, Mismatch, Pair, Question};
 
 use super::event::{PairingError, PairingEvent, PointSummary, UnpairedReason};
-use super::slot::{Half, Slot, edge};
+use super::slot::{Half, Slot, Unsettled};
 use super::{Pairing, QuestionTemplate};
-use crate::cut::{self, TimedCut};
+use crate::cut::TimedCut;
 use crate::sealed::Sealed;
-use crate::stash::Stash;
 
 impl Pairing {
     /// Concludes an epoch with what there is. Does nothing if it is concluded.
@@ -51,18 +50,6 @@ impl Pairing {
             && ((older && !here(number.saturating_sub(1)))
                 || (newer && !here(number.saturating_add(1))))
     }
-
-    /// Moves packets that were in flight at the start of an epoch, once.
-    fn settle_start(&mut self, epoch: Epoch) {
-        let Some(mut after) = self.slots.remove(&epoch) else { return };
-        if !after.start_settled {
-            let mut nothing = Slot::default();
-            let before = self.slots.get_mut(&Epoch(epoch.0.saturating_sub(1)));
-            let moved = settle(before.unwrap_or(&mut nothing), &mut after);
-            self.counts.moved = self.counts.moved.saturating_add(moved);
-        }
-        self.slots.insert(epoch, after);
-    }
 }
 
 /// Both halves of an epoch.
@@ -80,6 +67,9 @@ fn compared(halves: &Compared<'_>, template: &QuestionTemplate) -> PairingEvent 
             if slot.blurred {
                 estimates.iter_mut().for_each(forget_loss);
             }
+            if let Some(unsettled) = slot.unsettled {
+                estimates.iter_mut().for_each(|estimate| doubt(estimate, unsettled));
+            }
             let (upstream, downstream) = (PointSummary::of(upstream), PointSummary::of(downstream));
             let moved = slot.moved;
             PairingEvent::Estimated { epoch, span, estimates, upstream, downstream, moved }
@@ -90,81 +80,27 @@ fn compared(halves: &Compared<'_>, template: &QuestionTemplate) -> PairingEvent 
 
 /// Packets that should have been moved and could not be look like lost ones.
 fn forget_loss(estimate: &mut Estimate) {
-    const REASON: &str = "packets near a boundary could not be placed: loss is not known";
     if estimate.evidence.lost.take().is_some() {
-        let reasons = estimate.reason.iter().map(String::as_str).chain([REASON]);
-        estimate.reason = Some(reasons.collect::<Vec<_>>().join("; "));
+        let reason = "packets near a boundary could not be placed: loss is not known";
+        add_reason(estimate, reason);
     }
 }
 
-/// Moves downstream packets across the boundary between two epochs, and says how many.
-fn settle(before: &mut Slot, after: &mut Slot) -> u64 {
-    let halves = [&before.upstream, &after.upstream, &before.downstream, &after.downstream];
-    if !comparable(halves) {
-        return 0;
-    }
-    let moves = cut::settle(
-        edge(before.upstream.as_ref(), after.upstream.as_ref()),
-        edge(before.downstream.as_ref(), after.downstream.as_ref()),
-    );
-    let overflow =
-        overflowed(before, |sealed| &sealed.tail) || overflowed(after, |sealed| &sealed.head);
-    // Where one half is missing and the other has packets of its own, some that were in flight
-    // may be in the missing one. Where packets just begin or end, none are.
-    let lacks = |missing: &Option<Half>, other: &Option<Half>| {
-        let own = |half: &Half| half.sealed.packets > moves.later.len() as u64;
-        missing.is_none() && other.as_ref().is_some_and(own)
-    };
-    let end_lacks = moves.unseen > 0 && lacks(&after.downstream, &after.upstream);
-    let start_lacks = moves.strange > 0 && lacks(&before.upstream, &before.downstream);
-    before.blurred |= overflow || end_lacks;
-    after.blurred |= overflow || start_lacks;
-    move_packets(&moves.earlier, after.waiting_downstream(), before.waiting_downstream());
-    move_packets(&moves.later, before.waiting_downstream(), after.waiting_downstream());
-    before.forget_tails();
-    let moved = (moves.earlier.len() + moves.later.len()) as u64;
-    before.moved = before.moved.saturating_add(moved);
-    after.moved = after.moved.saturating_add(moved);
-    after.start_settled = true;
-    moved
-}
-
-fn overflowed(slot: &Slot, stash: fn(&Sealed) -> &Stash) -> bool {
-    let halves = [&slot.upstream, &slot.downstream].into_iter().flatten();
-    halves.map(|half| stash(&half.sealed)).any(|stash| stash.overflow() > 0)
-}
-
-/// Whether all halves that came mean the same by a digest and an epoch.
-fn comparable(halves: [&Option<Half>; 4]) -> bool {
-    let mut sealed = halves.into_iter().flatten().map(|half| &half.sealed);
-    let Some(first) = sealed.next() else { return false };
-    sealed.all(|other| first.check_comparable(other).is_ok())
-}
-
-/// Either half may be missing: it did not come, or is concluded. For the other the move is right
-/// all the same.
-fn move_packets(packets: &[Observation], from: Option<&mut Half>, to: Option<&mut Half>) {
-    if let Some(half) = from {
-        let synopsis = half.sealed.synopsis.as_mut();
-        for packet in packets {
-            take_out(synopsis, packet);
-        }
-    }
-    if let Some(half) = to {
-        half.sealed.synopsis.update_batch(Batch::of(packets));
+/// Late packets look like lost ones, and their delays are missing in the mean.
+fn doubt(estimate: &mut Estimate, unsettled: Unsettled) {
+    estimate.evidence.lost = None;
+    add_reason(estimate, &unsettled.to_string());
+    if let (true, Some(delay)) = (unsettled.beyond, &mut estimate.delay) {
+        delay.half_width_ns = None;
     }
 }
 
-fn take_out(synopsis: &mut dyn AnySynopsis, packet: &Observation) {
-    let Some(algorithm) = algorithm_of(synopsis) else { return };
-    match algorithm.estimator {
-        Estimator::TwoPoint { remove, .. } => {
-            remove(synopsis, packet).expect("the registry's entry is that of the synopsis");
-        }
-    }
+fn add_reason(estimate: &mut Estimate, reason: &str) {
+    let reasons = estimate.reason.iter().map(String::as_str).chain([reason]);
+    estimate.reason = Some(reasons.collect::<Vec<_>>().join("; "));
 }
 
-fn algorithm_of(synopsis: &dyn AnySynopsis) -> Option<&'static Algorithm> {
+pub(super) fn algorithm_of(synopsis: &dyn AnySynopsis) -> Option<&'static Algorithm> {
     ALGORITHMS.iter().find(|algorithm| algorithm.tag == synopsis.tag())
 }
 
@@ -177,6 +113,7 @@ fn estimate(
     let question = Question {
         by: template.by,
         estimator: template.estimator.as_deref(),
+        flows: &template.flows,
         span,
         reference: template.reference,
     };

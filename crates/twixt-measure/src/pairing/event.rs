@@ -143,6 +143,9 @@ pub struct PairingCounts {
     pub crowded_out: u64,
     /// Packets moved across a boundary.
     pub moved: u64,
+    /// Boundaries at which it is not known which packets were in flight, so that the loss of the
+    /// epochs beside them is not known either. Use a larger guard if there are many.
+    pub unsettled: u64,
 }
 
 impl PairingCounts {

@@ -1,11 +1,15 @@
 //! The two halves of an epoch while they wait for each other.
 
-use twixt_model::Observation;
+use std::fmt;
+
+use twixt_model::{Delay, Epoch, Observation, Timestamp};
 
 use super::End;
 use super::event::PairingError;
-use crate::cut::Edge;
+use crate::cut::{Edge, Side};
 use crate::sealed::{CutKind, Sealed};
+use crate::stash::Stash;
+use crate::tally::Tally;
 
 /// Most runs of an agent in one epoch; the epochs of further ones are counted as duplicates.
 pub const RUNS_MAX: usize = 64;
@@ -17,8 +21,10 @@ pub(super) struct Slot {
     pub(super) downstream: Option<Half>,
     /// Packets moved into or out of the epoch.
     pub(super) moved: u64,
-    /// Whether some packets near its boundaries were not kept, so could not be moved.
+    /// Whether packets near its boundaries could not be moved, since a neighbour is missing.
     pub(super) blurred: bool,
+    /// Why it is not known which packets were in flight at its boundaries.
+    pub(super) unsettled: Option<Unsettled>,
     /// Whether packets in flight at its start have been moved.
     pub(super) start_settled: bool,
     concluded: bool,
@@ -29,6 +35,34 @@ pub(super) struct Slot {
 pub(super) struct Half {
     pub(super) sealed: Sealed,
     pub(super) runs: Vec<u64>, // at most RUNS_MAX
+}
+
+/// What was kept at a boundary, which did not suffice to settle it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unsettled {
+    /// Within this of the boundary both points kept everything.
+    pub(super) reach: Delay,
+    /// Whether that is less than the guard.
+    pub(super) overflow: bool,
+    /// Whether delays that came up to it were seen.
+    pub(super) beyond: bool,
+}
+
+impl fmt::Display for Unsettled {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = self.reach.as_nanos() as f64 / 1e6;
+        let reach = if self.beyond { "reach" } else { "may reach" };
+        let (what, remedy) = if self.overflow {
+            ("stash, which holds", "use a larger stash")
+        } else {
+            ("guard of", "use a larger guard or longer epochs")
+        };
+        write!(
+            formatter,
+            "delays {reach} beyond the {what} {ms} ms: late packets cannot be told from lost \
+             ones, and the mean leaves them out; {remedy}"
+        )
+    }
 }
 
 /// What became of an epoch that was handed over.
@@ -79,7 +113,10 @@ impl Slot {
         self.concluded = true;
         for half in [&mut self.upstream, &mut self.downstream].into_iter().flatten() {
             half.sealed.synopsis = half.sealed.synopsis.fresh();
-            half.sealed.head.forget();
+            // One that is refused is concluded early: the epoch before still needs it.
+            if self.start_settled {
+                half.sealed.head.forget();
+            }
         }
     }
 
@@ -93,6 +130,19 @@ impl Slot {
     /// What downstream saw, if it can still change.
     pub(super) fn waiting_downstream(&mut self) -> Option<&mut Half> {
         self.downstream.as_mut().filter(|_| !self.concluded)
+    }
+
+    /// Notes why a boundary is not settled. Of two reasons, the more certain is kept.
+    pub(super) fn note_unsettled(&mut self, unsettled: Unsettled) {
+        if self.unsettled.is_none_or(|noted| !noted.beyond) {
+            self.unsettled = Some(unsettled);
+        }
+    }
+
+    /// Whether either point counted anything.
+    pub(super) fn has_packets(&self) -> bool {
+        let halves = [&self.upstream, &self.downstream].into_iter().flatten();
+        halves.map(|half| half.sealed.packets).any(|packets| packets > 0)
     }
 
     pub(super) const fn is_concluded(&self) -> bool {
@@ -125,11 +175,43 @@ impl Slot {
     }
 }
 
+impl Half {
+    /// What downstream would have sent of an epoch in which it saw nothing, to judge by another
+    /// of its epochs.
+    pub(super) fn silent(epoch: Epoch, like: &Self) -> Self {
+        let sealed = &like.sealed;
+        let silent = Sealed {
+            epoch,
+            seen: None,
+            packets: 0,
+            tally: Tally::default(),
+            head: Stash::head(sealed.head.max()),
+            tail: Stash::tail(sealed.tail.max()),
+            synopsis: sealed.synopsis.fresh(),
+            ..sealed.clone()
+        };
+        Self { sealed: silent, runs: like.runs.clone() }
+    }
+
+    fn side<'a>(&self, boundary: Timestamp, stash: &'a Stash) -> Side<'a> {
+        let (shift, guard) = (self.sealed.shift, self.sealed.guard);
+        let distance = |kept: &Observation| {
+            Delay::from_nanos((kept.time - shift - boundary).as_nanos().saturating_abs())
+        };
+        let farthest = || stash.observations().iter().map(distance).max().unwrap_or(Delay::ZERO);
+        let reach = if stash.overflow() == 0 { guard } else { guard.min(farthest()) };
+        Side { observations: stash.observations(), shift, reach }
+    }
+}
+
 /// What one point kept on both sides of the boundary between two epochs.
-pub(super) fn edge<'a>(before: Option<&'a Half>, after: Option<&'a Half>) -> Edge<'a> {
-    const NOTHING: &[Observation] = &[];
+pub(super) fn edge<'a>(
+    boundary: Timestamp,
+    before: Option<&'a Half>,
+    after: Option<&'a Half>,
+) -> Edge<'a> {
     Edge {
-        before: before.map_or(NOTHING, |half| half.sealed.tail.observations()),
-        after: after.map_or(NOTHING, |half| half.sealed.head.observations()),
+        before: before.map(|half| half.side(boundary, &half.sealed.tail)),
+        after: after.map(|half| half.side(boundary, &half.sealed.head)),
     }
 }

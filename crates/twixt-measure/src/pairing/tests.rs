@@ -1,7 +1,9 @@
+mod refusing;
+mod settling;
 mod streams;
 
 use expect_test::{Expect, expect};
-use twixt_model::{Batch, DigestProfile, Observation};
+use twixt_model::{Batch, Observation};
 
 use super::*;
 use crate::fixtures::{MS, at_ms, config, drain, events, packet, pairing, seal, synopsis};
@@ -63,11 +65,11 @@ fn packets_in_flight_count_in_the_epoch_of_their_upstream_time() {
     check(
         &config("up"),
         &config("down"),
-        &delayed(&sent(), 19),
+        &delayed(&sent(), 18),
         &expect![[r#"
-        epoch 0: 19 ms, used 15 of 15, lost 0, moved 3
-        epoch 1: 19 ms, used 14 of 14, lost 0, moved 6
-        epoch 2: 19 ms, used 14 of 14, lost 0, moved 5
+        epoch 0: 18 ms, used 15 of 15, lost 0, moved 3
+        epoch 1: 18 ms, used 14 of 14, lost 0, moved 6
+        epoch 2: 18 ms, used 14 of 14, lost 0, moved 5
     "#]],
     );
 }
@@ -79,9 +81,9 @@ fn delays_beyond_the_guard_are_not_measured_wrongly() {
         &config("down"),
         &delayed(&sent(), 30),
         &expect![[r#"
-        epoch 0: 30 ms, used 11 of 15, lost 4, moved 1
+        epoch 0: 30 ms, used 11 of 15, lost unknown, moved 1
         epoch 1: 30 ms, used 12 of 14, lost unknown, moved 3
-        epoch 2: 30 ms, used 12 of 14, lost 0, moved 4
+        epoch 2: 30 ms, used 12 of 14, lost unknown, moved 4
         epoch 3: up: its epoch did not come in time
     "#]],
     );
@@ -117,18 +119,31 @@ fn clocks_far_apart_are_no_trouble_if_the_shift_is_known() {
     );
 }
 
+/// The lost packet is in flight at a boundary. At the first no delays are known yet.
 #[test]
 fn lost_packets_are_lost_in_their_own_epoch() {
-    let arrived: Vec<_> =
-        delayed(&sent(), 19).into_iter().filter(|packet| packet.digest.0 != 14).collect();
+    let without = |lost| {
+        let arrived = delayed(&sent(), 9).into_iter();
+        arrived.filter(|packet| packet.digest.0 != lost).collect::<Vec<_>>()
+    };
     check(
         &config("up"),
         &config("down"),
-        &arrived,
+        &without(28),
         &expect![[r#"
-        epoch 0: 19 ms, used 14 of 15, lost 1, moved 2
-        epoch 1: 19 ms, used 14 of 14, lost 0, moved 5
-        epoch 2: 19 ms, used 14 of 14, lost 0, moved 5
+        epoch 0: 9 ms, used 15 of 15, lost 0, moved 2
+        epoch 1: 9 ms, used 13 of 14, lost 1, moved 2
+        epoch 2: 9 ms, used 14 of 14, lost 0, moved 1
+    "#]],
+    );
+    check(
+        &config("up"),
+        &config("down"),
+        &without(14),
+        &expect![[r#"
+        epoch 0: 9 ms, used 14 of 15, lost unknown, moved 1
+        epoch 1: 9 ms, used 14 of 14, lost unknown, moved 2
+        epoch 2: 9 ms, used 14 of 14, lost 0, moved 2
     "#]],
     );
 }
@@ -239,59 +254,6 @@ fn parts_of_two_runs_make_one_epoch() {
             duplicates 0, out of order 0, merged 1, late 0
         "#]],
     );
-}
-
-#[track_caller]
-fn check_refused(down: MeterConfig, algorithm: &str, message: &str) {
-    let upstream = seal(config("up"), "lda", &[packet(1, at_ms(10))]);
-    let downstream = seal(down, algorithm, &[packet(1, at_ms(12))]);
-    let (events, counts) = pair(upstream.into_iter().chain(downstream));
-    assert_eq!(list(&events[..1]), format!("epoch 0: refused: {message}\n"));
-    assert_eq!((counts.refused, counts.estimated), (1, 0));
-}
-
-#[test]
-fn mismatched_epochs_are_refused_and_both_values_named() {
-    let mut other = config("down");
-    other.digest.profile = DigestProfile::Nat;
-    check_refused(
-        other,
-        "lda",
-        "digest differs: default profile, xxh3, 0 payload bytes, key id 00000000 \
-         against nat profile, xxh3, 0 payload bytes, key id 00000000",
-    );
-    check_refused(config("down"), "exact", "one synopsis is lda, the other is exact");
-    check_refused(
-        MeterConfig { rule: EpochRule::every(50 * MS).unwrap(), ..config("down") },
-        "lda",
-        "epoch length differs: 100000000 ns against 50000000 ns",
-    );
-    check_refused(
-        MeterConfig { rule: EpochRule::WHOLE, ..config("down") },
-        "lda",
-        "epoch length differs: 100000000 ns against one for all time",
-    );
-    check_refused(
-        MeterConfig { domain: "field".to_owned(), ..config("down") },
-        "lda",
-        "domain differs: lab against field",
-    );
-    check_refused(
-        MeterConfig { cutting: Cutting::SendMarkers, ..config("down") },
-        "lda",
-        "cut differs: by time against by markers",
-    );
-}
-
-#[test]
-fn settings_that_differ_are_refused() {
-    let mut sealed = epochs();
-    let settings = toml::Table::from_iter([("rows".to_owned(), toml::Value::from(512))]);
-    let lda = twixt_synopsis::find(twixt_synopsis::Purpose::Delay, "lda").unwrap();
-    sealed[3].synopsis = (lda.start)(&settings).unwrap();
-    let (events, _) = pair(sealed);
-    let message = show(&events[0]);
-    assert!(message.contains("rows = 1024") && message.contains("rows = 512"), "{message}");
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use twixt_model::{Delay, FlowHash, PacketDigest, Span};
+use twixt_model::{Delay, PacketDigest, Span};
 
+use super::decide::{Headings, Matched, decide};
 use super::heading::{Heading, Method, Verdicts};
-use super::point::{Kept, Keyed, Passage, PointSurvey};
+use super::point::{Kept, Keyed, PointSurvey};
 
 /// What two surveys tell together.
 #[derive(Debug)]
@@ -50,6 +51,15 @@ pub struct DelayRange {
     pub max: Delay,
 }
 
+impl DelayRange {
+    /// Of these delays; `None` if there are none.
+    pub(super) fn of(mut delays: Vec<Delay>) -> Option<Self> {
+        delays.sort_unstable();
+        let median = *delays.get(delays.len() / 2)?;
+        Some(Self { min: *delays.first()?, median, max: *delays.last()? })
+    }
+}
+
 /// How far the downstream clock is ahead of the upstream clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockDifference {
@@ -69,7 +79,7 @@ impl ClockDifference {
 }
 
 /// Delays beyond this are taken for clocks that differ, not for slow networks.
-const PLAUSIBLE_DELAY: Delay = Delay::from_nanos(10_000_000_000);
+pub(super) const PLAUSIBLE_DELAY: Delay = Delay::from_nanos(10_000_000_000);
 
 /// Quantiles that are kept of matched delays.
 const QUANTILES_MAX: usize = 4096;
@@ -123,9 +133,9 @@ fn compare_with(
         upstream: verdicts,
         downstream: Verdicts::new(downstream, &downstream_flows),
         downstream_quantiles: quantiles(&downstream_delays),
-        downstream_delays: delay_range(downstream_delays),
+        downstream_delays: DelayRange::of(downstream_delays),
         upstream_quantiles: quantiles(&upstream_delays),
-        upstream_delays: delay_range(upstream_delays),
+        upstream_delays: DelayRange::of(upstream_delays),
         matched: matched.len() as u64,
         negative_delays,
         opposite_negative_delays,
@@ -135,6 +145,12 @@ fn compare_with(
 }
 
 impl Comparison {
+    /// Flows of either point whose heading is not known.
+    #[must_use]
+    pub fn unknown_flows(&self) -> u64 {
+        self.upstream.unknown().union(self.downstream.unknown()).count() as u64
+    }
+
     /// How the clocks differ. With both directions seen, delays cannot be negative either way, so
     /// the difference lies between the largest (negative) delay of one and the smallest of the
     /// other. With one direction it is only known when no delay could explain what was seen.
@@ -190,45 +206,6 @@ impl Comparison {
     }
 }
 
-/// One packet at both points.
-#[derive(Clone, Copy, Debug)]
-struct Matched {
-    upstream: Kept,
-    downstream: Kept,
-    /// Whether neither point saw an identical packet, so that the delay is beyond doubt.
-    sure: bool,
-}
-
-impl Matched {
-    /// Where it is beyond doubt.
-    fn delay(&self) -> Option<Delay> {
-        self.sure.then(|| self.downstream.time - self.upstream.time)
-    }
-
-    /// What the captures say of coming and going. Which of the two groups goes downstream is not
-    /// known from this alone: a box between two points takes in at the first and sends at the
-    /// second, two hosts at the ends of a wire the other way round.
-    fn group(&self) -> Option<bool> {
-        match (self.upstream.passage, self.downstream.passage) {
-            (Some(Passage::Out), Some(Passage::In) | None) | (None, Some(Passage::In)) => {
-                Some(true)
-            }
-            (Some(Passage::In), Some(Passage::Out) | None) | (None, Some(Passage::Out)) => {
-                Some(false)
-            }
-            _ => None,
-        }
-    }
-
-    fn by_ttl(&self) -> Option<Heading> {
-        match self.downstream.ttl.cmp(&self.upstream.ttl) {
-            std::cmp::Ordering::Less => Some(Heading::Downstream),
-            std::cmp::Ordering::Greater => Some(Heading::Upstream),
-            std::cmp::Ordering::Equal => None,
-        }
-    }
-}
-
 /// Packets that both kept. Of identical packets the first ones are taken for the same: which is
 /// which does not matter for their time to live, but makes their delay doubtful.
 fn match_kept(upstream: &PointSurvey, downstream: &PointSurvey) -> Vec<Matched> {
@@ -266,120 +243,12 @@ fn by_digest(survey: &PointSurvey) -> HashMap<PacketDigest, First, Keyed> {
     firsts
 }
 
-fn delay_range(mut delays: Vec<Delay>) -> Option<DelayRange> {
-    delays.sort_unstable();
-    let median = *delays.get(delays.len() / 2)?;
-    Some(DelayRange { min: *delays.first()?, median, max: *delays.last()? })
-}
-
 /// At most [`QUANTILES_MAX`] evenly spaced elements, in ascending order.
 fn quantiles(delays: &[Delay]) -> Vec<Delay> {
     let mut sorted = delays.to_vec();
     sorted.sort_unstable();
     let kept = sorted.len().min(QUANTILES_MAX);
     (0..kept).map(|index| sorted[index * sorted.len() / kept]).collect()
-}
-
-type Headings = HashMap<FlowHash, (Heading, Method), Keyed>;
-
-/// Decides every flow that has a matched packet.
-fn decide(survey: &PointSurvey, matched: &[Matched]) -> Headings {
-    let mut flows: HashMap<FlowHash, Vec<Matched>, Keyed> = HashMap::default();
-    for pair in matched {
-        flows.entry(pair.upstream.flow).or_default().push(*pair);
-    }
-    let mut headings: Headings = HashMap::default();
-    for (&flow, pairs) in &flows {
-        let vote = majority(pairs.iter().filter_map(Matched::by_ttl));
-        headings.extend(vote.map(|heading| (flow, (heading, Method::Ttl))));
-    }
-    decide_by_delay(survey, &flows, &mut headings);
-    follow_groups(&flows, &mut headings);
-    headings
-}
-
-/// Flows whose time to live does not change (no router in between) are decided by their delay:
-/// relative to the clocks' difference where decided flows or opposite flows tell it, else by sign.
-fn decide_by_delay(
-    survey: &PointSurvey,
-    flows: &HashMap<FlowHash, Vec<Matched>, Keyed>,
-    headings: &mut Headings,
-) {
-    let range = |pairs: &[Matched]| delay_range(pairs.iter().filter_map(Matched::delay).collect());
-    let undecided: Vec<(FlowHash, DelayRange)> = flows
-        .iter()
-        .filter(|(flow, _)| !headings.contains_key(flow))
-        .filter_map(|(&flow, pairs)| Some((flow, range(pairs)?)))
-        .collect();
-    if undecided.is_empty() {
-        return;
-    }
-    let known = between(flows, headings).or_else(|| between_opposites(survey, &undecided));
-    let nearest = undecided.iter().map(|(_, range)| range.median.as_nanos().unsigned_abs()).min();
-    let meaningless = known.is_none()
-        && nearest.is_some_and(|nearest| nearest > PLAUSIBLE_DELAY.as_nanos().unsigned_abs());
-    for (flow, range) in undecided {
-        let verdict = match (meaningless, range.median >= known.unwrap_or(Delay::ZERO)) {
-            (true, _) => (Heading::Downstream, Method::CaptureOrder),
-            (false, true) => (Heading::Downstream, Method::DelaySign),
-            (false, false) => (Heading::Upstream, Method::DelaySign),
-        };
-        headings.insert(flow, verdict);
-    }
-}
-
-/// Middle between the delays of flows decided to go upstream and downstream, if there are both.
-fn between(flows: &HashMap<FlowHash, Vec<Matched>, Keyed>, headings: &Headings) -> Option<Delay> {
-    let of = |heading| {
-        let decided = headings.iter().filter(move |(_, found)| found.0 == heading);
-        decided.flat_map(|(flow, _)| &flows[flow]).filter_map(Matched::delay)
-    };
-    let (high, low) = (of(Heading::Downstream).min()?, of(Heading::Upstream).max()?);
-    Some(middle(low, high))
-}
-
-/// Of a flow and its opposite, the one with the larger delay goes downstream, whatever the clocks:
-/// the difference of the two is a sum of two delays. The clocks' difference lies between the
-/// smallest delay of the one and the largest of the other.
-fn between_opposites(survey: &PointSurvey, undecided: &[(FlowHash, DelayRange)]) -> Option<Delay> {
-    let ranges: HashMap<FlowHash, DelayRange, Keyed> = undecided.iter().copied().collect();
-    let bounds = undecided.iter().filter_map(|(flow, range)| {
-        let opposite = ranges.get(&survey.flows.get(flow)?.ends.reverse)?;
-        (opposite.median < range.median).then_some((opposite.max, range.min))
-    });
-    let (low, high) = bounds.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1)))?;
-    Some(middle(low, high))
-}
-
-fn middle(low: Delay, high: Delay) -> Delay {
-    Delay::from_nanos(i64::midpoint(low.as_nanos(), high.as_nanos()))
-}
-
-/// Where the captures tell frames that came in from frames that went out, all flows of one group
-/// go the way that most of them were found to go.
-fn follow_groups(flows: &HashMap<FlowHash, Vec<Matched>, Keyed>, headings: &mut Headings) {
-    for group in [true, false] {
-        let members: Vec<FlowHash> = flows
-            .iter()
-            .filter(|(_, pairs)| pairs.iter().all(|pair| pair.group() == Some(group)))
-            .map(|(&flow, _)| flow)
-            .collect();
-        let votes = members.iter().filter_map(|flow| headings.get(flow)).map(|found| found.0);
-        if let Some(heading) = majority(votes) {
-            headings.extend(members.into_iter().map(|flow| (flow, (heading, Method::Metadata))));
-        }
-    }
-}
-
-/// The heading that most say; `None` for a tie.
-fn majority(votes: impl Iterator<Item = Heading>) -> Option<Heading> {
-    let balance: i64 =
-        votes.map(|heading| if heading == Heading::Downstream { 1 } else { -1 }).sum();
-    match balance.signum() {
-        1 => Some(Heading::Downstream),
-        -1 => Some(Heading::Upstream),
-        _ => None,
-    }
 }
 
 fn most_common(verdicts: &Verdicts) -> Method {

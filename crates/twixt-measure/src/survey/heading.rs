@@ -1,6 +1,6 @@
 //! Which way a flow goes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use twixt_model::FlowHash;
 
@@ -68,7 +68,7 @@ pub struct Verdicts {
     /// For each address, how many flows say that it lies upstream less those that say downstream.
     sides: HashMap<u64, i32, Keyed>,
     methods: HashMap<FlowHash, Method, Keyed>,
-    unknown_flows: u64,
+    unknown: HashSet<FlowHash, Keyed>,
 }
 
 impl Verdicts {
@@ -98,7 +98,9 @@ impl Verdicts {
                     verdicts.flows.insert(flow, heading);
                     verdicts.methods.insert(flow, method);
                 }
-                None => verdicts.unknown_flows += 1,
+                None => {
+                    verdicts.unknown.insert(flow);
+                }
             }
         }
         verdicts
@@ -116,9 +118,8 @@ impl Verdicts {
     }
 
     /// Flows whose heading is not known.
-    #[must_use]
-    pub const fn unknown_flows(&self) -> u64 {
-        self.unknown_flows
+    pub(super) const fn unknown(&self) -> &HashSet<FlowHash, Keyed> {
+        &self.unknown
     }
 
     /// How many flows were decided by which method.
@@ -133,7 +134,7 @@ impl Verdicts {
             flows: self.flows.iter().map(|(&flow, heading)| (flow, heading.opposite())).collect(),
             sides: self.sides.iter().map(|(&address, side)| (address, -side)).collect(),
             methods: self.methods.clone(),
-            unknown_flows: self.unknown_flows,
+            unknown: self.unknown.clone(),
         }
     }
 

@@ -33,7 +33,8 @@ pub const PAYLOAD_BYTES_MAX: u8 = 24;
 /// payload; the checksum of ICMP is zeroed there. Never covered: TTL, header checksum, DSCP and
 /// ECN, flow label, IPv4 options, IPv6 extension headers, VLAN tags, MPLS labels.
 ///
-/// [`DigestProfile::Nat`] zeroes addresses and ports, and bytes 4..6 of ICMP, where echoes have
+/// [`DigestProfile::Headers`] zeroes the options and the payload: captures may be cut behind the
+/// fixed transport header. [`DigestProfile::Nat`] zeroes addresses and ports, and bytes 4..6 of ICMP, where echoes have
 /// the identifier that translators use in place of a port (RFC 5508, section 3.1).
 pub type Record = [u8; RECORD_BYTES];
 
@@ -228,6 +229,9 @@ impl Mask {
     pub(super) fn new(profile: DigestProfile, payload_bytes: u8) -> Self {
         let mut keep = [0xff; RECORD_BYTES];
         keep[PAYLOAD_AT + usize::from(payload_bytes)..].fill(0);
+        if profile == DigestProfile::Headers {
+            keep[PAYLOAD_AT - OPTIONS_BYTES..PAYLOAD_AT].fill(0);
+        }
         let hides_ports = profile == DigestProfile::Nat;
         if hides_ports {
             keep[ADDRESSES].fill(0);

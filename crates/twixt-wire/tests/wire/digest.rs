@@ -217,6 +217,17 @@ fn the_headers_profile_covers_no_payload() {
     assert_ne!(with(b"abc"), with(b"abcd"), "the length counts");
 }
 
+#[test]
+fn the_headers_profile_does_not_care_where_behind_the_fixed_header_a_capture_is_cut() {
+    let headers = digester(DigestProfile::Headers, 24);
+    let whole = ethernet(0x0800, &segment(&V4::default(), &Tcp::default()));
+    for kept in 54..whole.len() {
+        assert_eq!(digest_with(&headers, &whole[..kept]), digest_with(&headers, &whole), "{kept}");
+    }
+    // The sequence number ends with byte 42 of the frame.
+    assert_ne!(digest_with(&headers, &whole[..41]), digest_with(&headers, &whole));
+}
+
 /// What a capture cut to `kept` bytes of the IP packet has.
 #[track_caller]
 fn check_available(ip: &[u8], kept: usize, header: bool, options: bool, payload_bytes: u8) {

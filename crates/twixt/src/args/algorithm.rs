@@ -17,8 +17,9 @@ pub(crate) struct AlgorithmArgs {
     estimator: Option<String>,
     /// Options by their names in the registry.
     given: BTreeMap<&'static str, String>,
-    /// Settings of the configuration file; the first is the default algorithm.
+    /// What the configuration file says of algorithms.
     written: Vec<SynopsisSettings>,
+    written_name: Option<String>,
 }
 
 /// An algorithm with its settings, ready to start.
@@ -31,8 +32,7 @@ pub(crate) struct Chosen {
 impl AlgorithmArgs {
     /// The algorithm and its settings; `default` if the user named none.
     pub(crate) fn choose(&self, purpose: Purpose, default: &str) -> anyhow::Result<Chosen> {
-        let written = self.written.first().map(|entry| entry.algorithm.as_str());
-        let name = self.name.as_deref().or(written).unwrap_or(default);
+        let name = self.name.as_deref().or(self.written_name.as_deref()).unwrap_or(default);
         let algorithm = find(purpose, name).ok_or_else(|| unknown_algorithm(purpose, name))?;
         if let Some(estimator) = self.estimator.as_deref()
             && !algorithm.estimators.contains(&estimator)
@@ -51,7 +51,8 @@ impl AlgorithmArgs {
 
     /// Takes from the configuration file what the command line left out.
     pub(crate) fn with(self, settings: &Settings) -> Self {
-        Self { written: settings.synopsis.clone(), ..self }
+        let written_name = settings.algorithm.clone();
+        Self { written: settings.synopsis.clone(), written_name, ..self }
     }
 
     fn settings(&self, algorithm: &Algorithm) -> anyhow::Result<toml::Table> {
@@ -193,6 +194,7 @@ impl clap::FromArgMatches for AlgorithmArgs {
             estimator: text("estimator"),
             given: given.collect(),
             written: Vec::new(),
+            written_name: None,
         })
     }
 

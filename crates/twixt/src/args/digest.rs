@@ -23,19 +23,29 @@ pub(crate) struct DigestArgs {
     payload_bytes: Option<u8>,
 }
 
+/// Which parts of a packet identify it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Recognition {
+    pub(crate) profile: DigestProfile,
+    pub(crate) payload_bytes: u8,
+}
+
 impl DigestArgs {
-    /// Payload bytes to begin with.
-    pub(crate) fn payload_bytes(&self) -> u8 {
-        match self.profile() {
+    /// By what to recognise packets, if the captures have all of it.
+    pub(crate) fn recognition(&self) -> Recognition {
+        let profile = self.digest.unwrap_or_default();
+        let payload_bytes = match profile {
             DigestProfile::Headers => 0,
             _ => self.payload_bytes.unwrap_or(PAYLOAD_BYTES_MAX),
-        }
+        };
+        Recognition { profile, payload_bytes }
     }
 
-    /// Computes digests over so many payload bytes.
-    pub(crate) fn digester(&self, payload_bytes: u8) -> Digester {
+    /// Computes digests that recognise packets so.
+    pub(crate) fn digester(&self, recognition: Recognition) -> Digester {
+        let Recognition { profile, payload_bytes } = recognition;
         let key = HashKey::from_passphrase(self.key.as_deref().unwrap_or_default());
-        Digester::new(self.profile(), self.hash.unwrap_or_default(), payload_bytes, key)
+        Digester::new(profile, self.hash.unwrap_or_default(), payload_bytes, key)
     }
 
     /// Takes from the configuration file what the command line left out.
@@ -48,9 +58,5 @@ impl DigestArgs {
             key: self.key.or_else(|| written.key.clone()),
             payload_bytes: self.payload_bytes.or(written.payload_bytes),
         }
-    }
-
-    fn profile(&self) -> DigestProfile {
-        self.digest.unwrap_or_default()
     }
 }

@@ -112,21 +112,11 @@ impl TrafficArgs {
 }
 
 /// How estimates are split up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Split {
-    /// One for everything.
-    #[default]
-    All,
-    /// One per flow.
-    Flow,
-    /// One per pair of prefixes.
-    Prefix {
-        /// Bits of an IPv4 address.
-        v4: u8,
-        /// Bits of an IPv6 address.
-        v6: u8,
-    },
-    /// One per class.
+    /// As the algorithm can tell packets apart.
+    By(By),
+    /// One per class, each with a synopsis of its own.
     Class,
 }
 
@@ -137,9 +127,8 @@ impl Split {
     /// What is asked of the algorithm; classes have a synopsis each.
     pub(crate) fn by(self) -> By {
         match self {
-            Self::All | Self::Class => By::All,
-            Self::Flow => By::Flow,
-            Self::Prefix { v4, v6 } => By::Prefix { v4, v6 },
+            Self::By(by) => by,
+            Self::Class => By::All,
         }
     }
 }
@@ -150,8 +139,8 @@ impl FromStr for Split {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || "use all, flow, class, or prefix/24 (prefix/24,48 for IPv6 too)".to_owned();
         match text {
-            "all" => return Ok(Self::All),
-            "flow" => return Ok(Self::Flow),
+            "all" => return Ok(Self::By(By::All)),
+            "flow" => return Ok(Self::By(By::Flow)),
             "class" => return Ok(Self::Class),
             _ => {}
         }
@@ -162,6 +151,6 @@ impl FromStr for Split {
             "" => DEFAULT_V6_BITS,
             bits => bits.parse().ok().filter(|&bits| bits <= 128).ok_or_else(wrong)?,
         };
-        Ok(Self::Prefix { v4, v6 })
+        Ok(Self::By(By::Prefix { v4, v6 }))
     }
 }

@@ -7,21 +7,20 @@ use twixt_model::EpochRule;
 use twixt_synopsis::{Purpose, find};
 
 use crate::args::{AlgorithmArgs, Chosen, Cut, DigestArgs, EpochLength, Split, TrafficArgs};
-use crate::exit::{Exit, note, usage};
+use crate::exit::{Exit, no_answer, note, usage};
 use crate::input;
-use crate::measure::{self, Files, Measured, PairMeasured, Plan};
+use crate::measure::{self, Files, Measured, PairMeasured, Plan, Problem};
 use crate::output::{
-    self, DelayDocument, Format, ROWS_DEFAULT, SegmentsDocument, delay_report, estimate_rows,
+    self, DelayDocument, Format, ROWS_DEFAULT, SegmentDocument, SegmentsDocument, delay_report,
+    estimate_rows, units,
 };
 use crate::settings::Settings;
 
 /// One-way delay, deviation and loss between two captures or epoch files
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    pub(super) pair: PairArgs,
     /// Report both directions: upstream to downstream, and back
-    #[arg(long, conflicts_with = "one_pass")]
+    #[arg(long, conflicts_with_all = ["one_pass", "toward"])]
     both: bool,
     /// Split estimates: all, flow, prefix/24, class
     #[arg(long, value_name = "SCOPE", default_value = "all")]
@@ -32,6 +31,8 @@ pub(crate) struct Args {
     /// Rows of the table for people, worst first
     #[arg(long, value_name = "N", default_value_t = ROWS_DEFAULT)]
     rows_shown: usize,
+    #[command(flatten)]
+    pub(super) pair: PairArgs,
 }
 
 /// Two files and how they are compared: what `delay` and `verify` share.
@@ -146,6 +147,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let problems: usize = measured.segments.iter().map(note_problems).sum();
     let known = measured.segments.iter().any(has_answer);
+    if !known && args.format == Format::Human && measured.segments.iter().all(is_empty) {
+        return Err(no_answer("there is no epoch that both points have: nothing can be compared"));
+    }
     args.print(&plan, &measured)?;
     let exit = if known { Exit::Done } else { Exit::NoAnswer };
     Ok(exit.or_partial(measured.partial || problems > 0))
@@ -195,8 +199,12 @@ impl Args {
 
     fn print(&self, plan: &Plan<'_>, measured: &PairMeasured) -> anyhow::Result<()> {
         let chosen = &plan.algorithms[0];
-        let rows =
-            || measured.segments.iter().flat_map(|segment| estimate_rows(&segment.concluded[0]));
+        let rows = || {
+            measured.segments.iter().flat_map(|segment| {
+                let named = SegmentDocument::from(segment.files(self.pair.files()));
+                estimate_rows(&segment.concluded[0], self.both.then_some(&named))
+            })
+        };
         match self.format {
             Format::Json => self.print_json(chosen, measured),
             Format::Jsonl => output::jsonl(rows()),
@@ -236,19 +244,31 @@ impl Args {
 /// Says which epochs were left out and why; how many.
 pub(super) fn note_problems(measured: &Measured) -> usize {
     const SHOWN: usize = 5;
-    let problems: Vec<&String> =
-        measured.concluded.iter().flat_map(|concluded| &concluded.problems).collect();
-    for problem in problems.iter().take(SHOWN) {
-        note(problem);
+    let problems = || measured.concluded.iter().flat_map(|concluded| &concluded.problems);
+    let mut reasons: Vec<(&str, Vec<i64>)> = Vec::new();
+    for Problem { epoch, reason } in problems() {
+        match reasons.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, epochs)) => epochs.push(epoch.0),
+            None => reasons.push((reason, vec![epoch.0])),
+        }
     }
-    if problems.len() > SHOWN {
-        note(format_args!("… and {} more epochs that could not be paired", problems.len() - SHOWN));
+    for (reason, epochs) in reasons.iter().take(SHOWN) {
+        let more = match epochs.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {} more", units::count(more as u64)),
+        };
+        note(format_args!("{reason} (epoch {}{more})", epochs[0]));
     }
-    problems.len()
+    problems().count()
 }
 
 /// Whether there is at least one delay.
 fn has_answer(measured: &Measured) -> bool {
     let estimates = measured.concluded.iter().flat_map(|concluded| &concluded.estimates);
     estimates.into_iter().any(|estimate| estimate.delay.is_some())
+}
+
+/// Whether nothing at all could be compared.
+fn is_empty(measured: &Measured) -> bool {
+    measured.concluded.iter().all(|concluded| concluded.estimates.is_empty())
 }

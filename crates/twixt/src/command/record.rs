@@ -5,15 +5,15 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use twixt_capture::{BatchEnd, CaptureFile, Frame};
+use twixt_capture::{BatchEnd, Frame};
 use twixt_measure::{Cutting, FILE_HEADER, frame_record};
 use twixt_model::{Delay, EpochRule, PointId, Prefix};
-use twixt_synopsis::Purpose;
+use twixt_synopsis::{By, Purpose};
 use twixt_wire::{LinkType, Observer, PAYLOAD_BYTES_MAX, Skip, SkipCounts};
 
 use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, Split, TrafficArgs};
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::input;
+use crate::input::{self, Capture};
 use crate::measure::{Meters, Plan, Setting, is_timeless, marker_in};
 use crate::output::units;
 use crate::progress::Progress;
@@ -61,7 +61,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    if !matches!(args.by, Split::All | Split::Class) {
+    if args.by.by() != By::All {
         return Err(usage(
             "record keeps one synopsis for all traffic or one per class: use --by all or --by class",
         ));
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         cutting: args.cut.cutting(rule, args.by, &args.markers_of)?,
     };
     let observer =
-        args.traffic.observer(plan.wanted(), args.digest.digester(args.digest.payload_bytes()))?;
+        args.traffic.observer(plan.wanted(), args.digest.digester(args.digest.recognition()))?;
     let setting = args.setting(&plan, &observer);
     let taking = Taking {
         meters: Meters::new(&setting, &plan.algorithms)?,
@@ -88,8 +88,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         skipped: SkipCounts::default(),
         cut: 0,
     };
-    let file = input::open_capture(&args.read)?;
-    record(args, file, taking, EpochWriter::create(&args.write)?)
+    let capture = Capture::open(&args.read)?;
+    record(args, capture, taking, EpochWriter::create(&args.write)?)
 }
 
 impl Args {
@@ -195,16 +195,13 @@ impl Taking {
 
 fn record(
     args: &Args,
-    mut file: CaptureFile,
+    mut capture: Capture,
     mut taking: Taking,
     mut out: EpochWriter,
 ) -> anyhow::Result<Exit> {
-    let progress = Progress::new(file.size_bytes().unwrap_or(0));
-    let mut read_bytes = 0;
+    let progress = Progress::new(capture.size_bytes());
     loop {
-        let end = file.read_batch(|frame| taking.take(&frame));
-        progress.advance(file.bytes_read() - read_bytes);
-        read_bytes = file.bytes_read();
+        let end = capture.read_batch(&progress, |frame| taking.take(&frame));
         taking.meters.count_skipped(&std::mem::take(&mut taking.skipped));
         out.write_sealed(&mut taking.meters)?;
         if end == BatchEnd::End || taking.most == 0 {
@@ -212,7 +209,7 @@ fn record(
         }
     }
     drop(progress);
-    let counts = file.counts();
+    let counts = capture.file().counts();
     let mut unread = SkipCounts::default();
     unread.add(Skip::NoTime, counts.skipped());
     taking.meters.count_skipped(&unread);
@@ -220,7 +217,7 @@ fn record(
     taking.meters.finish();
     out.write_sealed(&mut taking.meters)?;
     out.finish()?;
-    let partial = input::note_ending(&args.read, &file);
+    let partial = capture.note_ending(&args.read);
     conclude(args, &taking, partial)
 }
 

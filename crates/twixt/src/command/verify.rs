@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use twixt_model::{DelayEstimate, Estimate, Scope};
-use twixt_synopsis::Purpose;
+use twixt_synopsis::{By, Purpose};
 
 use super::delay::{PairArgs, note_problems};
 use crate::args::{AlgorithmArgs, Split};
@@ -35,9 +35,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         traffic: &args.pair.traffic,
         digest: &args.pair.digest,
         algorithms: vec![chosen, referee],
-        split: Split::Flow,
+        split: Split::By(By::Flow),
         rule: args.pair.rule(),
-        cutting: args.pair.cutting(Split::Flow)?,
+        cutting: args.pair.cutting(Split::By(By::Flow))?,
     };
     let measured = args.pair.measure(&plan, false)?;
     let segment = &measured.segments[0];

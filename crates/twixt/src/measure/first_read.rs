@@ -1,15 +1,18 @@
 //! The first read of two captures: what do they have in common?
 
+use std::path::Path;
 use std::thread;
 
-use twixt_capture::{BatchEnd, CaptureFile, Direction, Frame};
+use twixt_capture::{BatchEnd, Direction, Frame};
 use twixt_measure::survey::{FlowEnds, Passage, PointSurvey, Sighting};
 use twixt_model::{DigestProfile, Prefix, Timestamp};
 use twixt_wire::{Available, LinkType, Observer, Packet, Skip, SkipCounts, Wanted, available};
 
 use super::{Files, Plan};
+use crate::args::Recognition;
 use crate::exit::note;
-use crate::input;
+use crate::input::Capture;
+use crate::output::units;
 use crate::progress::Progress;
 
 /// What the first read of one capture found.
@@ -17,67 +20,67 @@ pub(crate) struct Surveyed {
     pub(crate) survey: PointSurvey,
     pub(crate) packets: u64,
     pub(crate) skipped: SkipCounts,
-    /// Payload bytes with which this survey was made.
-    pub(crate) payload_bytes: u8,
+    /// How packets were recognised.
+    pub(crate) recognition: Recognition,
     /// Only packets for this prefix count.
     toward: Option<Prefix>,
     /// Payload bytes that every packet of the capture has, or need not have.
     available_bytes: u8,
-    /// Packets of which not even the headers are whole.
-    headers_cut: u64,
+    /// Packets whose TCP options are not whole.
+    options_cut: u64,
+    /// Packets of which not even the fixed headers are whole.
+    pub(crate) headers_cut: u64,
     /// The capture, read to its end.
-    file: Option<CaptureFile>,
+    capture: Option<Capture>,
 }
 
-/// Surveys both captures; again with fewer payload bytes if one of them is cut shorter.
+/// Surveys both captures; again with less if one of them is cut so short that packets could not be
+/// recognised by what was asked for.
 pub(crate) fn survey(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(Surveyed, Surveyed)> {
-    let wanted_bytes = plan.digest.payload_bytes();
-    let (up, down) = survey_with(plan, files, wanted_bytes)?;
+    let asked = plan.digest.recognition();
+    let (up, down) = survey_with(plan, files, asked)?;
     for (path, surveyed) in [(files.upstream, &up), (files.downstream, &down)] {
-        if let Some(file) = &surveyed.file {
-            input::note_ending(path, file);
-        }
+        surveyed.note_trouble(path);
     }
-    let common_bytes = up.available_bytes.min(down.available_bytes).min(wanted_bytes);
-    if common_bytes == wanted_bytes {
+    let possible = up.possible(down.possible(asked));
+    if possible == asked {
         return Ok((up, down));
     }
-    let (which, other) = match up.available_bytes.cmp(&down.available_bytes) {
-        std::cmp::Ordering::Less => (files.upstream, Some(files.downstream)),
-        std::cmp::Ordering::Greater => (files.downstream, Some(files.upstream)),
-        std::cmp::Ordering::Equal => (files.upstream, None),
-    };
     // Equal cuts are what everyone would expect; unequal ones may surprise.
-    if let Some(other) = other {
-        note(format_args!(
-            "{} is cut shorter than {}: packets are recognised by their headers and {common_bytes} \
-             bytes of payload, which both have",
-            which.display(),
-            other.display()
-        ));
+    if up.possible(asked) != down.possible(asked) {
+        note_unequal(files, up.possible(asked) == possible, possible);
     }
-    let headers_cut = up.headers_cut.max(down.headers_cut);
-    if headers_cut > 0 {
-        note(format_args!(
-            "{headers_cut} packets are cut within their headers and may not be recognised; \
-             capture with a larger snap length"
-        ));
-    }
-    survey_with(plan, files, common_bytes)
+    survey_with(plan, files, possible)
+}
+
+fn note_unequal(files: Files<'_>, upstream_is_shorter: bool, possible: Recognition) {
+    let (shorter, longer) = match upstream_is_shorter {
+        true => (files.upstream, files.downstream),
+        false => (files.downstream, files.upstream),
+    };
+    let by = match (possible.profile, possible.payload_bytes) {
+        (DigestProfile::Headers, _) => "their fixed headers".to_owned(),
+        (_, 0) => "their headers".to_owned(),
+        (_, bytes) => format!("their headers and {bytes} bytes of payload"),
+    };
+    let (shorter, longer) = (shorter.display(), longer.display());
+    note(format_args!(
+        "{shorter} is cut shorter than {longer}: packets are recognised by {by}, which both have"
+    ));
 }
 
 fn survey_with(
     plan: &Plan<'_>,
     files: Files<'_>,
-    payload_bytes: u8,
+    recognition: Recognition,
 ) -> anyhow::Result<(Surveyed, Surveyed)> {
     let wanted = Wanted { digest: true, flow: true, detail: false };
-    let observer = plan.traffic.observer(wanted, plan.digest.digester(payload_bytes))?;
-    let (up, down) = (input::open_capture(files.upstream)?, input::open_capture(files.downstream)?);
-    let progress = Progress::new(up.size_bytes().unwrap_or(0) + down.size_bytes().unwrap_or(0));
-    let run = |file: CaptureFile| {
-        let surveyed = Surveyed::new(plan.traffic.toward, payload_bytes);
-        surveyed.read(&observer, file, &progress)
+    let observer = plan.traffic.observer(wanted, plan.digest.digester(recognition))?;
+    let (up, down) = (Capture::open(files.upstream)?, Capture::open(files.downstream)?);
+    let progress = Progress::new(up.size_bytes() + down.size_bytes());
+    let run = |capture: Capture| {
+        let surveyed = Surveyed::new(plan.traffic.toward, recognition);
+        surveyed.read(&observer, capture, &progress)
     };
     Ok(thread::scope(|scope| {
         let other = scope.spawn(|| run(down));
@@ -86,30 +89,24 @@ fn survey_with(
 }
 
 impl Surveyed {
-    fn new(toward: Option<Prefix>, payload_bytes: u8) -> Self {
+    fn new(toward: Option<Prefix>, recognition: Recognition) -> Self {
         Self {
             survey: PointSurvey::new(),
             packets: 0,
             skipped: SkipCounts::default(),
-            payload_bytes,
+            recognition,
             toward,
             available_bytes: u8::MAX,
+            options_cut: 0,
             headers_cut: 0,
-            file: None,
+            capture: None,
         }
     }
 
-    fn read(mut self, observer: &Observer, mut file: CaptureFile, progress: &Progress) -> Self {
-        let mut read_bytes = 0;
-        loop {
-            let end = file.read_batch(|frame| self.add(observer, &frame));
-            progress.advance(file.bytes_read() - read_bytes);
-            read_bytes = file.bytes_read();
-            if end == BatchEnd::End {
-                self.file = Some(file);
-                return self;
-            }
-        }
+    fn read(mut self, observer: &Observer, mut capture: Capture, progress: &Progress) -> Self {
+        while capture.read_batch(progress, |frame| self.add(observer, &frame)) == BatchEnd::More {}
+        self.capture = Some(capture);
+        self
     }
 
     fn add(&mut self, observer: &Observer, frame: &Frame<'_>) {
@@ -125,7 +122,7 @@ impl Surveyed {
             }
             Ok((observation, packet)) => {
                 self.packets += 1;
-                self.note_cut(available(&packet, frame.bytes), observer);
+                self.note_cut(available(&packet, frame.bytes));
                 let sighting = Sighting {
                     time: frame.time,
                     digest: observation.digest,
@@ -138,11 +135,38 @@ impl Surveyed {
         }
     }
 
-    fn note_cut(&mut self, available: Available, observer: &Observer) {
-        if observer.digester().identity().profile != DigestProfile::Headers {
-            self.available_bytes = self.available_bytes.min(available.payload_bytes);
+    fn note_cut(&mut self, available: Available) {
+        self.available_bytes = self.available_bytes.min(available.payload_bytes);
+        self.options_cut += u64::from(!available.options);
+        self.headers_cut += u64::from(!available.header);
+    }
+
+    /// How packets can be recognised with what this capture has.
+    fn possible(&self, asked: Recognition) -> Recognition {
+        match asked.profile {
+            DigestProfile::Headers => asked,
+            DigestProfile::Default if self.options_cut > 0 => {
+                Recognition { profile: DigestProfile::Headers, payload_bytes: 0 }
+            }
+            _ => Recognition {
+                payload_bytes: asked.payload_bytes.min(self.available_bytes),
+                ..asked
+            },
         }
-        self.headers_cut += u64::from(!(available.header && available.options));
+    }
+
+    fn note_trouble(&self, path: &Path) {
+        if let Some(capture) = &self.capture {
+            capture.note_ending(path);
+        }
+        if self.headers_cut > 0 {
+            note(format_args!(
+                "{}: {} packets are cut within their headers and may not be recognised; capture \
+                 with a larger snap length",
+                path.display(),
+                units::count(self.headers_cut)
+            ));
+        }
     }
 }
 

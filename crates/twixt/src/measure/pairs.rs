@@ -1,6 +1,7 @@
 //! Sealed epochs of both points, brought together algorithm by algorithm and class by class.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use twixt_measure::survey::ClockDifference;
 use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
@@ -20,7 +21,13 @@ pub(crate) struct Concluded {
     /// The stretch of upstream time that was measured.
     pub(crate) span: Option<Span>,
     /// Why epochs were left out.
-    pub(crate) problems: Vec<String>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// An epoch that was left out.
+pub(crate) struct Problem {
+    pub(crate) epoch: Epoch,
+    pub(crate) reason: String,
 }
 
 impl Concluded {
@@ -61,10 +68,10 @@ impl Concluded {
                 self.estimates.extend(estimates.into_iter().map(named));
             }
             PairingEvent::Unpaired { epoch, point, reason } => {
-                self.problems.push(format!("epoch {}: {point}: {reason}", epoch.0));
+                self.problems.push(Problem { epoch, reason: format!("{point}: {reason}") });
             }
             PairingEvent::Refused { epoch, reason } => {
-                self.problems.push(format!("epoch {}: {reason}", epoch.0));
+                self.problems.push(Problem { epoch, reason: reason.to_string() });
             }
         }
     }
@@ -96,6 +103,7 @@ impl Pairs {
             question: QuestionTemplate {
                 by: plan.by(chosen),
                 estimator: chosen.estimator.clone(),
+                flows: Arc::new([]),
                 reference,
             },
             by_class: BTreeMap::new(),

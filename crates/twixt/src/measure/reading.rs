@@ -1,14 +1,15 @@
 //! One capture while it is read for measuring.
 
-use twixt_capture::{BatchEnd, CaptureFile, Frame};
+use twixt_capture::{BatchEnd, Frame};
 use twixt_measure::survey::{Edges, Heading, Place, Verdicts};
 use twixt_measure::{Cutting, Sealed};
 use twixt_model::{Delay, Detail, Observation, Prefix, Timestamp};
 use twixt_wire::{LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
 
 use super::first_read::{flow_ends, is_timeless};
-use super::{Files, Meters, Pairs, Plan, PointCounts, Setting, marker_in, segment};
-use crate::input;
+use super::{Files, Meters, Plan, PointCounts, Setting, marker_in, segment};
+use crate::args::Recognition;
+use crate::input::Capture;
 use crate::progress::Progress;
 
 /// Which end of the segment a capture is from.
@@ -30,9 +31,8 @@ pub(super) struct Select<'a> {
 
 /// One capture while it is read for measuring.
 pub(super) struct Reading<'a> {
-    file: CaptureFile,
+    capture: Capture,
     taking: Taking<'a>,
-    read_bytes: u64,
     ended: bool,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Reading<'a> {
         plan: &Plan<'_>,
         files: Files<'_>,
         end: End,
-        payload_bytes: u8,
+        recognition: Recognition,
         select: Select<'a>,
     ) -> anyhow::Result<Self> {
         let path = match end {
@@ -77,7 +77,7 @@ impl<'a> Reading<'a> {
         let wanted = Wanted { flow: wanted.flow || select.verdicts.is_some(), ..wanted };
         let taking = Taking {
             end,
-            observer: plan.traffic.observer(wanted, plan.digest.digester(payload_bytes))?,
+            observer: plan.traffic.observer(wanted, plan.digest.digester(recognition))?,
             select,
             meters: Meters::default(),
             skipped: SkipCounts::default(),
@@ -87,7 +87,7 @@ impl<'a> Reading<'a> {
             latest: Timestamp::MIN,
             follows_markers: plan.cutting != Cutting::Timed,
         };
-        Ok(Self { file: input::open_capture(path)?, taking, read_bytes: 0, ended: false })
+        Ok(Self { capture: Capture::open(path)?, taking, ended: false })
     }
 
     /// Sets up the meters; `shift` is what the clock is ahead, for cutting epochs.
@@ -117,19 +117,14 @@ impl<'a> Reading<'a> {
         Ok(self)
     }
 
-    /// The file that is read.
-    pub(super) const fn file(&self) -> &CaptureFile {
-        &self.file
+    /// The capture that is read.
+    pub(super) const fn capture(&self) -> &Capture {
+        &self.capture
     }
 
     /// When the first packet was seen.
     pub(super) const fn first(&self) -> Option<Timestamp> {
         self.taking.first
-    }
-
-    /// How large it is, if it has a size.
-    pub(super) fn size_bytes(&self) -> u64 {
-        self.file.size_bytes().unwrap_or(0)
     }
 
     /// Reads on until a packet after `until` was seen, holding everything back.
@@ -191,20 +186,19 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Seals what is open, hands it over, and says what was counted.
-    pub(super) fn finish(mut self, pairs: &mut Pairs) -> PointCounts {
+    /// Seals what is open, and says what was counted.
+    pub(super) fn finish(mut self) -> (PointCounts, Vec<(usize, Sealed)>) {
         let Taking { meters, skipped, .. } = &mut self.taking;
-        skipped.add(Skip::NoTime, self.file.counts().skipped());
+        skipped.add(Skip::NoTime, self.capture.file().counts().skipped());
         meters.count_skipped(skipped);
         meters.finish();
-        while let Some((algorithm, sealed)) = meters.poll() {
-            pairs.receive(algorithm, sealed);
-        }
-        PointCounts {
+        let sealed = std::iter::from_fn(|| meters.poll()).collect();
+        let counts = PointCounts {
             packets: meters.packets(),
             skipped: skipped.iter().map(|(skip, count)| (skip.name().to_owned(), count)).collect(),
-            dropped: self.file.counts().dropped,
-        }
+            dropped: self.capture.file().counts().dropped,
+        };
+        (counts, sealed)
     }
 
     fn read(
@@ -213,13 +207,11 @@ impl<'a> Reading<'a> {
         each: impl Fn(&mut Taking<'a>, Place, &Frame<'_>, (Observation, Packet)),
     ) {
         let taking = &mut self.taking;
-        let end = self.file.read_batch(|frame| match taking.select(&frame) {
+        let end = self.capture.read_batch(progress, |frame| match taking.select(&frame) {
             Ok((place, packet)) => each(taking, place, &frame, packet),
             Err(skip) => taking.skipped.count(skip),
         });
         self.ended = end == BatchEnd::End;
-        progress.advance(self.file.bytes_read() - self.read_bytes);
-        self.read_bytes = self.file.bytes_read();
     }
 }
 

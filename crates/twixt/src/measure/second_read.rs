@@ -15,8 +15,8 @@ use super::reading::{End, Reading, Select};
 use super::{
     Concluded, DirectionFound, Files, Measured, Pairs, Plan, direction_of, edges, guard, segment,
 };
+use crate::args::Recognition;
 use crate::exit::{note, usage};
-use crate::input;
 use crate::output::units;
 use crate::progress::Progress;
 
@@ -26,7 +26,7 @@ pub(super) fn measure(
     plan: &Plan<'_>,
     files: Files<'_>,
     comparison: &Comparison,
-    payload_bytes: u8,
+    recognition: Recognition,
 ) -> anyhow::Result<(Measured, bool)> {
     let edges = edges(comparison)?;
     let delays = comparison.downstream_delays.expect("directions without packets were left out");
@@ -41,12 +41,12 @@ pub(super) fn measure(
     // The downstream clock is taken to be ahead by the smallest delay, for cutting epochs only:
     // so its epochs line up, and the fewest packets are in flight at a boundary.
     let mut up =
-        Reading::new(plan, files, End::Upstream, payload_bytes, select(&comparison.upstream))?
+        Reading::new(plan, files, End::Upstream, recognition, select(&comparison.upstream))?
             .with_meters(plan, Delay::ZERO, guard)?;
     let mut down =
-        Reading::new(plan, files, End::Downstream, payload_bytes, select(&comparison.downstream))?
+        Reading::new(plan, files, End::Downstream, recognition, select(&comparison.downstream))?
             .with_meters(plan, delays.min, guard)?;
-    let progress = Progress::new(up.size_bytes() + down.size_bytes());
+    let progress = Progress::new(up.capture().size_bytes() + down.capture().size_bytes());
     let (up_until, down_until) = edges.start_until();
     thread::scope(|scope| {
         scope.spawn(|| down.read_start(down_until, &progress));
@@ -76,7 +76,8 @@ fn check_epochs(plan: &Plan<'_>, delays: DelayRange) -> anyhow::Result<()> {
                  more, or none",
                 shown(length_ns),
                 shown(differ.as_nanos()),
-                2 * differ.as_nanos() / 1_000_000 + 1
+                // Twice what is needed: then losses are told from late packets as well.
+                4 * differ.as_nanos() / 1_000_000 + 1
             )))
         }
         _ => Ok(()),
@@ -86,15 +87,18 @@ fn check_epochs(plan: &Plan<'_>, delays: DelayRange) -> anyhow::Result<()> {
 /// Measures every packet that the user selected.
 pub(super) fn measure_all(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(Measured, bool)> {
     let select = || Select { verdicts: None, edges: None, toward: plan.traffic.toward };
-    let payload_bytes = plan.digest.payload_bytes();
-    let mut up = Reading::new(plan, files, End::Upstream, payload_bytes, select())?.with_meters(
+    let recognition = plan.digest.recognition();
+    let mut up = Reading::new(plan, files, End::Upstream, recognition, select())?.with_meters(
         plan,
         Delay::ZERO,
         None,
     )?;
-    let mut down = Reading::new(plan, files, End::Downstream, payload_bytes, select())?
-        .with_meters(plan, Delay::ZERO, None)?;
-    let progress = Progress::new(up.size_bytes() + down.size_bytes());
+    let mut down = Reading::new(plan, files, End::Downstream, recognition, select())?.with_meters(
+        plan,
+        Delay::ZERO,
+        None,
+    )?;
+    let progress = Progress::new(up.capture().size_bytes() + down.capture().size_bytes());
     // The first packets give a rough idea of the delay, clock offset included.
     up.read_batch(&progress);
     down.read_batch(&progress);
@@ -107,8 +111,8 @@ pub(super) fn measure_all(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(
     drop(progress);
     let decided_by = if plan.traffic.toward.is_some() { "toward" } else { "filter" };
     let direction = DirectionFound { decided_by, unknown_flows: 0 };
-    input::note_ending(files.upstream, up.file());
-    input::note_ending(files.downstream, down.file());
+    up.capture().note_ending(files.upstream);
+    down.capture().note_ending(files.downstream);
     Ok(conclude(pairs, up, down, direction))
 }
 
@@ -118,8 +122,14 @@ fn conclude(
     down: Reading<'_>,
     direction: DirectionFound,
 ) -> (Measured, bool) {
-    let partial = input::is_partial(up.file()) || input::is_partial(down.file());
-    let (upstream, downstream) = (up.finish(&mut pairs), down.finish(&mut pairs));
+    let partial = up.capture().is_partial() || down.capture().is_partial();
+    let ((upstream, mut sealed), (downstream, more)) = (up.finish(), down.finish());
+    // In the order of their epochs, so that none waits for many of the other point's.
+    sealed.extend(more);
+    sealed.sort_by_key(|(_, sealed)| sealed.epoch);
+    for (algorithm, sealed) in sealed {
+        pairs.receive(algorithm, sealed);
+    }
     let concluded = pairs.finish();
     let measured = Measured {
         clock: concluded.first().and_then(Concluded::clock),
@@ -148,7 +158,8 @@ fn sort_out(
     let refused = up.held_refused() + down.held_refused();
     if refused > 0 && place == Place::End {
         note(format_args!(
-            "{refused} packets too many near the ends of the common stretch: its ends are not exact"
+            "{} packets too many near the ends of the common stretch: its ends are not exact",
+            units::count(refused)
         ));
     }
 }

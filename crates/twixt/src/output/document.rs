@@ -11,6 +11,9 @@ use crate::measure::{Concluded, Files, Measured, PointCounts};
 /// One estimate. What is not known is null.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct EstimateRow {
+    /// Where rows of several segments stand together.
+    #[serde(flatten)]
+    segment: Option<SegmentDocument>,
     scope: String,
     packets: u64,
     used: u64,
@@ -29,14 +32,15 @@ pub(crate) struct EstimateRow {
     reason: Option<String>,
 }
 
-impl From<&Estimate> for EstimateRow {
-    fn from(estimate: &Estimate) -> Self {
+impl EstimateRow {
+    fn new(estimate: &Estimate, segment: Option<SegmentDocument>) -> Self {
         let delay = estimate.delay;
         let interval = delay.and_then(|delay| delay.interval());
         let order = |pick: fn(&OrderStatistics) -> Delay| {
             delay.and_then(|delay| delay.order).map(|order| pick(&order).as_nanos())
         };
         Self {
+            segment,
             scope: estimate.scope.to_string(),
             packets: estimate.evidence.packets,
             used: estimate.evidence.used,
@@ -57,9 +61,16 @@ impl From<&Estimate> for EstimateRow {
     }
 }
 
-/// The rows of what an algorithm concluded.
-pub(crate) fn estimate_rows(concluded: &Concluded) -> Vec<EstimateRow> {
-    concluded.estimates.iter().map(EstimateRow::from).collect()
+/// The rows of what an algorithm concluded; `segment` if that is not clear anyway.
+pub(crate) fn estimate_rows(
+    concluded: &Concluded,
+    segment: Option<&SegmentDocument>,
+) -> Vec<EstimateRow> {
+    concluded
+        .estimates
+        .iter()
+        .map(|estimate| EstimateRow::new(estimate, segment.cloned()))
+        .collect()
 }
 
 /// `twixt delay -F json`.
@@ -159,7 +170,7 @@ impl DelayDocument {
                     .map(Delay::as_nanos),
                 negative_delays: measured.negative_delays,
             },
-            estimates: estimate_rows(concluded),
+            estimates: estimate_rows(concluded, None),
         }
     }
 }

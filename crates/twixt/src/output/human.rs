@@ -1,7 +1,7 @@
 //! Tables that people enjoy.
 
 use comfy_table::{CellAlignment, ContentArrangement, presets};
-use twixt_model::{Delay, Estimate, OrderStatistics};
+use twixt_model::{Delay, DelayEstimate, Estimate, OrderStatistics};
 
 use super::units;
 use crate::args::Chosen;
@@ -70,7 +70,7 @@ pub(crate) fn delay_report(
     if estimates.len() > rows {
         report += &format!(
             "… and {} more; --rows-shown shows more, -F csv all\n",
-            estimates.len() - rows
+            units::count((estimates.len() - rows) as u64)
         );
     }
     report += "\n";
@@ -125,9 +125,7 @@ fn counts(estimate: &Estimate) -> [String; 3] {
 
 fn delays(estimate: &Estimate) -> [String; 2] {
     let Some(delay) = estimate.delay else { return [UNKNOWN.to_owned(), UNKNOWN.to_owned()] };
-    // A tenth of the interval, or of the deviation, should show.
-    let spread = delay.half_width_ns.filter(|&half| half > 0.0).or(delay.deviation_ns);
-    let mean = units::duration_to(delay.mean_ns(), spread.unwrap_or(f64::MAX) / 10.0);
+    let mean = units::duration_to(delay.mean_ns(), step_ns(&delay));
     let mean = match delay.half_width_ns {
         Some(0.0) => mean,
         Some(half) => format!("{mean} ± {}", units::duration(half)),
@@ -136,10 +134,18 @@ fn delays(estimate: &Estimate) -> [String; 2] {
     [mean, delay.deviation_ns.map_or_else(|| UNKNOWN.to_owned(), units::duration)]
 }
 
+/// The smallest difference that should show: a tenth of the interval, or, where a clock offset
+/// hides it, of the deviation.
+fn step_ns(delay: &DelayEstimate) -> f64 {
+    let offset = delay.mean_ns().abs() >= 1e9;
+    let interval = delay.half_width_ns.filter(|&half| half > 0.0);
+    let spread = interval.or(delay.deviation_ns.filter(|_| offset));
+    spread.map_or(f64::MAX, |spread| spread / 10.0)
+}
+
 fn order(estimate: &Estimate) -> [String; 5] {
     let order = estimate.delay.and_then(|delay| delay.order);
-    let step_ns =
-        estimate.delay.and_then(|delay| delay.deviation_ns).map_or(f64::MAX, |ns| ns / 10.0);
+    let step_ns = estimate.delay.as_ref().map_or(f64::MAX, step_ns);
     let shown = |pick: fn(&OrderStatistics) -> Delay| {
         order.map_or_else(
             || UNKNOWN.to_owned(),

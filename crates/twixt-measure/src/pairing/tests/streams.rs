@@ -12,8 +12,9 @@ use crate::sealed::Sealed;
 
 /// Digest, upstream time and delay of each packet.
 fn streams() -> impl Strategy<Value = Vec<(u64, i64, i64)>> {
-    let packet = (any::<u64>(), 0_i64..1_000 * MS, -20 * MS..=20 * MS);
-    prop::collection::vec(packet, 1..400)
+    prop::sample::select(vec![0..=18 * MS, -20 * MS..=20 * MS]).prop_flat_map(|delay_ns| {
+        prop::collection::vec((any::<u64>(), 0_i64..1_000 * MS, delay_ns), 1..400)
+    })
 }
 
 fn seal_in_time_order(
@@ -64,6 +65,7 @@ proptest! {
         step in prop::sample::select(vec![1_usize, 3, 7, 11]),
     ) {
         let (upstream, downstream) = observe(&stream);
+        let short = stream.iter().all(|(_, _, delay_ns)| (0..=18 * MS).contains(delay_ns));
         for algorithm in ["exact", "lda"] {
             let mut sealed = seal_in_time_order(config("up"), algorithm, &upstream);
             sealed.extend(seal_in_time_order(config("down"), algorithm, &downstream));
@@ -75,7 +77,10 @@ proptest! {
                 let truth = upstream.iter().filter(|packet| span.contains(packet.time)).count();
                 prop_assert_eq!(evidence.packets, truth as u64, "{}", show(event));
                 prop_assert_eq!(evidence.used, truth as u64, "{}", show(event));
-                prop_assert_eq!(evidence.lost, Some(0));
+                prop_assert!(matches!(evidence.lost, None | Some(0)), "{}", show(event));
+                if short {
+                    prop_assert_eq!(evidence.lost, Some(0), "{}", show(event));
+                }
                 sum_ns += estimates[0].delay.map_or(0, |delay| delay.sum_ns);
                 used += evidence.used;
             }
@@ -105,7 +110,7 @@ proptest! {
                     let expected_ns = i128::from(delay_ms * MS) * i128::from(delay.count);
                     prop_assert_eq!(delay.sum_ns, expected_ns, "{}", show(&event));
                 }
-                if overflow == 0 && delay_ms.abs() <= 20 {
+                if overflow == 0 && (0..=18).contains(&delay_ms) {
                     prop_assert_eq!(estimates[0].evidence.lost, Some(0), "{}", show(&event));
                 }
             }

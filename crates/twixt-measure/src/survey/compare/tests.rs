@@ -2,7 +2,9 @@
 
 use twixt_model::{Timestamp, mix};
 
-use super::super::point::{FlowEnds, Sighting};
+use twixt_model::FlowHash;
+
+use super::super::point::{FlowEnds, Passage, Sighting};
 use super::*;
 
 /// A flow, its packets, and what happens to them between the points.
@@ -158,7 +160,7 @@ fn a_flow_of_unknown_addresses_is_not_known() {
     let stranger = Flow { number: 7, arrives: false, ..FLOW };
     let (upstream, downstream) = survey(&[FLOW, stranger], 0);
     let comparison = compare(&upstream, &downstream).unwrap();
-    assert_eq!(comparison.upstream.unknown_flows(), 1);
+    assert_eq!(comparison.unknown_flows(), 1);
     let ends = || FlowEnds { reverse: FlowHash(0), source: 14, destination: 15 };
     assert_eq!(comparison.upstream.heading(flow_hash(7, Heading::Downstream), ends), None);
 }

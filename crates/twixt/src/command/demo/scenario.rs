@@ -45,7 +45,7 @@ impl Scenario {
             packet_size: PacketSize::Fixed { bytes: 1_500 },
             ..Config::default()
         };
-        Self { usual, backup, drain: BitRate(720_000_000), queue_packets: 8_000, damaged: 0.000_2 }
+        Self { usual, backup, drain: BitRate(720_000_000), queue_packets: 4_000, damaged: 0.000_2 }
     }
 
     /// Sends both through the queue.

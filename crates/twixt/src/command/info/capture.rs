@@ -5,12 +5,12 @@ use std::path::Path;
 
 use serde::Serialize;
 use twixt_capture::{BatchEnd, CaptureFile, Frame, InterfaceDescription};
-use twixt_model::{DigestHash, DigestProfile, FlowHash, Span, protocol};
+use twixt_model::{DigestHash, DigestProfile, FlowHash, Span, Timestamp, protocol};
 use twixt_wire::{Digester, HashKey, LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
 
 use super::Args;
 use crate::exit::Exit;
-use crate::input;
+use crate::input::Capture;
 use crate::measure::is_timeless;
 use crate::output::{self, Format, units};
 use crate::progress::Progress;
@@ -19,26 +19,20 @@ use crate::progress::Progress;
 const FLOWS_MAX: usize = 1 << 20;
 
 pub(super) fn run(path: &Path, args: &Args) -> anyhow::Result<Exit> {
-    let mut file = input::open_capture(path)?;
+    let mut capture = Capture::open(path)?;
     // Flow hashes never leave this command: a fixed key will do.
     let digester =
         Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, HashKey::from_seed(0));
     let wanted = Wanted { digest: false, flow: true, detail: false };
     let mut content = Content { most: args.count.unwrap_or(u64::MAX), ..Content::default() };
     let observer = args.traffic.observer(wanted, digester)?;
-    let progress = Progress::new(file.size_bytes().unwrap_or(0));
-    let mut read_bytes = 0;
-    loop {
-        let end = file.read_batch(|frame| content.add(&observer, &frame));
-        progress.advance(file.bytes_read() - read_bytes);
-        read_bytes = file.bytes_read();
-        if end == BatchEnd::End || content.frames >= content.most {
-            break;
-        }
-    }
+    let progress = Progress::new(capture.size_bytes());
+    while capture.read_batch(&progress, |frame| content.add(&observer, &frame)) == BatchEnd::More
+        && content.frames < content.most
+    {}
     drop(progress);
-    let partial = input::note_ending(path, &file);
-    let document = CaptureDocument::new(path, &file, &content);
+    let partial = capture.note_ending(path);
+    let document = CaptureDocument::new(path, capture.file(), &content);
     match args.format {
         Format::Json => output::json(&document)?,
         _ => output::text(&document.report())?,
@@ -177,76 +171,65 @@ impl CaptureDocument {
     }
 
     fn report(&self) -> String {
+        let compression = match self.compression.as_str() {
+            "none" => String::new(),
+            name => format!(", compressed with {name}"),
+        };
         let mut lines = vec![
             ("file", self.file.clone()),
-            ("format", format!("{}, {}, {}", self.format, self.byte_order, self.compression)),
+            ("format", format!("{}, {}{compression}", self.format, self.byte_order)),
         ];
-        let shown = 8;
-        for interface in self.interfaces.iter().take(shown) {
-            let name =
-                interface.name.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
-            let snap = interface
-                .snap_length
-                .map_or_else(|| "no limit".to_owned(), |length| format!("{length} bytes"));
-            lines.push((
-                "interface",
-                format!(
-                    "{name}{}, snap length {snap}, resolution {}",
-                    interface.link_type, interface.resolution
-                ),
-            ));
-        }
-        if self.interfaces.len() > shown {
-            lines.push(("interface", format!("… and {} more", self.interfaces.len() - shown)));
-        }
-        let cut = if self.cut_frames > 0 {
-            format!(", {} of them cut", units::count(self.cut_frames))
-        } else {
-            String::new()
+        lines.extend(self.interface_lines());
+        lines.extend(self.frame_lines());
+        let more = if self.flows_complete { "" } else { "at least " };
+        let (packets, flows) = (units::count(self.packets), units::count(self.flows as u64));
+        lines.push(("packets", format!("{packets} in {more}{flows} flows")));
+        let counted = |name: &str, count: u64| format!("{} {name}", units::count(count));
+        lines.extend(self.protocols.iter().map(|(name, count)| ("", counted(name, *count))));
+        lines.extend(
+            self.skipped.iter().map(|(reason, count)| ("skipped", counted(reason, *count))),
+        );
+        lines.extend(
+            self.dropped.map(|count| ("dropped", counted("by the capturing kernel", count))),
+        );
+        lines.iter().map(|(name, value)| format!("{name:<10} {value}\n")).collect()
+    }
+
+    fn interface_lines(&self) -> Vec<(&'static str, String)> {
+        const SHOWN: usize = 8;
+        let line = |interface: &InterfaceDocument| {
+            let InterfaceDocument { name, link_type, snap_length, resolution } = interface;
+            let name = name.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
+            let snap =
+                snap_length.map_or("no limit".to_owned(), |length| format!("{length} bytes"));
+            ("interface", format!("{name}{link_type}, snap length {snap}, resolution {resolution}"))
         };
-        lines.push(("frames", format!("{}{cut}", units::count(self.frames))));
-        lines.push((
-            "bytes",
-            format!(
-                "{} captured of {}",
-                units::bytes(self.captured_bytes),
-                units::bytes(self.wire_bytes)
-            ),
-        ));
+        let mut lines: Vec<_> = self.interfaces.iter().take(SHOWN).map(line).collect();
+        if self.interfaces.len() > SHOWN {
+            lines.push(("", format!("… and {} more", self.interfaces.len() - SHOWN)));
+        }
+        lines
+    }
+
+    fn frame_lines(&self) -> Vec<(&'static str, String)> {
+        let cut = match self.cut_frames {
+            0 => String::new(),
+            cut => format!(", {} of them cut", units::count(cut)),
+        };
+        let (captured, wire) = (units::bytes(self.captured_bytes), units::bytes(self.wire_bytes));
+        let mut lines = vec![
+            ("frames", format!("{}{cut}", units::count(self.frames))),
+            ("bytes", format!("{captured} captured of {wire}")),
+        ];
         if let (Some(start), Some(end)) = (self.start_ns, self.end_ns) {
-            let start = twixt_model::Timestamp::from_nanos(start);
-            let length = units::duration(
-                (twixt_model::Timestamp::from_nanos(end) - start).as_nanos() as f64,
-            );
-            lines.push(("time", format!("{length} from {} UTC", units::moment(start))));
+            let length = units::duration(end.saturating_sub(start) as f64);
+            let start = units::moment(Timestamp::from_nanos(start));
+            lines.push(("time", format!("{length} from {start} UTC")));
         }
         if self.out_of_order > 0 {
-            lines.push((
-                "order",
-                format!(
-                    "{} frames are earlier than one before them",
-                    units::count(self.out_of_order)
-                ),
-            ));
+            let frames = units::count(self.out_of_order);
+            lines.push(("order", format!("{frames} frames are earlier than one before them")));
         }
-        let more = if self.flows_complete { "" } else { "at least " };
-        lines.push((
-            "packets",
-            format!(
-                "{} in {more}{} flows",
-                units::count(self.packets),
-                units::count(self.flows as u64)
-            ),
-        ));
-        for (name, count) in &self.protocols {
-            lines.push(("", format!("{name} {}", units::count(*count))));
-        }
-        for (reason, count) in &self.skipped {
-            lines.push(("skipped", format!("{} {reason}", units::count(*count))));
-        }
-        if let Some(dropped) = self.dropped {
-            lines.push(("dropped", format!("{} by the capturing kernel", units::count(dropped))));
-        }
-        lines.iter().map(|(name, value)| format!("{name:<10} {value}\n")).collect()
+        lines
     }
 }

@@ -5,16 +5,17 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use twixt_capture::{BatchEnd, CaptureFile, Frame};
-use twixt_model::Timestamp;
+use twixt_capture::{BatchEnd, Frame};
 use twixt_sim::{Arrival, Config, ConfigError, Point, Simulation};
 use twixt_wire::{LinkType, ParseOptions, Skip, SkipCounts, parse};
 
 use super::output_files::Frames;
 use super::{Made, hop, refused};
 use crate::exit::{no_answer, note};
-use crate::input;
+use crate::input::Capture;
+use crate::measure::is_timeless;
 use crate::output::units;
+use crate::progress::Progress;
 
 /// Bytes kept of a frame: the headers, and enough payload to tell packets apart.
 pub(super) const FRAME_BYTES_KEPT: usize = 128;
@@ -48,15 +49,15 @@ const _: () = assert!(FRAME_BYTES_KEPT <= u8::MAX as usize);
 impl OwnTrace {
     /// Reads a capture.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let mut file = input::open_capture(path)?;
+        let mut capture = Capture::open(path)?;
         let mut trace = Self {
             arrivals: Vec::new(),
             frames: OwnFrames { link: LinkType::ETHERNET, bytes: Vec::new(), frames: Vec::new() },
             skipped: SkipCounts::default(),
             partial: false,
         };
-        trace.read_frames(&mut file).with_context(|| path.display().to_string())?;
-        trace.partial = input::note_ending(path, &file);
+        trace.read_frames(&mut capture).with_context(|| path.display().to_string())?;
+        trace.partial = capture.note_ending(path);
         trace.note_skipped(path);
         Ok(trace)
     }
@@ -79,10 +80,11 @@ impl OwnTrace {
         })
     }
 
-    fn read_frames(&mut self, file: &mut CaptureFile) -> anyhow::Result<()> {
+    fn read_frames(&mut self, capture: &mut Capture) -> anyhow::Result<()> {
+        let progress = Progress::new(capture.size_bytes());
         let mut problem = None;
         loop {
-            let end = file.read_batch(|frame| {
+            let end = capture.read_batch(&progress, |frame| {
                 if problem.is_none() {
                     problem = self.take(&frame).err();
                 }
@@ -101,7 +103,7 @@ impl OwnTrace {
         let link = LinkType(frame.link_type);
         let options = ParseOptions { outer: false, wire_length: Some(frame.wire_length) };
         let parsed = match parse(link, bytes, options) {
-            Ok(_) if has_no_time(frame.time) => Err(Skip::NoTime),
+            Ok(_) if is_timeless(frame.time) => Err(Skip::NoTime),
             parsed => parsed,
         };
         match parsed {
@@ -130,11 +132,6 @@ impl OwnTrace {
             note(format_args!("{}: skipped: {}", path.display(), reasons.join(", ")));
         }
     }
-}
-
-/// Formats without times are read with one that cannot be.
-fn has_no_time(time: Timestamp) -> bool {
-    time == Timestamp::MIN || time == Timestamp::MAX
 }
 
 impl OwnFrames {
