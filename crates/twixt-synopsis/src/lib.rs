@@ -33,7 +33,9 @@
 mod any;
 mod codec;
 mod exact;
+mod joint;
 mod lda;
+mod lds;
 mod question;
 mod registry;
 mod synopsis;
@@ -43,6 +45,7 @@ pub use any::{AnySynopsis, Mismatch, decode, encode};
 pub use codec::{DecodeError, Reader, Writer};
 pub use exact::{Exact, ExactConfig};
 pub use lda::{Lda, LdaConfig};
+pub use lds::{Lds, LdsConfig, RowPlan, sampling_for_losses};
 pub use question::{By, KnownFlow, Question};
 pub use registry::{
     ALGORITHMS, Algorithm, ConfigError, EstimateTwoPoint, Estimator, Purpose, find,

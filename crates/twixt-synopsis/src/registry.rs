@@ -6,14 +6,18 @@ use crate::any::{AnySynopsis, Mismatch, same_config, typed};
 use crate::codec::{DecodeError, Reader};
 use crate::exact::Exact;
 use crate::lda::Lda;
+use crate::lds::Lds;
 use crate::question::Question;
 use crate::synopsis::{ConfigOption, Needs, Pair, SplitMerge, Synopsis, TwoPoint};
 
 /// Every algorithm we ship. Configuration, decoding, command-line help, the documentation's
 /// index, the law tests, the accuracy table and the benches all walk it. An entry answers one
 /// question under one name; (purpose, name) is the key, so `exact` may exist for each.
-pub static ALGORITHMS: &[Algorithm] =
-    &[Algorithm::two_point::<Exact>(Purpose::Delay), Algorithm::two_point::<Lda>(Purpose::Delay)];
+pub static ALGORITHMS: &[Algorithm] = &[
+    Algorithm::two_point::<Exact>(Purpose::Delay),
+    Algorithm::two_point::<Lda>(Purpose::Delay),
+    Algorithm::two_point::<Lds>(Purpose::Delay),
+];
 
 /// What an algorithm is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

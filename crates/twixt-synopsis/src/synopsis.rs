@@ -145,6 +145,8 @@ pub struct ConfigOption {
 pub enum OptionKind {
     /// A whole number.
     Integer,
+    /// A number.
+    Number,
     /// Numbers with commas between them.
     Numbers,
     /// A duration with its unit, held in nanoseconds.

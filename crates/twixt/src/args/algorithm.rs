@@ -106,6 +106,10 @@ fn value(option: &ConfigOption, text: &str) -> anyhow::Result<toml::Value> {
             Ok(number) => Ok(number.into()),
             Err(_) => Err(wrong("is not a whole number".to_owned())),
         },
+        OptionKind::Number => match text.parse::<f64>() {
+            Ok(number) => Ok(number.into()),
+            Err(_) => Err(wrong("is not a number".to_owned())),
+        },
         OptionKind::Numbers => {
             let numbers: Result<Vec<f64>, _> =
                 text.split(',').map(|part| part.trim().parse()).collect();
@@ -142,6 +146,7 @@ fn option_arg(name: &'static str, users: &[(&'static str, &'static ConfigOption)
         users.iter().map(|(algorithm, option)| format!("{algorithm}: {}", option.help)).collect();
     let value = match users[0].1.kind {
         OptionKind::Integer => "N",
+        OptionKind::Number => "NUMBER",
         OptionKind::Numbers => "RATES",
         OptionKind::Duration => "DURATION",
     };

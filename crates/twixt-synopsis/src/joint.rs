@@ -1,0 +1,214 @@
+//! Mean delays of many flows at once, out of cells that several flows share.
+//!
+//! Each usable cell gives one equation: the delay of its packets, relative to a reference and
+//! added up, is the sum over its flows of packets in the cell times what the flow's mean delay
+//! lies above the reference. Flows that collide in one cell part ways in another, so that all
+//! equations together tell far more than the best cell of each flow alone.
+//!
+//! The answer is the best linear prediction under a model with two variances: one of the means
+//! between flows, one of the packets within a flow. Both are fitted to the cells themselves, so
+//! that nothing is damped where cells determine the flows, and a flow that the cells say nothing
+//! about stays at what is common to all. With `K` the covariance of the cells' sums `d` under
+//! this model, `m` = cov(m, d) `K`⁻¹ `d`.
+//!
+//! Which cells a flow falls into is the caller's: this module knows no hash, no algorithm and no
+//! packet. It uses no clock and no thread, and equal systems have equal solutions.
+
+mod covariance;
+mod gradients;
+mod leaders;
+mod posterior;
+mod shares;
+mod variance;
+
+use std::ops::Range;
+
+use covariance::Covariance;
+use gradients::Solver;
+use shares::Shares;
+use variance::Variances;
+
+/// Counts and sums beyond this are not believed. Sums of 64-bit words stay below it, and squares
+/// of it are far from the end of `f64`.
+const LARGEST: f64 = (1_u128 << 80) as f64;
+
+/// A cell without loss: one equation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Cell {
+    /// A packet falls into at most one of the cells of a row.
+    pub row: u32,
+    /// Packets that it counted.
+    pub packets: f64,
+    /// Sum of their delays, each minus the reference. Any reference will do, but close to the
+    /// mean numbers stay small and exact.
+    pub delay_sum_ns: f64,
+}
+
+/// How many packets a flow sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Size {
+    /// The number, or a guess at it.
+    pub packets: f64,
+    /// Standard error of the guess; 0 for a number that is known.
+    pub error: f64,
+}
+
+impl Size {
+    /// The error relative to the number. Beyond a hundred it is all the same.
+    fn relative_error(self) -> f64 {
+        (self.error / self.packets).min(100.0)
+    }
+}
+
+/// What the cells tell about one flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Solution {
+    /// The mean delay of its packets, relative to the reference.
+    pub mean_offset_ns: f64,
+    /// Half the length of the 95 % interval around it.
+    pub half_width_ns: f64,
+}
+
+/// How hard to try.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Options {
+    /// Made-up systems that are solved to see how far off the solutions are.
+    pub draws: usize,
+    /// Iterations end when the remainder is this small a part of the cells' sums...
+    pub tolerance: f64,
+    /// ... or after this many (twice as many for the solution itself).
+    pub iterations: usize,
+    /// Seed of the made-up systems.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { draws: 12, tolerance: 1e-6, iterations: 150, seed: 0x7457_1d87 }
+    }
+}
+
+/// Cells, and the flows that fall into them.
+#[derive(Clone, Debug)]
+pub(crate) struct System {
+    /// `None` where a cell is not usable.
+    cells: Vec<Option<Cell>>,
+    sizes: Vec<Size>,
+    /// Members of flow `f` are those from `ends[f - 1]` up to `ends[f]`, row by row.
+    ends: Vec<usize>,
+    members: Vec<Member>,
+}
+
+/// One flow in one usable cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Member {
+    cell: u32,
+    row: u32,
+    /// Part of the flow's packets that is expected in the cell: 1 if all of them are there.
+    share: f64,
+}
+
+impl System {
+    /// A system without flows. Cells that cannot be used (loss, nothing counted) are `None`, or
+    /// are taken for it if they counted less than one packet or absurdly many.
+    ///
+    /// # Panics
+    ///
+    /// For more than 2^32 cells.
+    pub(crate) fn new(cells: Vec<Option<Cell>>) -> Self {
+        assert!(u32::try_from(cells.len()).is_ok(), "cells are numbered in 32 bits");
+        let believable = |cell: &Cell| {
+            (1.0..LARGEST).contains(&cell.packets) && cell.delay_sum_ns.abs() < LARGEST
+        };
+        let cells = cells.into_iter().map(|cell| cell.filter(believable)).collect();
+        Self { cells, sizes: Vec::new(), ends: Vec::new(), members: Vec::new() }
+    }
+
+    /// Adds the next flow: its size, and the cells it falls into, in any order, with the share of
+    /// its packets that each is expected to count. A cell that is named twice gets both shares;
+    /// cells that are not usable are passed over.
+    ///
+    /// Shares are those of the hash and of sampling: 1 for a row that puts a flow into one cell,
+    /// 1/k for one that spreads it over k, times the row's sampling rate.
+    pub(crate) fn add_flow(&mut self, size: Size, cells: impl IntoIterator<Item = (usize, f64)>) {
+        let believable = |number: f64| (0.0..LARGEST).contains(&number);
+        let valid = believable(size.packets) && believable(size.error) && size.packets > 0.0;
+        let start = self.members.len();
+        for (cell, share) in cells {
+            let Some(&Some(Cell { row, .. })) = self.cells.get(cell) else { continue };
+            if valid && share > 0.0 {
+                self.members.push(Member { cell: cell as u32, row, share: share.min(1.0) });
+            }
+        }
+        self.members[start..].sort_by_key(|member| (member.row, member.cell));
+        self.merge_from(start);
+        self.sizes.push(if valid { size } else { Size { packets: 1.0, error: 0.0 } });
+        self.ends.push(self.members.len());
+    }
+
+    /// Adds up the shares of equal neighbours.
+    fn merge_from(&mut self, start: usize) {
+        let mut end = start;
+        for index in start..self.members.len() {
+            let member = self.members[index];
+            if end > start && self.members[end - 1].cell == member.cell {
+                let share = &mut self.members[end - 1].share;
+                *share = (*share + member.share).min(1.0);
+            } else {
+                self.members[end] = member;
+                end += 1;
+            }
+        }
+        self.members.truncate(end);
+    }
+
+    /// One solution per flow, in the order in which flows were added; `None` for a flow that has
+    /// no usable cell, or an absurd size.
+    pub(crate) fn solve(&self, options: &Options) -> Vec<Option<Solution>> {
+        self.solve_with(&Shares::of(self), options)
+    }
+
+    fn solve_with(&self, shares: &Shares, options: &Options) -> Vec<Option<Solution>> {
+        let variances = Variances::fit(self, shares);
+        let covariance = Covariance::new(self, shares, variances);
+        let solver = Solver::new(&covariance, options);
+        let sums = covariance.scaled(covariance.centred_sums(self));
+        // More than made-up systems get: what iterations leave over depends on the sums, and
+        // intervals should rather be too long than too short.
+        let offsets = solver.predict(sums, options.iterations.saturating_mul(2));
+        let half_widths = posterior::half_widths(self, shares, &solver);
+        let flows = (0..self.sizes.len()).map(|flow| {
+            let seen = !self.members_of(flow).is_empty();
+            seen.then(|| Solution {
+                mean_offset_ns: variances.mean_ns + offsets[flow][0],
+                half_width_ns: half_widths[flow],
+            })
+        });
+        flows.collect()
+    }
+
+    /// Where the members of a flow are.
+    fn members_of(&self, flow: usize) -> Range<usize> {
+        let start = flow.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start..self.ends[flow]
+    }
+
+    /// The same, split by row.
+    fn rows_of(&self, flow: usize) -> impl Iterator<Item = Range<usize>> {
+        let members = self.members_of(flow);
+        let mut end = members.start;
+        let rows = self.members[members].chunk_by(|one, other| one.row == other.row);
+        rows.map(move |row| {
+            end += row.len();
+            end - row.len()..end
+        })
+    }
+
+    /// Whether all packets of the flow are in the only member of this row.
+    fn is_whole(&self, row: &Range<usize>) -> bool {
+        row.len() == 1 && self.members[row.start].share >= 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests;

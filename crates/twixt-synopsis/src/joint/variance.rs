@@ -1,0 +1,151 @@
+//! How much delays differ between flows and within them, as far as the cells tell.
+
+use super::System;
+use super::shares::Shares;
+
+/// Rounds of the fit; it settles within about ten.
+const ROUNDS: usize = 30;
+/// A squared sum counts for at most this many times its expectation, so that one absurd cell does
+/// not swamp the rest.
+const SURPRISE_LIMIT: f64 = 30.0;
+/// In square nanoseconds. What is below is rounding.
+const SMALLEST: f64 = 1e-24;
+/// Median of the square of a standard normal variable.
+const MEDIAN_SQUARE: f64 = 0.454_936;
+
+/// What is common to all flows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Variances {
+    /// Mean delay of a flow, relative to the reference. Not that of a packet: one large flow far
+    /// off would drag the rest with it.
+    pub(super) mean_ns: f64,
+    /// Variance of the mean delays of flows.
+    pub(super) between: f64,
+    /// Variance of the delays of one flow's packets.
+    pub(super) within: f64,
+}
+
+/// A cell's expected squared sum is `between * flows + within * packets`.
+struct Moment {
+    sum: f64,
+    packets: f64,
+    flows: f64,
+}
+
+impl Variances {
+    /// Maximises the likelihood of the cells' sums as if they were normal and independent, by
+    /// Fisher scoring: a fit of squares to their expectation, weighted by its inverse square.
+    pub(super) fn fit(system: &System, shares: &Shares) -> Self {
+        let moments = moments(system, shares);
+        let mut fit = Self::start(&moments);
+        for _ in 0..ROUNDS {
+            let next = fit.improve(&moments);
+            let change = |old: f64, new: f64| (new - old).abs() <= 1e-4 * old;
+            let settled = change(fit.between, next.between) && change(fit.within, next.within);
+            fit = next;
+            if settled {
+                break;
+            }
+        }
+        let vanish = |variance: f64| if variance > SMALLEST { variance } else { 0.0 };
+        Self { between: vanish(fit.between), within: vanish(fit.within), ..fit }
+    }
+
+    /// Of the mean of a flow's packets.
+    pub(super) fn of_mean(self, packets: f64) -> f64 {
+        self.between + self.within / packets.max(1.0)
+    }
+
+    /// Equal variances that half of the cells exceed.
+    fn start(moments: &[Moment]) -> Self {
+        let mut ratios: Vec<f64> =
+            moments.iter().map(|cell| cell.sum * cell.sum / (cell.flows + cell.packets)).collect();
+        ratios.sort_by(f64::total_cmp);
+        let median = ratios.get(ratios.len() / 2).copied().unwrap_or(0.0) / MEDIAN_SQUARE;
+        let mean = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
+        let variance = if median > 0.0 { median } else { mean };
+        Self { mean_ns: 0.0, between: variance, within: variance }
+    }
+
+    fn improve(self, moments: &[Moment]) -> Self {
+        let expected = |cell: &Moment| self.between * cell.flows + self.within * cell.packets;
+        let (mut covered, mut weight) = (0.0, 0.0);
+        for cell in moments.iter().filter(|cell| expected(cell) > 0.0) {
+            covered += cell.sum * cell.packets / expected(cell);
+            weight += cell.packets * cell.packets / expected(cell);
+        }
+        // A single cell cannot tell the mean from the deviation of its flows.
+        let freedom = moments.len() as f64 - 1.0;
+        let fits = weight > 0.0 && freedom > 0.0;
+        let (mean_ns, loss) =
+            if fits { (covered / weight, 1.0 + freedom.recip()) } else { (0.0, 1.0) };
+        let mut normal = Normal::default();
+        for cell in moments.iter().filter(|cell| expected(cell) > 0.0) {
+            let expected = expected(cell);
+            let rest = cell.sum - mean_ns * cell.packets;
+            let surprise = (loss * rest * rest / expected).min(SURPRISE_LIMIT);
+            normal.add(cell.flows / expected, cell.packets / expected, surprise);
+        }
+        let (between, within) = normal.solve(self.between, self.within);
+        Self { mean_ns, between, within }
+    }
+}
+
+/// Normal equations of a fit with two coefficients, neither below zero.
+#[derive(Default)]
+struct Normal {
+    flows_flows: f64,
+    flows_packets: f64,
+    packets_packets: f64,
+    flows_square: f64,
+    packets_square: f64,
+}
+
+impl Normal {
+    fn add(&mut self, flows: f64, packets: f64, square: f64) {
+        self.flows_flows += flows * flows;
+        self.flows_packets += flows * packets;
+        self.packets_packets += packets * packets;
+        self.flows_square += flows * square;
+        self.packets_square += packets * square;
+    }
+
+    /// Keeps the proportion of the two before where the cells cannot tell them apart.
+    fn solve(&self, between: f64, within: f64) -> (f64, f64) {
+        let product = self.flows_flows * self.packets_packets;
+        let determinant = product - self.flows_packets * self.flows_packets;
+        if determinant <= 1e-9 * product {
+            let expected = between * self.flows_packets + within * self.packets_packets;
+            let factor = if expected > 0.0 { self.packets_square / expected } else { 0.0 };
+            return (between * factor, within * factor);
+        }
+        let first = self.flows_square * self.packets_packets;
+        let first = (first - self.packets_square * self.flows_packets) / determinant;
+        let second = self.packets_square * self.flows_flows;
+        let second = (second - self.flows_square * self.flows_packets) / determinant;
+        match (first < 0.0, second < 0.0) {
+            (true, _) => (0.0, self.packets_square / self.packets_packets),
+            (_, true) => (self.flows_square / self.flows_flows, 0.0),
+            _ => (first, second),
+        }
+    }
+}
+
+/// Of usable cells that have members.
+fn moments(system: &System, shares: &Shares) -> Vec<Moment> {
+    let mut flows = vec![0.0; system.cells.len()];
+    for flow in 0..system.sizes.len() {
+        let guess = system.sizes[flow].relative_error();
+        for index in system.members_of(flow) {
+            let packets = shares.packets[index];
+            flows[system.members[index].cell as usize] += packets * packets * (1.0 + guess * guess);
+        }
+    }
+    let cells = system.cells.iter().zip(flows).zip(&shares.uncertainty);
+    let moment = |((cell, flows), uncertainty): ((&Option<_>, f64), &f64)| {
+        let cell: super::Cell = cell.filter(|_| flows > 0.0)?;
+        let flows = flows + uncertainty;
+        Some(Moment { sum: cell.delay_sum_ns, packets: cell.packets, flows })
+    };
+    cells.filter_map(moment).collect()
+}

@@ -1,0 +1,229 @@
+//! LDS, the Lossy Difference Sketch: delay and loss of every flow, from one table of cells.
+//!
+//! As in LDA, both points add each packet's time to the same cell, and a cell that counted the
+//! same packets at both ends tells their total delay. Which cell depends on the flow: in every
+//! row a flow has `virtual_cells` neighbouring cells of its own choice, an LDA in miniature that
+//! it shares with the flows that happen to choose the same. Rows choose independently, so that a
+//! flow meets others in each. No flow is stored: whoever asks must know the flow's name.
+//!
+//! Sanjuàs-Cuxart, Barlet-Ros, Duffield, Kompella: "Sketching the Delay: Tracking Temporally
+//! Uncorrelated Flow-Level Latencies", IMC 2011. Where we differ from what is printed there, the
+//! code says so and why.
+
+mod config;
+mod estimate;
+mod flows;
+mod loss;
+mod paper;
+mod sizes;
+mod sizing;
+mod table;
+
+pub use config::LdsConfig;
+pub use sizing::{RowPlan, sampling_for_losses};
+
+use twixt_model::{Estimate, FlowHash, Observation};
+
+use crate::codec::{DecodeError, Reader, Writer};
+use crate::question::Question;
+use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
+use crate::totals::Totals;
+
+/// The Lossy Difference Sketch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lds {
+    config: LdsConfig,
+    totals: Totals,
+    /// `rows * columns` of them, row by row.
+    cells: Vec<Cell>,
+}
+
+/// Four words that are only ever added to, modulo 2^64, so that a kernel program can fill the
+/// same bytes. Two cells fill a cache line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Cell {
+    /// Sum of times. Only differences of two sums mean anything: those are exact while the sum
+    /// of delays stays below 2^63 ns.
+    time_sum: u64,
+    packets: u64,
+    /// Sum of digests. The printed exclusive or lets two identical packets cancel.
+    digest_sum: u64,
+    bytes: u64,
+}
+
+impl Cell {
+    const BYTES: usize = 32;
+
+    /// What a single packet leaves in its cells.
+    #[inline]
+    fn of(observation: &Observation) -> Self {
+        Self {
+            time_sum: observation.time.as_nanos() as u64,
+            packets: 1,
+            digest_sum: observation.digest.0,
+            bytes: u64::from(observation.length),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, other: &Self) {
+        self.time_sum = self.time_sum.wrapping_add(other.time_sum);
+        self.packets = self.packets.wrapping_add(other.packets);
+        self.digest_sum = self.digest_sum.wrapping_add(other.digest_sum);
+        self.bytes = self.bytes.wrapping_add(other.bytes);
+    }
+
+    fn subtract(&mut self, other: &Self) {
+        self.time_sum = self.time_sum.wrapping_sub(other.time_sum);
+        self.packets = self.packets.wrapping_sub(other.packets);
+        self.digest_sum = self.digest_sum.wrapping_sub(other.digest_sum);
+        self.bytes = self.bytes.wrapping_sub(other.bytes);
+    }
+}
+
+const _: () = assert!(size_of::<Cell>() == Cell::BYTES, "two cells fill a cache line");
+
+impl Lds {
+    /// Packets that a flow sent at most, by the row where it shares its cells with the fewest
+    /// others. Sampled rows are scaled up by a bound that their chance error hardly exceeds.
+    #[must_use]
+    pub fn flow_packets_at_most(&self, flow: FlowHash) -> u64 {
+        self.smallest_row(flow, |cell| cell.packets)
+    }
+
+    /// Bytes that a flow sent at most, likewise; `None` if every row samples, for then a few
+    /// large packets that were not sampled may be missing.
+    #[must_use]
+    pub fn flow_bytes_at_most(&self, flow: FlowHash) -> Option<u64> {
+        let is_whole = self.config.sampling().contains(&1.0);
+        is_whole.then(|| {
+            let rows = (0..self.config.rows()).filter(|&row| self.config.is_whole(row));
+            let bytes = rows.map(|row| self.row_sum(flow, row, |cell| cell.bytes));
+            bytes.min().expect("some row is whole")
+        })
+    }
+
+    fn smallest_row(&self, flow: FlowHash, count: impl Fn(&Cell) -> u64 + Copy) -> u64 {
+        let rows = 0..self.config.rows();
+        let bounds = rows.map(|row| self.config.at_most(row, self.row_sum(flow, row, count)));
+        bounds.fold(f64::INFINITY, f64::min) as u64
+    }
+
+    /// Saturates: the counts may be a stranger's.
+    fn row_sum(&self, flow: FlowHash, row: usize, count: impl Fn(&Cell) -> u64) -> u64 {
+        let cells = self.config.cells_of(flow, row).map(|index| count(&self.cells[index]));
+        cells.fold(0, u64::saturating_add)
+    }
+}
+
+impl Synopsis for Lds {
+    const NAME: &'static str = "lds";
+    const TAG: u16 = 3;
+    const SUMMARY: &'static str = "delay and loss of every flow that you can name, from one sketch";
+    const NEEDS: Needs = Needs { digest: true, flow: true, detail: false };
+    const OPTIONS: &'static [ConfigOption] = &[
+        ConfigOption {
+            name: "rows",
+            kind: OptionKind::Integer,
+            help: "how many times each packet is counted, every time among other flows",
+        },
+        ConfigOption { name: "columns", kind: OptionKind::Integer, help: "cells per row" },
+        ConfigOption {
+            name: "virtual_cells",
+            kind: OptionKind::Integer,
+            help: "cells of a row that a flow's packets spread over; more stand more loss",
+        },
+        ConfigOption {
+            name: "sampling",
+            kind: OptionKind::Numbers,
+            help: "share of packets that each row counts, such as 0.01,0.1,0.5,1",
+        },
+        ConfigOption {
+            name: "alpha",
+            kind: OptionKind::Number,
+            help: "how much fuller than the emptiest a cell may be to count, by estimator paper",
+        },
+    ];
+    type Config = LdsConfig;
+
+    fn sized(memory_bytes: u64) -> Option<LdsConfig> {
+        LdsConfig::within(memory_bytes)
+    }
+
+    fn new(config: &LdsConfig) -> Self {
+        let cells = vec![Cell::default(); config.cells()];
+        Self { config: config.clone(), totals: Totals::default(), cells }
+    }
+
+    fn config(&self) -> &LdsConfig {
+        &self.config
+    }
+
+    #[inline]
+    fn update(&mut self, observation: &Observation) {
+        self.totals.add(observation.length);
+        let packet = Cell::of(observation);
+        for index in self.config.cells_for(observation.flow, observation.digest) {
+            self.cells[index].add(&packet);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.totals.merge(other.totals);
+        for (cell, other) in self.cells.iter_mut().zip(&other.cells) {
+            cell.add(other);
+        }
+    }
+
+    fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    fn state_bytes(&self) -> u64 {
+        (size_of::<Totals>() + self.cells.len() * Cell::BYTES) as u64
+    }
+
+    fn encode(&self, out: &mut Writer) {
+        self.config.encode(out);
+        self.totals.encode(out);
+        for cell in &self.cells {
+            out.u64(cell.time_sum);
+            out.u64(cell.packets);
+            out.u64(cell.digest_sum);
+            out.u64(cell.bytes);
+        }
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let config = LdsConfig::decode(input)?;
+        let totals = Totals::decode(input)?;
+        let mut state = Reader::new(input.raw("cells", config.cells() * Cell::BYTES)?);
+        let mut cell = || {
+            Ok(Cell {
+                time_sum: state.u64("time sum")?,
+                packets: state.u64("packets")?,
+                digest_sum: state.u64("digest sum")?,
+                bytes: state.u64("bytes")?,
+            })
+        };
+        let cells = (0..config.cells()).map(|_| cell()).collect::<Result<_, _>>()?;
+        Ok(Self { config, totals, cells })
+    }
+}
+
+impl TwoPoint for Lds {
+    const ESTIMATORS: &'static [&'static str] = &["joint", "paper"];
+    const PER_FLOW: bool = true;
+
+    fn remove(&mut self, observation: &Observation) {
+        self.totals.subtract(observation.length);
+        let packet = Cell::of(observation);
+        for index in self.config.cells_for(observation.flow, observation.digest) {
+            self.cells[index].subtract(&packet);
+        }
+    }
+
+    fn estimate(pair: Pair<'_, Self>, question: &Question<'_>) -> Vec<Estimate> {
+        estimate::estimate(pair, question)
+    }
+}

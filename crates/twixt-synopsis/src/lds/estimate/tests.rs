@@ -1,0 +1,213 @@
+//! All traffic, flows and prefixes of small sketches.
+
+use twixt_model::{Delay, FlowHash, FlowKey, Observation, PacketDigest, Span, Timestamp, mix};
+
+use super::*;
+use crate::lds::LdsConfig;
+use crate::synopsis::{Synopsis, TwoPoint};
+
+const YEARS_NS: i64 = 315_360_000_000_000_000;
+
+fn flow(number: u8, packets: Option<u64>) -> KnownFlow {
+    let address = std::net::IpAddr::from([10, 0, number / 2, number]);
+    let key = FlowKey { source: address, protocol: 17, ..FlowKey::default() };
+    KnownFlow { hash: FlowHash(mix(u64::from(number))), key, packets }
+}
+
+/// Flows 0, 1, 2, ... of so many packets, with a delay of 1000 ns times the flow's number plus
+/// one; `is_lost` says which packets (flow, index) do not arrive.
+fn ends(config: &LdsConfig, flows: &[u64], is_lost: impl Fn(u8, u64) -> bool) -> (Lds, Lds) {
+    let (mut upstream, mut downstream) = (Lds::new(config), Lds::new(config));
+    for (number, &packets) in flows.iter().enumerate() {
+        let number = number as u8;
+        for index in 0..packets {
+            let sent_ns = index as i64 * 777;
+            let delay_ns = 1000 * (i64::from(number) + 1);
+            let packet = Observation {
+                time: Timestamp::from_nanos(sent_ns),
+                digest: PacketDigest(mix(index << 8 | u64::from(number))),
+                flow: flow(number, None).hash,
+                length: 100,
+                ..Observation::default()
+            };
+            upstream.update(&packet);
+            if !is_lost(number, index) {
+                let time = Timestamp::from_nanos(sent_ns + delay_ns);
+                downstream.update(&Observation { time, ..packet });
+            }
+        }
+    }
+    (upstream, downstream)
+}
+
+fn ask(ends: &(Lds, Lds), by: By, estimator: &str, flows: &[KnownFlow]) -> Vec<Estimate> {
+    let question = Question {
+        by,
+        flows,
+        estimator: Some(estimator),
+        ..Question::about(Span::at(Timestamp::from_nanos(0)))
+    };
+    Lds::estimate(Pair { upstream: &ends.0, downstream: &ends.1 }, &question)
+}
+
+fn roomy() -> LdsConfig {
+    LdsConfig::new(500, 1, &[1.0; 4]).unwrap()
+}
+
+/// Estimates as (packets, used, lost, mean delay).
+#[track_caller]
+fn check(estimates: &[Estimate], expected: &[(u64, u64, Option<u64>, Option<i64>)]) {
+    let show = |estimate: &Estimate| {
+        let evidence = estimate.evidence;
+        let mean = estimate.delay.map(|delay| delay.mean().as_nanos());
+        (evidence.packets, evidence.used, evidence.lost, mean)
+    };
+    assert_eq!(estimates.iter().map(show).collect::<Vec<_>>(), expected);
+    // What is not known has a reason.
+    for estimate in estimates {
+        let delay = estimate.delay;
+        let all = delay
+            .is_some_and(|delay| delay.deviation_ns.is_some() && delay.half_width_ns.is_some());
+        assert!(
+            all && estimate.evidence.lost.is_some() || estimate.reason.is_some(),
+            "{estimate:?}"
+        );
+    }
+}
+
+#[test]
+fn flows_are_told_apart_by_either_estimator() {
+    let ends = ends(&roomy(), &[5, 200, 30], |_, _| false);
+    for sizes in [[None; 3], [Some(5), Some(200), Some(30)]] {
+        let flows: Vec<KnownFlow> =
+            sizes.iter().zip(0..).map(|(&size, number)| flow(number, size)).collect();
+        for estimator in Lds::ESTIMATORS {
+            check(
+                &ask(&ends, By::Flow, estimator, &flows),
+                &[
+                    (5, 5, Some(0), Some(1000)),
+                    (200, 200, Some(0), Some(2000)),
+                    (30, 30, Some(0), Some(3000)),
+                ],
+            );
+        }
+    }
+}
+
+#[test]
+fn a_flow_that_lost_a_packet_has_no_delay_with_one_cell_per_row() {
+    let ends = ends(&roomy(), &[5, 200], |flow, index| flow == 1 && index < 7);
+    let flows = [flow(1, Some(200)), flow(0, Some(5)), flow(9, None)];
+    for estimator in Lds::ESTIMATORS {
+        let estimates = ask(&ends, By::Flow, estimator, &flows);
+        check(
+            &estimates,
+            &[(200, 0, Some(7), None), (5, 5, Some(0), Some(1000)), (0, 0, Some(0), None)],
+        );
+        assert!(estimates[0].reason.as_ref().unwrap().contains("no usable cell"));
+        assert!(estimates[2].reason.as_ref().unwrap().contains("no packets"));
+    }
+}
+
+#[test]
+fn several_cells_per_row_outlive_a_loss_and_give_a_deviation() {
+    let config = LdsConfig::new(500, 5, &[1.0; 2]).unwrap();
+    let ends = ends(&config, &[500], |_, index| index == 3);
+    for estimator in Lds::ESTIMATORS {
+        let estimates = ask(&ends, By::Flow, estimator, &[flow(0, Some(500))]);
+        let (evidence, delay) = (estimates[0].evidence, estimates[0].delay.unwrap());
+        assert_eq!((evidence.packets, evidence.lost), (500, Some(1)));
+        assert_eq!((delay.mean().as_nanos(), delay.deviation_ns), (1000, Some(0.0)));
+        assert!((1..500).contains(&evidence.used), "{evidence:?}");
+    }
+}
+
+#[test]
+fn prefixes_weigh_flows_by_their_packets() {
+    let ends = ends(&roomy(), &[10, 30, 7, 5], |flow, _| flow == 3);
+    let flows: Vec<KnownFlow> =
+        [10, 30, 7, 5].iter().zip(0..).map(|(&size, number)| flow(number, Some(size))).collect();
+    let estimates = ask(&ends, By::Prefix { v4: 24, v6: 48 }, "paper", &flows);
+    check(&estimates, &[(40, 40, Some(0), Some(1750)), (12, 7, Some(5), Some(3000))]);
+    assert_eq!(estimates[0].scope.to_string(), "10.0.0.0/24 > 0.0.0.0/24");
+    assert!(estimates[1].reason.as_ref().unwrap().contains("1 of 2 flows without a delay"));
+}
+
+#[test]
+fn all_traffic_is_exact_without_loss() {
+    let config = LdsConfig::new(3, 1, &[0.5, 1.0]).unwrap();
+    let whole = ends(&config, &[5, 200, 30], |_, _| false);
+    let estimates = ask(&whole, By::All, "joint", &[]);
+    check(&estimates, &[(235, 235, Some(0), Some(2106))]);
+    assert_eq!(estimates[0].delay.unwrap().half_width_ns, Some(0.0));
+    let lossy = ends(&config, &[5, 200, 30], |_, _| true);
+    check(&ask(&lossy, By::All, "joint", &[]), &[(235, 0, Some(235), None)]);
+}
+
+#[test]
+fn a_flow_that_is_listed_twice_is_answered_once() {
+    let ends = ends(&roomy(), &[5, 200], |_, _| false);
+    let flows = [flow(1, None), flow(1, None), flow(0, None)];
+    let estimates = ask(&ends, By::Flow, "joint", &flows);
+    check(&estimates, &[(200, 200, Some(0), Some(2000)), (5, 5, Some(0), Some(1000))]);
+    assert_eq!(ask(&ends, By::Flow, "joint", &[]), []);
+}
+
+#[test]
+fn clocks_years_apart_cost_no_precision() {
+    let (upstream, mut downstream) = ends(&roomy(), &[5, 200], |_, _| false);
+    for cell in &mut downstream.cells {
+        let shift = cell.packets.wrapping_mul(YEARS_NS as u64);
+        cell.time_sum = cell.time_sum.wrapping_add(shift);
+    }
+    let flows = [flow(1, Some(200))];
+    for estimator in Lds::ESTIMATORS {
+        let question = Question {
+            by: By::Flow,
+            flows: &flows,
+            estimator: Some(estimator),
+            reference: Delay::from_nanos(YEARS_NS + 300),
+            ..Question::about(Span::at(Timestamp::from_nanos(0)))
+        };
+        let pair = Pair { upstream: &upstream, downstream: &downstream };
+        let estimates = Lds::estimate(pair, &question);
+        assert_eq!(estimates[0].delay.unwrap().mean().as_nanos(), YEARS_NS + 2000);
+    }
+}
+
+/// Counts and sums at the ends of what 64 bits hold, as a stranger may send them.
+#[test]
+fn absurd_counts_do_not_panic() {
+    let config = LdsConfig::new(4, 3, &[1.0, 0.01]).unwrap();
+    for (packets, time) in [(u64::MAX, 0), (u64::MAX, 1 << 63), (1 << 63, u64::MAX), (1, 1 << 63)] {
+        let (mut upstream, mut downstream) = (Lds::new(&config), Lds::new(&config));
+        for (one, other) in upstream.cells.iter_mut().zip(&mut downstream.cells) {
+            (one.packets, other.packets, other.time_sum) = (packets, packets, time);
+        }
+        downstream.cells[0].packets = 0;
+        let flows = [flow(0, None), flow(1, Some(u64::MAX)), flow(2, Some(0))];
+        for estimator in Lds::ESTIMATORS {
+            for by in [By::All, By::Flow, By::Prefix { v4: 8, v6: 8 }] {
+                let estimates = ask(&(upstream.clone(), downstream.clone()), by, estimator, &flows);
+                assert!(!estimates.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn length_and_bytes_of_a_flow_are_bounded_from_above() {
+    let (upstream, _) = ends(&roomy(), &[5, 200, 30], |_, _| false);
+    for (number, packets) in [(0, 5), (1, 200), (2, 30), (9, 0)] {
+        let hash = flow(number, None).hash;
+        assert_eq!(upstream.flow_packets_at_most(hash), packets);
+        assert_eq!(upstream.flow_bytes_at_most(hash), Some(packets * 100));
+    }
+    let crowded = LdsConfig::new(1, 1, &[1.0, 0.5]).unwrap();
+    let (upstream, _) = ends(&crowded, &[5, 200, 30], |_, _| false);
+    assert_eq!(upstream.flow_packets_at_most(flow(0, None).hash), 235);
+    let sampled = LdsConfig::new(500, 1, &[0.5]).unwrap();
+    let (upstream, _) = ends(&sampled, &[5, 200, 30], |_, _| false);
+    assert!(upstream.flow_packets_at_most(flow(1, None).hash) >= 200);
+    assert_eq!(upstream.flow_bytes_at_most(flow(1, None).hash), None);
+}
