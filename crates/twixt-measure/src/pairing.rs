@@ -103,6 +103,12 @@ impl Pairing {
 
     /// Takes an epoch of one of the points. Those of other points and classes are ignored.
     pub fn receive(&mut self, sealed: Sealed) {
+        self.receive_with_flows(sealed, None);
+    }
+
+    /// As [`receive`](Self::receive), with the flows that upstream saw in the epoch: the algorithm
+    /// is asked about these rather than about those that the configuration names.
+    pub fn receive_with_flows(&mut self, sealed: Sealed, flows: Option<Arc<[KnownFlow]>>) {
         let Some(end) = self.end_of(&sealed) else {
             self.counts.foreign += 1;
             return;
@@ -128,6 +134,9 @@ impl Pairing {
             return;
         }
         self.add(end, sealed);
+        if let (Some(flows), Some(slot)) = (flows, self.slots.get_mut(&epoch)) {
+            slot.flows = Some(flows);
+        }
         self.conclude_ready();
         self.make_room();
     }

@@ -2,10 +2,12 @@
 
 mod algorithm;
 mod digest;
+mod flows;
 mod traffic;
 
 pub(crate) use algorithm::{AlgorithmArgs, Chosen};
 pub(crate) use digest::{DigestArgs, Recognition};
+pub(crate) use flows::{FlowList, FlowsArgs, Sizes};
 pub(crate) use traffic::{Split, TrafficArgs};
 
 use std::str::FromStr;

@@ -2,6 +2,7 @@
 //!
 //! A capture is read twice: first to survey what the two have in common, then to measure that.
 
+mod directory;
 mod first_read;
 mod meters;
 mod pairs;
@@ -22,7 +23,7 @@ use twixt_model::{Delay, EpochRule, PointId, Segment, Span, protocol};
 use twixt_synopsis::By;
 use twixt_wire::{LinkType, ParseOptions, Wanted, parse};
 
-use crate::args::{Chosen, DigestArgs, Split, TrafficArgs};
+use crate::args::{Chosen, DigestArgs, FlowList, Split, TrafficArgs};
 use crate::exit::{no_answer, note, usage};
 use crate::input;
 use first_read::Surveyed;
@@ -35,6 +36,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) split: Split,
     pub(crate) rule: EpochRule,
     pub(crate) cutting: Cutting,
+    pub(crate) flows: FlowList,
 }
 
 /// What one point contributed.
@@ -103,14 +105,24 @@ impl Plan<'_> {
         let needs = || self.algorithms.iter().map(|chosen| chosen.algorithm.needs);
         Wanted {
             digest: needs().any(|needs| needs.digest),
-            flow: needs().any(|needs| needs.flow),
-            detail: needs().any(|needs| needs.detail),
+            flow: needs().any(|needs| needs.flow) || self.notes_flows(),
+            detail: needs().any(|needs| needs.detail) || self.notes_flows(),
         }
     }
 
     /// How an algorithm's estimates are split up: not at all, if it cannot tell flows apart.
     pub(crate) fn by(&self, chosen: &Chosen) -> By {
         if chosen.algorithm.per_flow { self.split.by() } else { By::All }
+    }
+
+    /// Whether the flows that pass are to be noted.
+    pub(crate) fn notes_flows(&self) -> bool {
+        self.flows.is_all() && self.algorithms.iter().any(|chosen| self.asks_for_flows(chosen))
+    }
+
+    /// Whether an algorithm must be told which flows there are.
+    pub(crate) fn asks_for_flows(&self, chosen: &Chosen) -> bool {
+        self.by(chosen) != By::All && !chosen.algorithm.needs.detail
     }
 
     /// Refuses what an algorithm cannot answer.

@@ -1,7 +1,9 @@
 //! The end of an epoch's wait: its boundaries are settled, the algorithm is asked.
 
 use twixt_model::{Delay, Epoch, Estimate, Segment, Span, Timestamp};
-use twixt_synopsis::{ALGORITHMS, Algorithm, AnySynopsis, Estimator, Mismatch, Pair, Question};
+use twixt_synopsis::{
+    ALGORITHMS, Algorithm, AnySynopsis, Estimator, KnownFlow, Mismatch, Pair, Question,
+};
 
 use super::event::{PairingError, PairingEvent, PointSummary, UnpairedReason};
 use super::slot::{Half, Slot, Unsettled};
@@ -62,7 +64,8 @@ struct Compared<'a> {
 
 fn compared(halves: &Compared<'_>, template: &QuestionTemplate) -> PairingEvent {
     let Compared { epoch, upstream, downstream, slot } = *halves;
-    match estimate(&upstream.sealed, &downstream.sealed, template) {
+    let flows = slot.flows.as_deref().unwrap_or(&template.flows);
+    match estimate(&upstream.sealed, &downstream.sealed, template, flows) {
         Ok((span, mut estimates)) => {
             if slot.blurred {
                 estimates.iter_mut().for_each(forget_loss);
@@ -108,12 +111,13 @@ fn estimate(
     upstream: &Sealed,
     downstream: &Sealed,
     template: &QuestionTemplate,
+    flows: &[KnownFlow],
 ) -> Result<(Span, Vec<Estimate>), PairingError> {
     let span = span_of(upstream, downstream);
     let question = Question {
         by: template.by,
         estimator: template.estimator.as_deref(),
-        flows: &template.flows,
+        flows,
         span,
         reference: template.reference,
     };

@@ -1,8 +1,10 @@
 //! The two halves of an epoch while they wait for each other.
 
 use std::fmt;
+use std::sync::Arc;
 
 use twixt_model::{Delay, Epoch, Observation, Timestamp};
+use twixt_synopsis::KnownFlow;
 
 use super::End;
 use super::event::PairingError;
@@ -25,6 +27,8 @@ pub(super) struct Slot {
     pub(super) blurred: bool,
     /// Why it is not known which packets were in flight at its boundaries.
     pub(super) unsettled: Option<Unsettled>,
+    /// Flows that upstream saw in it, if they are known.
+    pub(super) flows: Option<Arc<[KnownFlow]>>,
     /// Whether packets in flight at its start have been moved.
     pub(super) start_settled: bool,
     concluded: bool,
@@ -111,6 +115,7 @@ impl Slot {
     /// Forgets all but the runs, and what packets in flight at the epoch's end may need.
     pub(super) fn conclude(&mut self) {
         self.concluded = true;
+        self.flows = None;
         for half in [&mut self.upstream, &mut self.downstream].into_iter().flatten() {
             half.sealed.synopsis = half.sealed.synopsis.fresh();
             // One that is refused is concluded early: the epoch before still needs it.

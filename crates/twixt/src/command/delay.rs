@@ -6,7 +6,9 @@ use twixt_measure::{Cutting, Sealed};
 use twixt_model::EpochRule;
 use twixt_synopsis::{Purpose, find};
 
-use crate::args::{AlgorithmArgs, Chosen, Cut, DigestArgs, EpochLength, Split, TrafficArgs};
+use crate::args::{
+    AlgorithmArgs, Chosen, Cut, DigestArgs, EpochLength, FlowsArgs, Sizes, Split, TrafficArgs,
+};
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::input;
 use crate::measure::{self, Files, Measured, PairMeasured, Plan, Problem};
@@ -59,6 +61,8 @@ pub(super) struct PairArgs {
     /// Read each capture once: needs --toward or a filter, and captures that cover the same stretch
     #[arg(long)]
     one_pass: bool,
+    #[command(flatten)]
+    pub(super) flows: FlowsArgs,
     #[command(flatten)]
     pub(super) digest: DigestArgs,
 }
@@ -181,7 +185,13 @@ impl Args {
         }
         let algorithm = find(Purpose::Delay, name).expect("what was decoded is in the registry");
         let prototype = first.synopsis.fresh();
-        self.plan_with(Chosen { algorithm, estimator: asked.estimator, prototype })
+        let plan = self.plan_with(Chosen { algorithm, estimator: asked.estimator, prototype })?;
+        if plan.notes_flows() {
+            return Err(usage(format!(
+                "{name} keeps no flow keys, so a recording cannot name flows: give --flows FILE"
+            )));
+        }
+        Ok(plan)
     }
 
     fn plan_with(&self, chosen: Chosen) -> anyhow::Result<Plan<'_>> {
@@ -192,6 +202,7 @@ impl Args {
             split: self.by,
             rule: self.pair.rule(),
             cutting: self.pair.cutting(self.by)?,
+            flows: self.pair.flows.list(Sizes::Estimated)?,
         };
         plan.check()?;
         Ok(plan)

@@ -11,7 +11,7 @@ use twixt_model::{Delay, EpochRule, PointId, Prefix};
 use twixt_synopsis::{By, Purpose};
 use twixt_wire::{LinkType, Observer, PAYLOAD_BYTES_MAX, Skip, SkipCounts};
 
-use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, Split, TrafficArgs};
+use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, FlowList, Split, TrafficArgs};
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::input::{self, Capture};
 use crate::measure::{Meters, Plan, Setting, is_timeless, marker_in};
@@ -74,6 +74,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         split: args.by,
         rule,
         cutting: args.cut.cutting(rule, args.by, &args.markers_of)?,
+        flows: FlowList::none(),
     };
     let observer =
         args.traffic.observer(plan.wanted(), args.digest.digester(args.digest.recognition()))?;

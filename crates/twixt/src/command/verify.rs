@@ -7,7 +7,7 @@ use twixt_model::{DelayEstimate, Estimate, Scope};
 use twixt_synopsis::{By, Purpose};
 
 use super::delay::{PairArgs, note_problems};
-use crate::args::{AlgorithmArgs, Split};
+use crate::args::{AlgorithmArgs, Sizes, Split};
 use crate::exit::{Exit, no_answer};
 use crate::measure::{Concluded, Plan};
 use crate::output::{self, Format, Table, units};
@@ -38,6 +38,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         split: Split::By(By::Flow),
         rule: args.pair.rule(),
         cutting: args.pair.cutting(Split::By(By::Flow))?,
+        flows: args.pair.flows.list(Sizes::Known)?,
     };
     let measured = args.pair.measure(&plan, false)?;
     let segment = &measured.segments[0];

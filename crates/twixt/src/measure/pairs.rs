@@ -8,6 +8,9 @@ use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Seal
 use twixt_model::{Delay, Epoch, Estimate, PointId, Scope, Segment, Span};
 
 use super::{DirectionFound, Measured, Plan, PointCounts};
+use twixt_synopsis::KnownFlow;
+use twixt_wire::Digester;
+
 use crate::args::Chosen;
 
 /// What one algorithm concluded.
@@ -77,6 +80,15 @@ impl Concluded {
     }
 }
 
+/// A sealed epoch on its way to its pairing.
+pub(crate) struct Sent {
+    /// Index of its algorithm in the plan.
+    pub(crate) algorithm: usize,
+    pub(crate) sealed: Sealed,
+    /// The flows in it, if the algorithm must be told and the point noted them.
+    pub(crate) flows: Option<Arc<[KnownFlow]>>,
+}
+
 /// Pairings for each algorithm and class.
 pub(crate) struct Pairs {
     segment: Segment,
@@ -98,12 +110,18 @@ struct ClassPairs {
 
 impl Pairs {
     /// Nothing received yet. `reference` is a rough idea of the delay.
-    pub(crate) fn new(plan: &Plan<'_>, segment: Segment, reference: Delay) -> Self {
+    pub(crate) fn new(
+        plan: &Plan<'_>,
+        segment: Segment,
+        digester: &Digester,
+        reference: Delay,
+    ) -> Self {
+        let known: Arc<[KnownFlow]> = plan.flows.known(digester).into();
         let algorithm = |chosen: &Chosen| AlgorithmPairs {
             question: QuestionTemplate {
                 by: plan.by(chosen),
                 estimator: chosen.estimator.clone(),
-                flows: Arc::new([]),
+                flows: known.clone(),
                 reference,
             },
             by_class: BTreeMap::new(),
@@ -113,14 +131,14 @@ impl Pairs {
     }
 
     /// Takes an epoch of the algorithm with this index. A point's epochs come in order.
-    pub(crate) fn receive(&mut self, algorithm: usize, sealed: Sealed) {
+    pub(crate) fn receive(&mut self, Sent { algorithm, sealed, flows }: Sent) {
         let pairs = &mut self.algorithms[algorithm];
         let class = pairs
             .by_class
             .entry(sealed.class.clone())
             .or_insert_with(|| ClassPairs::new(&self.segment, &sealed.class, &pairs.question));
         let name = sealed.class.clone();
-        class.receive(sealed, &self.segment);
+        class.receive(sealed, flows, &self.segment);
         class.drain(&name, &mut pairs.concluded);
     }
 
@@ -151,10 +169,10 @@ impl ClassPairs {
         Self { pairing, reached: [None; 2], state_bytes: 0 }
     }
 
-    fn receive(&mut self, sealed: Sealed, segment: &Segment) {
+    fn receive(&mut self, sealed: Sealed, flows: Option<Arc<[KnownFlow]>>, segment: &Segment) {
         let (epoch, rule) = (sealed.epoch, sealed.rule);
         self.reached[usize::from(sealed.point == segment.downstream)] = Some(epoch);
-        self.pairing.receive(sealed);
+        self.pairing.receive_with_flows(sealed, flows);
         // What is missing before the newest epoch that both have sent will not come.
         if let [Some(one), Some(other)] = self.reached {
             self.pairing.advance(rule.span_of(one.min(other)).start);
@@ -180,6 +198,7 @@ pub(super) fn pair_files(
     downstream: Vec<Sealed>,
 ) -> Measured {
     let segment = super::segment();
+    let digester = plan.digest.digester(plan.digest.recognition());
     let first = |epochs: &[Sealed]| {
         epochs.iter().filter_map(|sealed| sealed.seen).map(|seen| seen.start).min()
     };
@@ -188,14 +207,14 @@ pub(super) fn pair_files(
         _ => Delay::ZERO,
     };
     let (up, down) = (counts_of(&upstream), counts_of(&downstream));
-    let mut pairs = Pairs::new(plan, segment.clone(), reference);
+    let mut pairs = Pairs::new(plan, segment.clone(), &digester, reference);
     let named = |point: &PointId, sealed| Sealed { point: point.clone(), ..sealed };
     let upstream = upstream.into_iter().map(|sealed| named(&segment.upstream, sealed));
     let downstream = downstream.into_iter().map(|sealed| named(&segment.downstream, sealed));
     let mut epochs: Vec<Sealed> = upstream.chain(downstream).collect();
     epochs.sort_by_key(|sealed| sealed.epoch);
     for sealed in epochs {
-        pairs.receive(0, sealed);
+        pairs.receive(Sent { algorithm: 0, sealed, flows: None });
     }
     let concluded = pairs.finish();
     let clock = concluded.first().and_then(Concluded::clock);

@@ -1,15 +1,19 @@
 //! One capture while it is read for measuring.
 
 use twixt_capture::{BatchEnd, Frame};
+use twixt_measure::Cutting;
 use twixt_measure::survey::{Edges, Heading, Place, Verdicts};
-use twixt_measure::{Cutting, Sealed};
 use twixt_model::{Delay, Detail, Observation, Prefix, Timestamp};
-use twixt_wire::{LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
+use twixt_wire::{Digester, LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
 
+use super::directory::Directory;
 use super::first_read::{flow_ends, is_timeless};
+use super::pairs::Sent;
 use super::{Files, Meters, Plan, PointCounts, Setting, marker_in, segment};
-use crate::args::Recognition;
+use crate::args::{Recognition, Sizes};
+use crate::exit::note;
 use crate::input::Capture;
+use crate::output::units;
 use crate::progress::Progress;
 
 /// Which end of the segment a capture is from.
@@ -42,6 +46,10 @@ struct Taking<'a> {
     observer: Observer,
     select: Select<'a>,
     meters: Meters,
+    directory: Option<Directory>,
+    /// By algorithm, whether it must be told the flows.
+    asks_for_flows: Vec<bool>,
+    sizes_known: bool,
     skipped: SkipCounts,
     held: Vec<Held>,
     held_refused: u64,
@@ -80,6 +88,14 @@ impl<'a> Reading<'a> {
             observer: plan.traffic.observer(wanted, plan.digest.digester(recognition))?,
             select,
             meters: Meters::default(),
+            directory: (end == End::Upstream && plan.notes_flows())
+                .then(|| Directory::new(plan.rule)),
+            asks_for_flows: plan
+                .algorithms
+                .iter()
+                .map(|chosen| plan.asks_for_flows(chosen))
+                .collect(),
+            sizes_known: plan.flows.sizes == Sizes::Known,
             skipped: SkipCounts::default(),
             held: Vec::new(),
             held_refused: 0,
@@ -137,8 +153,9 @@ impl<'a> Reading<'a> {
     /// Reads a batch, measuring what lies inside the stretch; false at the end.
     pub(super) fn read_batch(&mut self, progress: &Progress) -> bool {
         self.read(progress, |taking, place, frame, packet| match place {
-            Place::Inside => taking.measure(frame, packet),
-            place => taking.hold(place, frame, packet),
+            Place::End => taking.hold(place, frame, packet),
+            // What is late for the start, which is sorted out already, counts as inside.
+            _ => taking.measure(frame, packet),
         });
         // Packets held back at the end are still to come: their epochs must stay open.
         let until = match (self.taking.select.edges, self.taking.end) {
@@ -151,8 +168,13 @@ impl<'a> Reading<'a> {
     }
 
     /// The next sealed epoch.
-    pub(super) fn poll(&mut self) -> Option<(usize, Sealed)> {
-        self.taking.meters.poll()
+    pub(super) fn poll(&mut self) -> Option<Sent> {
+        self.taking.poll()
+    }
+
+    /// Computes digests and flow hashes.
+    pub(super) const fn digester(&self) -> &Digester {
+        self.taking.observer.digester()
     }
 
     /// Packets held back at one end of the stretch.
@@ -180,25 +202,29 @@ impl<'a> Reading<'a> {
             };
             match (counts, held.detail) {
                 (false, _) => taking.skipped.count(Skip::OutsideStretch),
-                (true, Some(detail)) => taking.meters.push_detailed(held.observation, detail),
-                (true, None) => taking.meters.push(held.observation),
+                (true, detail) => taking.push(held.observation, detail),
             }
         }
     }
 
     /// Seals what is open, and says what was counted.
-    pub(super) fn finish(mut self) -> (PointCounts, Vec<(usize, Sealed)>) {
-        let Taking { meters, skipped, .. } = &mut self.taking;
-        skipped.add(Skip::NoTime, self.capture.file().counts().skipped());
-        meters.count_skipped(skipped);
-        meters.finish();
-        let sealed = std::iter::from_fn(|| meters.poll()).collect();
+    pub(super) fn finish(mut self) -> (PointCounts, Vec<Sent>) {
+        let taking = &mut self.taking;
+        taking.skipped.add(Skip::NoTime, self.capture.file().counts().skipped());
+        taking.meters.count_skipped(&taking.skipped);
+        taking.meters.finish();
+        let sent = std::iter::from_fn(|| taking.poll()).collect();
+        taking.note_refused_flows();
         let counts = PointCounts {
-            packets: meters.packets(),
-            skipped: skipped.iter().map(|(skip, count)| (skip.name().to_owned(), count)).collect(),
+            packets: taking.meters.packets(),
+            skipped: taking
+                .skipped
+                .iter()
+                .map(|(skip, count)| (skip.name().to_owned(), count))
+                .collect(),
             dropped: self.capture.file().counts().dropped,
         };
-        (counts, sealed)
+        (counts, sent)
     }
 
     fn read(
@@ -257,9 +283,32 @@ impl Taking<'_> {
     }
 
     fn measure(&mut self, frame: &Frame<'_>, (observation, packet): (Observation, Packet)) {
-        match self.observer.wanted().detail {
-            true => self.meters.push_detailed(observation, packet.detail(frame.bytes)),
-            false => self.meters.push(observation),
+        let detail = self.observer.wanted().detail.then(|| packet.detail(frame.bytes));
+        self.push(observation, detail);
+    }
+
+    fn push(&mut self, observation: Observation, detail: Option<Detail>) {
+        let Some(detail) = detail else { return self.meters.push(observation) };
+        if let Some(directory) = &mut self.directory {
+            directory.note(observation.time, observation.flow, detail.key);
+        }
+        self.meters.push_detailed(observation, detail);
+    }
+
+    fn poll(&mut self) -> Option<Sent> {
+        let (algorithm, sealed) = self.meters.poll()?;
+        let directory = self.directory.as_mut().filter(|_| self.asks_for_flows[algorithm]);
+        let flows = directory.map(|directory| directory.take(sealed.epoch, self.sizes_known));
+        Some(Sent { algorithm, sealed, flows })
+    }
+
+    fn note_refused_flows(&self) {
+        let refused = self.directory.as_ref().map_or(0, Directory::refused);
+        if refused > 0 {
+            note(format_args!(
+                "{} packets belong to flows beyond the number that is told apart: nothing is said of these",
+                units::count(refused)
+            ));
         }
     }
 

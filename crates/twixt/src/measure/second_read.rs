@@ -7,10 +7,10 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use twixt_measure::Sealed;
 use twixt_measure::survey::{Comparison, DelayRange, Place, resolve};
 use twixt_model::{Delay, Epoch, Observation};
 
+use super::pairs::Sent;
 use super::reading::{End, Reading, Select};
 use super::{
     Concluded, DirectionFound, Files, Measured, Pairs, Plan, direction_of, edges, guard, segment,
@@ -53,7 +53,7 @@ pub(super) fn measure(
         up.read_start(up_until, &progress);
     });
     sort_out(&edges, Place::Start, &mut up, &mut down);
-    let mut pairs = Pairs::new(plan, segment(), delays.median);
+    let mut pairs = Pairs::new(plan, segment(), up.digester(), delays.median);
     read_both(&mut pairs, &mut up, &mut down, &progress);
     sort_out(&edges, Place::End, &mut up, &mut down);
     drop(progress);
@@ -106,7 +106,7 @@ pub(super) fn measure_all(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(
         (Some(sent), Some(received)) => received - sent,
         _ => Delay::ZERO,
     };
-    let mut pairs = Pairs::new(plan, segment(), reference);
+    let mut pairs = Pairs::new(plan, segment(), up.digester(), reference);
     read_both(&mut pairs, &mut up, &mut down, &progress);
     drop(progress);
     let decided_by = if plan.traffic.toward.is_some() { "toward" } else { "filter" };
@@ -126,9 +126,9 @@ fn conclude(
     let ((upstream, mut sealed), (downstream, more)) = (up.finish(), down.finish());
     // In the order of their epochs, so that none waits for many of the other point's.
     sealed.extend(more);
-    sealed.sort_by_key(|(_, sealed)| sealed.epoch);
-    for (algorithm, sealed) in sealed {
-        pairs.receive(algorithm, sealed);
+    sealed.sort_by_key(|sent| sent.sealed.epoch);
+    for sent in sealed {
+        pairs.receive(sent);
     }
     let concluded = pairs.finish();
     let measured = Measured {
@@ -163,8 +163,6 @@ fn sort_out(
         ));
     }
 }
-
-type Sent = (usize, Sealed);
 
 /// Sealed epochs that wait for the other point at most.
 const QUEUE_MAX: usize = 4;
@@ -205,9 +203,9 @@ fn pair_as_they_come(pairs: &mut Pairs, receivers: &[Receiver<Sent>; 2]) {
     };
     while let Some(end) = behind(&reached) {
         match receivers[end].recv() {
-            Ok((algorithm, sealed)) => {
-                reached[end] = Some(sealed.epoch);
-                pairs.receive(algorithm, sealed);
+            Ok(sent) => {
+                reached[end] = Some(sent.sealed.epoch);
+                pairs.receive(sent);
             }
             Err(_) => reached[end] = None,
         }

@@ -1,0 +1,56 @@
+//! The flows that a point saw, epoch by epoch, for algorithms that keep no flow keys of their own.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use twixt_model::{Epoch, EpochRule, FlowHash, FlowKey, Timestamp};
+use twixt_synopsis::KnownFlow;
+
+/// Flows of one epoch at most.
+const FLOWS_MAX: usize = 1 << 20;
+
+/// Names and sizes of flows.
+pub(super) struct Directory {
+    rule: EpochRule,
+    epochs: BTreeMap<Epoch, HashMap<FlowHash, (FlowKey, u64)>>,
+    refused: u64,
+}
+
+impl Directory {
+    /// Nothing seen yet.
+    pub(super) const fn new(rule: EpochRule) -> Self {
+        Self { rule, epochs: BTreeMap::new(), refused: 0 }
+    }
+
+    /// Notes a packet.
+    pub(super) fn note(&mut self, time: Timestamp, flow: FlowHash, key: FlowKey) {
+        let flows = self.epochs.entry(self.rule.epoch_of(time)).or_default();
+        if let Some((_, packets)) = flows.get_mut(&flow) {
+            *packets += 1;
+        } else if flows.len() < FLOWS_MAX {
+            flows.insert(flow, (key, 1));
+        } else {
+            self.refused += 1;
+        }
+    }
+
+    /// The flows of an epoch, which is forgotten; in the order of their keys, so that equal
+    /// captures give equal answers.
+    pub(super) fn take(&mut self, epoch: Epoch, sizes_known: bool) -> Arc<[KnownFlow]> {
+        let flows = self.epochs.remove(&epoch).unwrap_or_default().into_iter();
+        let mut known: Vec<KnownFlow> = flows
+            .map(|(hash, (key, packets))| KnownFlow {
+                hash,
+                key,
+                packets: sizes_known.then_some(packets),
+            })
+            .collect();
+        known.sort_unstable_by_key(|flow| flow.key);
+        known.into()
+    }
+
+    /// Packets of flows beyond the bound.
+    pub(super) const fn refused(&self) -> u64 {
+        self.refused
+    }
+}
