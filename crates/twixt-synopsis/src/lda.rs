@@ -19,6 +19,7 @@ use twixt_model::{Estimate, Observation};
 
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::Question;
+use crate::sums::Sums;
 use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
 use crate::totals::Totals;
 
@@ -28,46 +29,8 @@ pub struct Lda {
     config: LdaConfig,
     totals: Totals,
     /// `banks * rows` of them, bank by bank.
-    cells: Vec<Cell>,
+    cells: Vec<Sums>,
 }
-
-/// Three words that are only ever added to, so that a kernel program can fill the same bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Cell {
-    /// Sum of times modulo 2^64. Only differences of two sums mean anything: those are exact
-    /// while the sum of delays stays below 2^63 ns. (The paper's 40 bits overflow in its own
-    /// setting, which is harmless only because addition wraps.)
-    time_sum: u64,
-    packets: u64,
-    /// Sum of digests modulo 2^64. A count alone takes one lost and one stray packet for none;
-    /// an exclusive or lets two identical packets cancel; a sum does neither.
-    digest_sum: u64,
-}
-
-impl Cell {
-    const BYTES: usize = 24;
-
-    #[inline]
-    fn add(&mut self, observation: &Observation) {
-        self.time_sum = self.time_sum.wrapping_add(observation.time.as_nanos() as u64);
-        self.packets = self.packets.wrapping_add(1);
-        self.digest_sum = self.digest_sum.wrapping_add(observation.digest.0);
-    }
-
-    fn subtract(&mut self, observation: &Observation) {
-        self.time_sum = self.time_sum.wrapping_sub(observation.time.as_nanos() as u64);
-        self.packets = self.packets.wrapping_sub(1);
-        self.digest_sum = self.digest_sum.wrapping_sub(observation.digest.0);
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.time_sum = self.time_sum.wrapping_add(other.time_sum);
-        self.packets = self.packets.wrapping_add(other.packets);
-        self.digest_sum = self.digest_sum.wrapping_add(other.digest_sum);
-    }
-}
-
-const _: () = assert!(size_of::<Cell>() == Cell::BYTES);
 
 impl Synopsis for Lda {
     const NAME: &'static str = "lda";
@@ -94,7 +57,7 @@ impl Synopsis for Lda {
     }
 
     fn new(config: &LdaConfig) -> Self {
-        let cells = vec![Cell::default(); config.cells()];
+        let cells = vec![Sums::default(); config.cells()];
         Self { config: config.clone(), totals: Totals::default(), cells }
     }
 
@@ -106,14 +69,14 @@ impl Synopsis for Lda {
     fn update(&mut self, observation: &Observation) {
         self.totals.add(observation.length);
         if let Some(index) = self.config.cell_for(observation.digest) {
-            self.cells[index].add(observation);
+            self.cells[index].add(&Sums::of(observation));
         }
     }
 
     fn merge(&mut self, other: &Self) {
         self.totals.merge(other.totals);
         for (cell, other) in self.cells.iter_mut().zip(&other.cells) {
-            cell.merge(other);
+            cell.add(other);
         }
     }
 
@@ -122,31 +85,23 @@ impl Synopsis for Lda {
     }
 
     fn state_bytes(&self) -> u64 {
-        (size_of::<Totals>() + self.cells.len() * Cell::BYTES) as u64
+        (size_of::<Totals>() + self.cells.len() * Sums::BYTES) as u64
     }
 
     fn encode(&self, out: &mut Writer) {
         self.config.encode(out);
         self.totals.encode(out);
         for cell in &self.cells {
-            out.u64(cell.time_sum);
-            out.u64(cell.packets);
-            out.u64(cell.digest_sum);
+            cell.encode(out);
         }
     }
 
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let config = LdaConfig::decode(input)?;
         let totals = Totals::decode(input)?;
-        let mut state = Reader::new(input.raw("cells", config.cells() * Cell::BYTES)?);
-        let mut cell = || {
-            Ok(Cell {
-                time_sum: state.u64("time sum")?,
-                packets: state.u64("packets")?,
-                digest_sum: state.u64("digest sum")?,
-            })
-        };
-        let cells = (0..config.cells()).map(|_| cell()).collect::<Result<_, _>>()?;
+        let mut state = Reader::new(input.raw("cells", config.cells() * Sums::BYTES)?);
+        let cells =
+            (0..config.cells()).map(|_| Sums::decode(&mut state)).collect::<Result<_, _>>()?;
         Ok(Self { config, totals, cells })
     }
 }
@@ -158,7 +113,7 @@ impl TwoPoint for Lda {
     fn remove(&mut self, observation: &Observation) {
         self.totals.subtract(observation.length);
         if let Some(index) = self.config.cell_for(observation.digest) {
-            self.cells[index].subtract(observation);
+            self.cells[index].subtract(&Sums::of(observation));
         }
     }
 

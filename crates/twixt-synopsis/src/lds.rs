@@ -26,6 +26,7 @@ use twixt_model::{Estimate, FlowHash, Observation};
 
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::Question;
+use crate::sums::Sums;
 use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
 use crate::totals::Totals;
 
@@ -38,57 +39,51 @@ pub struct Lds {
     cells: Vec<Cell>,
 }
 
-/// Four words that are only ever added to, modulo 2^64, so that a kernel program can fill the
-/// same bytes. Two cells fill a cache line.
+/// A cell takes half a cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cell {
-    /// Sum of times. Only differences of two sums mean anything: those are exact while the sum
-    /// of delays stays below 2^63 ns.
-    time_sum: u64,
-    packets: u64,
-    /// Sum of digests. The printed exclusive or lets two identical packets cancel.
-    digest_sum: u64,
+    sums: Sums,
     bytes: u64,
 }
 
 impl Cell {
-    const BYTES: usize = 32;
+    const BYTES: usize = Sums::BYTES + 8;
 
     /// What a single packet leaves in its cells.
     #[inline]
     fn of(observation: &Observation) -> Self {
-        Self {
-            time_sum: observation.time.as_nanos() as u64,
-            packets: 1,
-            digest_sum: observation.digest.0,
-            bytes: u64::from(observation.length),
-        }
+        Self { sums: Sums::of(observation), bytes: u64::from(observation.length) }
     }
 
     #[inline]
     fn add(&mut self, other: &Self) {
-        self.time_sum = self.time_sum.wrapping_add(other.time_sum);
-        self.packets = self.packets.wrapping_add(other.packets);
-        self.digest_sum = self.digest_sum.wrapping_add(other.digest_sum);
+        self.sums.add(&other.sums);
         self.bytes = self.bytes.wrapping_add(other.bytes);
     }
 
     fn subtract(&mut self, other: &Self) {
-        self.time_sum = self.time_sum.wrapping_sub(other.time_sum);
-        self.packets = self.packets.wrapping_sub(other.packets);
-        self.digest_sum = self.digest_sum.wrapping_sub(other.digest_sum);
+        self.sums.subtract(&other.sums);
         self.bytes = self.bytes.wrapping_sub(other.bytes);
+    }
+
+    fn encode(&self, out: &mut Writer) {
+        self.sums.encode(out);
+        out.u64(self.bytes);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self { sums: Sums::decode(input)?, bytes: input.u64("bytes")? })
     }
 }
 
-const _: () = assert!(size_of::<Cell>() == Cell::BYTES, "two cells fill a cache line");
+const _: () = assert!(size_of::<Cell>() == 32, "two cells fill a cache line");
 
 impl Lds {
     /// Packets that a flow sent at most, by the row where it shares its cells with the fewest
     /// others. Sampled rows are scaled up by a bound that their chance error hardly exceeds.
     #[must_use]
     pub fn flow_packets_at_most(&self, flow: FlowHash) -> u64 {
-        self.smallest_row(flow, |cell| cell.packets)
+        self.smallest_row(flow, |cell| cell.sums.packets)
     }
 
     /// Bytes that a flow sent at most, likewise; `None` if every row samples, for then a few
@@ -187,10 +182,7 @@ impl Synopsis for Lds {
         self.config.encode(out);
         self.totals.encode(out);
         for cell in &self.cells {
-            out.u64(cell.time_sum);
-            out.u64(cell.packets);
-            out.u64(cell.digest_sum);
-            out.u64(cell.bytes);
+            cell.encode(out);
         }
     }
 
@@ -198,15 +190,8 @@ impl Synopsis for Lds {
         let config = LdsConfig::decode(input)?;
         let totals = Totals::decode(input)?;
         let mut state = Reader::new(input.raw("cells", config.cells() * Cell::BYTES)?);
-        let mut cell = || {
-            Ok(Cell {
-                time_sum: state.u64("time sum")?,
-                packets: state.u64("packets")?,
-                digest_sum: state.u64("digest sum")?,
-                bytes: state.u64("bytes")?,
-            })
-        };
-        let cells = (0..config.cells()).map(|_| cell()).collect::<Result<_, _>>()?;
+        let cells =
+            (0..config.cells()).map(|_| Cell::decode(&mut state)).collect::<Result<_, _>>()?;
         Ok(Self { config, totals, cells })
     }
 }

@@ -38,6 +38,7 @@ mod lda;
 mod lds;
 mod question;
 mod registry;
+mod sums;
 mod synopsis;
 mod totals;
 

@@ -2,8 +2,9 @@
 
 use twixt_model::{DelayEstimate, Estimate, Evidence, Scope};
 
-use super::{Cell, Lda};
+use super::Lda;
 use crate::question::Question;
+use crate::sums::Usable;
 use crate::synopsis::Pair;
 
 /// Quantile of the normal distribution for a two-sided 95 % interval.
@@ -28,27 +29,10 @@ pub(super) fn estimate(pair: Pair<'_, Lda>, question: &Question<'_>) -> Estimate
     }
 }
 
-/// A cell without loss: how many packets, and the sum of their delays minus `packets` times the
-/// reference delay.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Usable {
-    packets: u64,
-    delay_sum_ns: i64,
-}
-
 /// Cell by cell, bank by bank; `None` where packets were lost or added, or there were none.
 fn usable_cells(pair: Pair<'_, Lda>, reference_ns: i64) -> Vec<Option<Usable>> {
     let cells = pair.upstream.cells.iter().zip(&pair.downstream.cells);
-    cells.map(|(upstream, downstream)| usable(upstream, downstream, reference_ns)).collect()
-}
-
-fn usable(upstream: &Cell, downstream: &Cell, reference_ns: i64) -> Option<Usable> {
-    let same =
-        upstream.packets == downstream.packets && upstream.digest_sum == downstream.digest_sum;
-    let reference = (reference_ns as u64).wrapping_mul(upstream.packets);
-    let difference = downstream.time_sum.wrapping_sub(upstream.time_sum).wrapping_sub(reference);
-    (same && upstream.packets > 0)
-        .then_some(Usable { packets: upstream.packets, delay_sum_ns: difference as i64 })
+    cells.map(|(upstream, downstream)| Usable::of(upstream, downstream, reference_ns)).collect()
 }
 
 /// Saturates: the counts may be a stranger's.

@@ -6,7 +6,8 @@
 
 use twixt_model::FlowHash;
 
-use super::table::{Table, Usable};
+use super::table::Table;
+use crate::sums::Usable;
 
 /// Counts and delays of the cells that an estimate rests on, added up as they are: sampled rows
 /// are scaled only to choose among cells.

@@ -40,7 +40,7 @@ pub(super) fn sizes(upstream: &Lds, flows: &[KnownFlow]) -> Vec<Size> {
         return sizes;
     }
     let members = Members::new(&upstream.config, flows);
-    let counts: Vec<f64> = upstream.cells.iter().map(|cell| cell.packets as f64).collect();
+    let counts: Vec<f64> = upstream.cells.iter().map(|cell| cell.sums.packets as f64).collect();
     let strangers = Strangers::of(&members, &counts);
     members.believe(&counts, &strangers, &mut sizes);
     doubt::doubt(&members, &counts, &strangers, &mut sizes);

@@ -2,16 +2,9 @@
 
 use twixt_model::FlowHash;
 
-use super::{Cell, Lds, LdsConfig};
+use super::{Lds, LdsConfig};
+use crate::sums::Usable;
 use crate::synopsis::Pair;
-
-/// A cell without loss: how many packets, and the sum of their delays minus `packets` times the
-/// reference delay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Usable {
-    pub(super) packets: u64,
-    pub(super) delay_sum_ns: i64,
-}
 
 /// Both ends of a segment, and what their cells say together.
 #[derive(Clone, Debug)]
@@ -27,7 +20,8 @@ impl<'a> Table<'a> {
     pub(super) fn new(pair: Pair<'a, Lds>, reference_ns: i64) -> Self {
         let Pair { upstream, downstream } = pair;
         let cells = upstream.cells.iter().zip(&downstream.cells);
-        let cells = cells.map(|(up, down)| usable(up, down, reference_ns)).collect();
+        let cells =
+            cells.map(|(up, down)| Usable::of(&up.sums, &down.sums, reference_ns)).collect();
         Self { upstream, downstream, reference_ns, cells }
     }
 
@@ -46,31 +40,20 @@ impl<'a> Table<'a> {
 
     /// Packets in a flow's cells of one row, upstream. Saturates: the counts may be a stranger's.
     pub(super) fn packets_of(&self, flow: FlowHash, row: usize) -> u64 {
-        self.upstream.row_sum(flow, row, |cell| cell.packets)
+        self.upstream.row_sum(flow, row, |cell| cell.sums.packets)
     }
 
     /// Whether a flow's cells of one row counted the same packets at both ends.
     pub(super) fn is_intact(&self, flow: FlowHash, row: usize) -> bool {
         let mut cells = self.config().cells_of(flow, row);
-        cells.all(|index| same(&self.upstream.cells[index], &self.downstream.cells[index]))
+        let sums = |lds: &'a Lds, index: usize| &lds.cells[index].sums;
+        cells.all(|index| sums(self.upstream, index).agrees_with(sums(self.downstream, index)))
     }
 
     /// How many more packets a flow's cells of one row counted upstream than downstream.
     pub(super) fn missing_of(&self, flow: FlowHash, row: usize) -> i128 {
-        let packets = |lds: &Lds, index: usize| i128::from(lds.cells[index].packets);
+        let packets = |lds: &Lds, index: usize| i128::from(lds.cells[index].sums.packets);
         let cells = self.config().cells_of(flow, row);
         cells.map(|index| packets(self.upstream, index) - packets(self.downstream, index)).sum()
     }
-}
-
-fn same(upstream: &Cell, downstream: &Cell) -> bool {
-    upstream.packets == downstream.packets && upstream.digest_sum == downstream.digest_sum
-}
-
-/// Empty cells agree too, but an empty cell would always be the one with the fewest packets.
-fn usable(upstream: &Cell, downstream: &Cell, reference_ns: i64) -> Option<Usable> {
-    let reference = (reference_ns as u64).wrapping_mul(upstream.packets);
-    let difference = downstream.time_sum.wrapping_sub(upstream.time_sum).wrapping_sub(reference);
-    (same(upstream, downstream) && upstream.packets > 0)
-        .then_some(Usable { packets: upstream.packets, delay_sum_ns: difference as i64 })
 }

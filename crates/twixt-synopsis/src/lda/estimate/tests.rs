@@ -7,6 +7,7 @@ use twixt_model::{Delay, Observation, PacketDigest, Span, Timestamp};
 
 use super::*;
 use crate::lda::LdaConfig;
+use crate::sums::Sums;
 use crate::synopsis::{Synopsis, TwoPoint};
 
 fn cell(packets: u64, delay_sum_ns: i64) -> Option<Usable> {
@@ -80,7 +81,7 @@ fn a_lost_and_a_stray_packet_are_found_out() {
     assert!(estimate.delay.is_none());
     // Identical packets do not cancel, as they would with an exclusive or.
     let twice = lda(1, &[(7, 0), (7, 0)]);
-    assert_ne!(twice.cells[0].digest_sum, 0);
+    assert_ne!(twice.cells[0].digests, 0);
 }
 
 /// Times near the end of 64 bits: sums wrap, differences do not care.
@@ -130,9 +131,9 @@ fn nothing_in_is_nothing_known() {
 fn absurd_counts_do_not_panic() {
     let mut hostile = lda(2, &[]);
     hostile.totals.packets = u64::MAX;
-    hostile.cells.fill(Cell { time_sum: 1, packets: u64::MAX, digest_sum: 7 });
+    hostile.cells.fill(Sums { times: 1, packets: u64::MAX, digests: 7 });
     let mut other = hostile.clone();
-    other.cells[0].time_sum = u64::MAX / 2;
+    other.cells[0].times = u64::MAX / 2;
     let pair = Pair { upstream: &hostile, downstream: &other };
     for reference in [0, i64::MIN, i64::MAX] {
         let question = Question { reference: Delay::from_nanos(reference), ..question() };
@@ -179,7 +180,7 @@ fn close(ours: f64, theirs: f64) {
 
 /// The cells that 1024 rows have after a trace, packets placed as the independent program did.
 fn cells_of(trace: &str, rows: &str) -> Vec<Option<Usable>> {
-    let (mut upstream, mut downstream) = (vec![Cell::default(); 1024], vec![Cell::default(); 1024]);
+    let (mut upstream, mut downstream) = (vec![Sums::default(); 1024], vec![Sums::default(); 1024]);
     for (packet, row) in trace.lines().skip(1).zip(rows.lines().skip(1)) {
         let fields: Vec<&str> = packet.split(',').collect();
         let Ok(row) = row.split(',').nth(1).unwrap().parse::<usize>() else { continue };
@@ -187,10 +188,10 @@ fn cells_of(trace: &str, rows: &str) -> Vec<Option<Usable>> {
         let seen = |seconds: &str| {
             self::packet(digest, (seconds.parse::<f64>().unwrap() * 1e9).round() as i64)
         };
-        upstream[row].add(&seen(fields[1]));
+        upstream[row].add(&Sums::of(&seen(fields[1])));
         if fields[3] == "0" {
-            downstream[row].add(&seen(fields[2]));
+            downstream[row].add(&Sums::of(&seen(fields[2])));
         }
     }
-    upstream.iter().zip(&downstream).map(|(one, other)| usable(one, other, 0)).collect()
+    upstream.iter().zip(&downstream).map(|(one, other)| Usable::of(one, other, 0)).collect()
 }

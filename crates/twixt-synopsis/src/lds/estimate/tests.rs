@@ -157,8 +157,8 @@ fn a_flow_that_is_listed_twice_is_answered_once() {
 fn clocks_years_apart_cost_no_precision() {
     let (upstream, mut downstream) = ends(&roomy(), &[5, 200], |_, _| false);
     for cell in &mut downstream.cells {
-        let shift = cell.packets.wrapping_mul(YEARS_NS as u64);
-        cell.time_sum = cell.time_sum.wrapping_add(shift);
+        let shift = cell.sums.packets.wrapping_mul(YEARS_NS as u64);
+        cell.sums.times = cell.sums.times.wrapping_add(shift);
     }
     let flows = [flow(1, Some(200))];
     for estimator in Lds::ESTIMATORS {
@@ -182,9 +182,9 @@ fn absurd_counts_do_not_panic() {
     for (packets, time) in [(u64::MAX, 0), (u64::MAX, 1 << 63), (1 << 63, u64::MAX), (1, 1 << 63)] {
         let (mut upstream, mut downstream) = (Lds::new(&config), Lds::new(&config));
         for (one, other) in upstream.cells.iter_mut().zip(&mut downstream.cells) {
-            (one.packets, other.packets, other.time_sum) = (packets, packets, time);
+            (one.sums.packets, other.sums.packets, other.sums.times) = (packets, packets, time);
         }
-        downstream.cells[0].packets = 0;
+        downstream.cells[0].sums.packets = 0;
         let flows = [flow(0, None), flow(1, Some(u64::MAX)), flow(2, Some(0))];
         for estimator in Lds::ESTIMATORS {
             for by in [By::All, By::Flow, By::Prefix { v4: 8, v6: 8 }] {

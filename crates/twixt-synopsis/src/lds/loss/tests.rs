@@ -13,9 +13,9 @@ fn check(sampling: &[f64], rows: &[(u64, u64)], size: Option<u64>, expected: Res
     let (mut upstream, mut downstream) = (Lds::new(&config), Lds::new(&config));
     for (row, &(sent, received)) in rows.iter().enumerate() {
         let index = config.cells_of(FLOW, row).next().unwrap();
-        upstream.cells[index].packets = sent;
-        downstream.cells[index].packets = received;
-        downstream.cells[index].digest_sum = u64::from(sent != received);
+        upstream.cells[index].sums.packets = sent;
+        downstream.cells[index].sums.packets = received;
+        downstream.cells[index].sums.digests = u64::from(sent != received);
     }
     let table = Table::new(Pair { upstream: &upstream, downstream: &downstream }, 0);
     let found = lost(&table, FLOW, size);
