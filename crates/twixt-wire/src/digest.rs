@@ -20,12 +20,6 @@ pub use key::HashKey;
 use record::Mask;
 pub use record::{Available, PAYLOAD_BYTES_MAX, RECORD_BYTES, Record, available};
 
-/// How many of the payload bytes that a digest can cover the capture has: see [`Available`].
-#[must_use]
-pub fn available_payload_bytes(packet: &Packet, frame: &[u8]) -> u8 {
-    available(packet, frame).payload_bytes
-}
-
 /// Keeps hashes of flows apart from those of packets under the same key.
 const FLOW_DOMAIN: u64 = 0x666c_6f77_6b65_7931;
 /// Keeps hashes of addresses apart from both.

@@ -56,7 +56,6 @@ mod skip;
 
 pub use digest::{
     Available, Digester, HashKey, PAYLOAD_BYTES_MAX, RECORD_BYTES, Record, available,
-    available_payload_bytes,
 };
 pub use filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError};
 pub use link::LinkType;
