@@ -129,13 +129,13 @@ pub enum ImportError {
         /// What stands there.
         text: String,
     },
-    /// A router or link does not fit the rest. The source says why, and what to do.
-    #[error("{place}: {source}")]
+    /// A router or link does not fit the rest. The problem says why, and what to do.
+    #[error("{place}: {problem}")]
     Topology {
         /// Where.
         place: Place,
         /// What does not fit.
-        source: TopologyError,
+        problem: TopologyError,
     },
 }
 
@@ -167,7 +167,7 @@ impl ImportError {
 
     /// Turns what a topology refused into what a file has wrong.
     fn at(place: Place) -> impl FnOnce(TopologyError) -> Self {
-        move |source| Self::Topology { place, source }
+        move |problem| Self::Topology { place, problem }
     }
 }
 
