@@ -211,7 +211,7 @@ impl Document {
             Some(upgrades) => {
                 format!("flat after {upgrades}: each later one saves less than {share}")
             }
-            None => format!("not flat yet: the last upgrade saves {share} or more"),
+            None => format!("not flat yet: the last upgrade still saves at least {share}"),
         }
     }
 }
