@@ -70,8 +70,8 @@ impl Claim {
     pub(crate) fn judge(&'static self, summary: &Summary) -> Judged {
         let measured = summary.value(self.value);
         let verdict = match (self.holds, measured) {
-            (Holds::Cannot, _) => Verdict::Cannot,
-            (Holds::Differs, _) | (_, None) => Verdict::Differs,
+            (Holds::Cannot, _) | (_, None) => Verdict::Cannot,
+            (Holds::Differs, _) => Verdict::Differs,
             (holds, Some(value)) if holds.admits(value.mean) => Verdict::Pass,
             _ => Verdict::Differs,
         };
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_never_passes() {
-        check(Holds::AtMost(0.5), "other", Verdict::Differs);
+        check(Holds::AtMost(0.5), "other", Verdict::Cannot);
         check(Holds::Cannot, "", Verdict::Cannot);
         check(Holds::Differs, "error", Verdict::Differs);
     }

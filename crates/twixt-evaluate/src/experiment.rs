@@ -39,12 +39,15 @@ pub struct Seeds {
 }
 
 /// What a trial is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// Everything random follows from this.
     pub seed: u64,
     /// How much to simulate.
     pub size: Size,
+    /// Files of others, such as topologies of real networks, by their path; `None` where this
+    /// machine does not have them.
+    pub foreign: fn(&str) -> Option<Vec<u8>>,
 }
 
 /// How much to simulate.
@@ -91,6 +94,13 @@ impl Trial {
         if let Some(value) = value.into().filter(|value| value.is_finite()) {
             self.values.insert(name.into(), value);
         }
+    }
+
+    /// Notes how many times a number is another; nothing if one of them is not known.
+    pub fn ratio(&mut self, name: impl Into<String>, over: &str, under: &str) {
+        let of = |name: &str| self.values.get(name).copied();
+        let ratio = of(over).zip(of(under)).map(|(over, under)| over / under);
+        self.value(name, ratio);
     }
 
     /// Notes a point of a curve; what is no number is left out.

@@ -1,12 +1,20 @@
 //! Every experiment, and the only list of them.
 
-mod lda_loss;
+mod lda;
+mod mplane;
 
 use crate::experiment::Experiment;
 
 /// Every experiment, in the order of the accuracy page. The command line, the page and the tests
 /// walk it.
-pub static EXPERIMENTS: &[&Experiment] = &[&lda_loss::EXPERIMENT];
+pub static EXPERIMENTS: &[&Experiment] = &[
+    &lda::loss::EXPERIMENT,
+    &lda::banks::EXPERIMENT,
+    &lda::test_packets::EXPERIMENT,
+    &lda::constant::EXPERIMENT,
+    &lda::sampling::EXPERIMENT,
+    &mplane::EXPERIMENT,
+];
 
 #[cfg(test)]
 mod tests {

@@ -33,7 +33,7 @@ pub(super) fn run(
     let next = || work.lock().expect("no worker panics with the lock").pop_front();
     let worker = || -> anyhow::Result<()> {
         while let Some((index, seed)) = next() {
-            let trial = trial(experiments[index], Setting { seed, size }, kept.as_ref())?;
+            let trial = trial(experiments[index], Setting { seed, size, foreign }, kept.as_ref())?;
             found.lock().expect("no worker panics with the lock").push((index, seed, trial));
             bar.inc(1);
         }
@@ -65,6 +65,12 @@ fn trial(experiment: &Experiment, setting: Setting, kept: Option<&Kept>) -> anyh
         kept.write(experiment, setting.seed, &trial)?;
     }
     Ok(trial)
+}
+
+/// Files of others: topologies of real networks, which are not ours to hand on.
+fn foreign(path: &str) -> Option<Vec<u8>> {
+    let folder = std::env::var_os("TWIXT_SHARED").unwrap_or_else(|| "../shared".into());
+    fs::read(Path::new(&folder).join(path)).ok()
 }
 
 fn bar(trials: u64) -> ProgressBar {
