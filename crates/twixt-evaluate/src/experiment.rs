@@ -96,13 +96,6 @@ impl Trial {
         }
     }
 
-    /// Notes how many times a number is another; nothing if one of them is not known.
-    pub fn ratio(&mut self, name: impl Into<String>, over: &str, under: &str) {
-        let of = |name: &str| self.values.get(name).copied();
-        let ratio = of(over).zip(of(under)).map(|(over, under)| over / under);
-        self.value(name, ratio);
-    }
-
     /// Notes a point of a curve; what is no number is left out.
     pub fn point(&mut self, curve: &str, x: f64, y: impl Into<Option<f64>>) {
         if let Some(y) = y.into().filter(|y| y.is_finite() && x.is_finite()) {

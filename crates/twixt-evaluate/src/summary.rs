@@ -61,10 +61,14 @@ impl Summary {
         }
     }
 
-    /// The number of that name.
+    /// The number of that name; of a name such as `a / b`, how many times `a` is `b` in the mean
+    /// (the ratios of single trials have no mean where a denominator may come near zero).
     #[must_use]
     pub fn value(&self, name: &str) -> Option<Value> {
-        self.values.get(name).copied()
+        match name.split_once(" / ") {
+            Some((over, under)) => Some(self.value(over)?.over(self.value(under)?)),
+            None => self.values.get(name).copied(),
+        }
     }
 
     /// All numbers.
@@ -86,6 +90,15 @@ impl Value {
         let squares: f64 = all.iter().map(|value| (value - mean).powi(2)).sum();
         let spread = if all.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 };
         Self { mean, spread, trials: all.len() }
+    }
+
+    /// The ratio of two means. Its spread is that of the ratio of single trials to first order,
+    /// as if the two were independent.
+    fn over(self, under: Self) -> Self {
+        let mean = self.mean / under.mean;
+        let relative = (self.spread / self.mean).hypot(under.spread / under.mean);
+        let spread = if relative.is_finite() { (mean * relative).abs() } else { 0.0 };
+        Self { mean, spread, trials: self.trials.min(under.trials) }
     }
 }
 
@@ -132,5 +145,7 @@ mod tests {
         assert!((value.spread - 2.0_f64.sqrt()).abs() < 1e-12);
         assert_eq!(summary.curve("curve")[0].y.mean, 20.0);
         assert!(summary.value("never").is_none() && summary.curve("none").is_empty());
+        assert_eq!(summary.value("a / a").unwrap().mean, 1.0);
+        assert!(summary.value("a / never").is_none());
     }
 }

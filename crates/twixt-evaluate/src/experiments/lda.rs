@@ -45,7 +45,7 @@ impl Law {
 
 /// How many packets a second has.
 const fn packets(size: Size) -> u64 {
-    size.pick(250_000, 5_000_000)
+    size.pick(1_000_000, 5_000_000)
 }
 
 /// Numbers from 0 to 1 that follow from a place and a seed.
@@ -76,9 +76,7 @@ fn episodes_of_loss(count: usize, loss: f64, seed: u64) -> Vec<bool> {
         };
         at += exponential(LENGTH * (1.0 - loss) / loss);
         let end = at + exponential(LENGTH);
-        for place in at as usize..(end as usize).min(count) {
-            lost[place] = true;
-        }
+        lost[(at as usize).min(count)..(end as usize).min(count)].fill(true);
         at = end;
     }
     lost

@@ -91,26 +91,23 @@ pub(super) fn text(evaluated: &[Evaluated]) -> String {
         let (experiment, seeds) = (run.experiment, run.seeds);
         text += &format!("{} ({}; seeds 1 to {seeds})\n", experiment.name, experiment.paper);
         let mut table = Table::new(&["claim", "published", "measured", "verdict"]);
+        let mut notes = String::new();
         for judged in experiment.judge(&run.summary) {
             counts[judged.verdict as usize] += 1;
             table.row(vec![
                 judged.claim.claim.to_owned(),
                 judged.claim.published.to_owned(),
                 judged.measured.map_or_else(|| "–".to_owned(), shown),
-                verdict(&judged),
+                judged.verdict.name().to_owned(),
             ]);
+            if judged.verdict != Verdict::Pass && !judged.claim.note.is_empty() {
+                notes += &format!("  {}: {}\n", judged.claim.claim, judged.claim.note);
+            }
         }
-        text += &format!("{table}\n");
+        text += &format!("{table}{notes}\n");
     }
     let [pass, differs, cannot] = counts;
     text + &format!("{pass} claims hold, {differs} differ, {cannot} cannot be rerun here\n")
-}
-
-fn verdict(judged: &Judged) -> String {
-    match (judged.verdict, judged.claim.note) {
-        (Verdict::Pass, _) | (_, "") => judged.verdict.name().to_owned(),
-        (verdict, note) => format!("{}: {note}", verdict.name()),
-    }
 }
 
 /// Four digits, and the spread over seeds where there are several.
