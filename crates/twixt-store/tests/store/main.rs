@@ -1,0 +1,10 @@
+//! The log from outside: what is stored is found again, whatever happens to the files.
+
+mod concurrency;
+mod crash;
+mod damage;
+mod full_disk;
+mod kept;
+mod model;
+mod retention;
+mod support;
