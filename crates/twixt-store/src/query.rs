@@ -4,6 +4,7 @@ use twixt_model::{Epoch, Span, Timestamp};
 
 use crate::day::Day;
 use crate::format::checksum;
+use crate::report::{Cause, Damage};
 
 /// Which records, and how much of them.
 #[derive(Clone, Debug)]
@@ -88,4 +89,20 @@ pub struct Found {
     pub day: Day,
     /// Where in the file it is.
     pub(crate) place: u64,
+}
+
+impl Found {
+    /// The record as damage: it could be read, but what is in it is no good.
+    #[must_use]
+    pub fn damage(&self, problem: &str) -> Damage {
+        Damage {
+            point: self.point.clone(),
+            day: self.day,
+            place: self.place,
+            bytes: self.stored_bytes,
+            cause: Cause::Unreadable(problem.to_owned()),
+            span: Some(self.span),
+            epoch: Some(self.epoch),
+        }
+    }
 }

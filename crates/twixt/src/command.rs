@@ -6,6 +6,7 @@ mod demo;
 mod generate;
 mod info;
 mod plan;
+mod query;
 mod record;
 mod simulate;
 mod verify;
@@ -35,6 +36,7 @@ enum Command {
     Delay(delay::Args),
     Verify(verify::Args),
     Record(record::Args),
+    Query(query::Args),
     Info(info::Args),
     Simulate(simulate::Args),
     Demo(demo::Args),
@@ -53,6 +55,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Delay(args) => delay::run(&args.with(&settings)),
         Command::Verify(args) => verify::run(&args.with(&settings)),
         Command::Record(args) => record::run(&args.with(&settings)),
+        Command::Query(args) => query::run(&args.with(&settings)),
         Command::Info(args) => info::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),

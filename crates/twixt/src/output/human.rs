@@ -82,6 +82,14 @@ pub(crate) fn delay_report(
     report + &footer(measured)
 }
 
+/// What several epochs say together, worst first.
+pub(crate) fn total_report(totals: &[Estimate], epochs: u64, rows: usize) -> String {
+    let mut totals: Vec<&Estimate> = totals.iter().collect();
+    totals.sort_by_key(|estimate| std::cmp::Reverse(badness(estimate)));
+    totals.truncate(rows);
+    format!("\nall {} epochs together:\n\n{}", units::count(epochs), table(&totals, false))
+}
+
 /// Worst first: by mean delay, then by loss; what is not known comes last.
 fn badness(estimate: &Estimate) -> (Option<Delay>, Option<u64>) {
     (estimate.delay.map(|delay| delay.mean()), estimate.evidence.lost)
