@@ -8,12 +8,14 @@
 mod capture;
 mod filter;
 mod frame;
+mod log;
 mod message;
 mod synopsis;
 
 pub use capture::capture;
 pub use filter::filter;
 pub use frame::{LINK_TYPES, frame};
+pub use log::log;
 pub use message::message;
 pub use synopsis::synopsis;
 
@@ -44,6 +46,7 @@ pub const HARNESSES: &[(&str, Harness)] = &[
     ("capture", capture),
     ("filter", filter),
     ("frame", frame),
+    ("log", log),
     ("message", message),
     ("synopsis", synopsis),
 ];
