@@ -20,13 +20,13 @@ pub(crate) fn pack(payload: &[u8], level: i32, out: &mut Vec<u8>) -> io::Result<
 
 /// The payload as it was; `None` if it is not `raw_bytes` long. Allocates what is unpacked, not
 /// what is promised.
-pub(crate) fn unpack(stored: &[u8], packing: Packing, raw_bytes: u32) -> Option<Vec<u8>> {
+pub(crate) fn unpack(stored: Vec<u8>, packing: Packing, raw_bytes: u32) -> Option<Vec<u8>> {
     let raw_bytes = raw_bytes as usize;
     let payload = match packing {
-        Packing::None => stored.to_vec(),
+        Packing::None => stored,
         Packing::Zstd => {
             let mut payload = Vec::with_capacity(raw_bytes.min(stored.len().saturating_mul(4)));
-            let decoder = zstd::stream::read::Decoder::with_buffer(stored).ok()?;
+            let decoder = zstd::stream::read::Decoder::with_buffer(stored.as_slice()).ok()?;
             decoder.take(raw_bytes as u64 + 1).read_to_end(&mut payload).ok()?;
             payload
         }
@@ -44,10 +44,10 @@ mod tests {
         assert_eq!(pack(payload, LEVEL_DEFAULT, &mut stored).unwrap(), expected);
         assert!(stored.len() <= payload.len());
         let length = payload.len() as u32;
-        assert_eq!(unpack(&stored, expected, length).as_deref(), Some(payload));
-        assert_eq!(unpack(&stored, expected, length + 1), None);
+        assert_eq!(unpack(stored.clone(), expected, length).as_deref(), Some(payload));
+        assert_eq!(unpack(stored.clone(), expected, length + 1), None);
         if length > 0 {
-            assert_eq!(unpack(&stored, expected, length - 1), None);
+            assert_eq!(unpack(stored, expected, length - 1), None);
         }
     }
 
@@ -61,6 +61,6 @@ mod tests {
     #[test]
     fn a_bomb_stops_at_the_promised_length() {
         let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 3).unwrap();
-        assert_eq!(unpack(&bomb, Packing::Zstd, 1000), None);
+        assert_eq!(unpack(bomb, Packing::Zstd, 1000), None);
     }
 }

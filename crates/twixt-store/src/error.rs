@@ -11,7 +11,7 @@ use crate::writer::DAY_RECORDS_MAX;
 #[non_exhaustive]
 pub enum StoreError {
     /// A folder or file cannot be listed, opened or created. Check path and permissions.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}", path.display())]
     Open {
         /// What was tried.
         action: &'static str,
@@ -22,7 +22,7 @@ pub enum StoreError {
     },
     /// The disk is full, read-only or broken. The record was not stored; what was acknowledged
     /// before is not touched.
-    #[error("cannot append to {}: {source}; the record was not stored", path.display())]
+    #[error("the record was not stored: cannot append to {}", path.display())]
     Write {
         /// The data file.
         path: PathBuf,

@@ -258,30 +258,28 @@ impl DayScan {
     }
 }
 
-/// The stream's name and, if asked for, the payload of a frame; `None` if they are damaged.
+/// The stream's name and, if asked for, the payload of a frame; `None` if they are damaged. The
+/// caller has seen that the file is long enough: so much is allocated.
 pub(crate) fn read_body(
     data: &mut Source,
     place: u64,
     head: &Head,
     depth: Depth,
 ) -> io::Result<Option<(String, Vec<u8>)>> {
-    let stream_bytes = usize::from(head.stream_bytes);
-    let stored_bytes = match depth {
-        Depth::Heads => 0,
-        Depth::Checks | Depth::Payloads => head.stored_bytes as usize,
-    };
-    // The caller has seen that the file is long enough, or reads what it wrote.
-    let mut body = vec![0; stream_bytes + stored_bytes];
-    if !data.fill(&mut body, place + HEAD_BYTES as u64)? {
+    let place = place + HEAD_BYTES as u64;
+    let mut stream = vec![0; usize::from(head.stream_bytes)];
+    if !data.fill(&mut stream, place)? || checksum(&stream) != head.stream_hash {
         return Ok(None);
     }
-    let (stream, stored) = body.split_at(stream_bytes);
-    if checksum(stream) != head.stream_hash
-        || (depth != Depth::Heads && checksum(stored) != head.payload_checksum)
-    {
+    let Ok(stream) = String::from_utf8(stream) else { return Ok(None) };
+    if depth == Depth::Heads {
+        return Ok(Some((stream, Vec::new())));
+    }
+    let mut stored = vec![0; head.stored_bytes as usize];
+    let place = place + u64::from(head.stream_bytes);
+    if !data.fill(&mut stored, place)? || checksum(&stored) != head.payload_checksum {
         return Ok(None);
     }
-    let Ok(stream) = String::from_utf8(stream.to_vec()) else { return Ok(None) };
     Ok(match depth {
         Depth::Payloads => {
             compress::unpack(stored, head.packing, head.raw_bytes).map(|payload| (stream, payload))

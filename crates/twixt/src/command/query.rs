@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Scope::Flow(key) => plan.flows.asks_for(key),
         _ => true,
     });
-    let missing = epochs.missing();
+    let missing = epochs.missing(&measured);
     missing.note();
     let problems = note_problems(&measured);
     let known = has_answer(&measured);

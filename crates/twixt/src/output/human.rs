@@ -74,11 +74,16 @@ pub(crate) fn delay_report(
         );
     }
     report += "\n";
+    let mut reasons: Vec<String> = Vec::new();
     for estimate in estimates.iter().take(rows) {
         if let Some(reason) = &estimate.reason {
-            report += &format!("{UNKNOWN} {}: {reason}\n", estimate.scope);
+            let line = format!("{UNKNOWN} {}: {reason}\n", estimate.scope);
+            if !reasons.contains(&line) {
+                reasons.push(line);
+            }
         }
     }
+    report += &reasons.concat();
     report + &footer(measured)
 }
 

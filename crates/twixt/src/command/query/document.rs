@@ -13,8 +13,8 @@ use crate::output::{DelayDocument, EstimateRow, units};
 /// What a store does not have of what was asked for.
 pub(super) struct Missing {
     pub(super) points: [String; 2],
-    /// Epochs between the first and the last that either point has, which upstream and
-    /// downstream do not have.
+    /// Epochs between the first and the last that either point has, which upstream or downstream
+    /// does not have.
     pub(super) absent: [Vec<EpochRange>; 2],
     pub(super) rule: EpochRule,
     pub(super) damages: Vec<Damage>,

@@ -117,10 +117,16 @@ impl<'a> Epochs<'a> {
         recordings.pair(plan, sealed)
     }
 
-    /// What is not there, as far as that is known by now.
-    pub(super) fn missing(&self) -> Missing {
+    /// What is not there, as far as that is known by now. Where packets just begin or end, one
+    /// point may well have an epoch more: it counts as missing only if it was missed.
+    pub(super) fn missing(&self, measured: &Measured) -> Missing {
+        let problems = measured.concluded.iter().flat_map(|concluded| &concluded.problems);
+        let missed: BTreeSet<Epoch> = problems.map(|problem| problem.epoch).collect();
         let absent = |end: End| {
-            let there = self.records.iter().filter(|(of, _)| *of == end);
+            let there = self
+                .records
+                .iter()
+                .filter(|(of, found)| *of == end || !missed.contains(&found.epoch));
             let there: BTreeSet<Epoch> = there.map(|(_, found)| found.epoch).collect();
             match self.first.rule {
                 EpochRule::WHOLE => Vec::new(),
