@@ -4,6 +4,7 @@ mod concurrency;
 mod crash;
 mod damage;
 mod full_disk;
+mod golden;
 mod kept;
 mod model;
 mod retention;
