@@ -8,7 +8,7 @@ use twixt_model::{Span, Timestamp};
 use twixt_store::{Depth, Found, Log, Options, Query, Report};
 
 use crate::command::query::DamageDocument;
-use crate::exit::{Exit, no_answer, note};
+use crate::exit::{Exit, note};
 use crate::output::{self, Format, Table, units};
 use crate::store::Stream;
 
@@ -22,7 +22,7 @@ pub(super) fn run(path: &Path, format: Format) -> anyhow::Result<Exit> {
     }
     let report = scan.report();
     if points.is_empty() && report.is_whole() {
-        return Err(no_answer(format!("{}: there are no records in it", path.display())));
+        anyhow::bail!("{}: a folder, but not a store: there are no records in it", path.display());
     }
     let document = StoreDocument::new(path, points, report);
     match format {
