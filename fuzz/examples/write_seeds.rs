@@ -7,7 +7,10 @@ use std::path::Path;
 use twixt_capture::PcapWriter;
 use twixt_fuzz::LINK_TYPES;
 use twixt_measure::{FILE_HEADER, Meter, MeterConfig, frame_record};
-use twixt_model::{Batch, EpochRule, FlowHash, Observation, PacketDigest, PointId, Timestamp};
+use twixt_model::{
+    Batch, Epoch, EpochRule, FlowHash, Observation, PacketDigest, PointId, Span, Timestamp,
+};
+use twixt_store::{Durability, Entry, Log, Options};
 use twixt_synopsis::{Lda, LdaConfig, Synopsis};
 use twixt_wire::LinkType;
 
@@ -20,6 +23,7 @@ fn main() -> io::Result<()> {
     captures()?;
     filters()?;
     frames()?;
+    logs()?;
     messages()?;
     synopses()?;
     topologies()
@@ -136,6 +140,27 @@ fn udp(destination_port: u16, payload: &[u8]) -> Vec<u8> {
     let length = 8 + payload.len() as u16;
     let fields = [53, destination_port, length, 0].map(u16::to_be_bytes);
     [fields.as_flattened(), payload].concat()
+}
+
+/// A day of two records, with its index, without, and cut.
+fn logs() -> io::Result<()> {
+    let folder = std::env::temp_dir().join(format!("twixt-seeds-{}", std::process::id()));
+    let log = Log::open(&folder, Options::default());
+    let mut writer = log.writer("paris").map_err(io::Error::other)?;
+    for (epoch, payload) in [(1, &b"short"[..]), (2, &[7; 100])] {
+        let span = Span::at(Timestamp::from_nanos(epoch));
+        let entry = Entry { stream: "lda", span, epoch: Epoch(epoch) };
+        writer.append(&entry, payload, Durability::Written).map_err(io::Error::other)?;
+    }
+    let data = fs::read(folder.join("paris/1970-01-01.twxl"))?;
+    let index = fs::read(folder.join("paris/1970-01-01.twxi"))?;
+    fs::remove_dir_all(&folder)?;
+    let index_bytes = (index.len() as u16).to_le_bytes();
+    let cut = &data[..data.len() - 5];
+    write("log", "accepted-indexed.bin", &[&index_bytes, &data[..], &index].concat())?;
+    write("log", "accepted-cut.bin", &[&[0, 0], cut].concat())?;
+    write("log", "accepted-index-of-more.bin", &[&index_bytes, cut, &index].concat())?;
+    write("log", "refused-header.bin", &[&[0, 0], &data[..16]].concat())
 }
 
 fn messages() -> io::Result<()> {

@@ -8,6 +8,7 @@
 mod capture;
 mod filter;
 mod frame;
+mod log;
 mod message;
 mod synopsis;
 mod topology;
@@ -15,6 +16,7 @@ mod topology;
 pub use capture::capture;
 pub use filter::filter;
 pub use frame::{LINK_TYPES, frame};
+pub use log::log;
 pub use message::message;
 pub use synopsis::synopsis;
 pub use topology::topology;
@@ -46,6 +48,7 @@ pub const HARNESSES: &[(&str, Harness)] = &[
     ("capture", capture),
     ("filter", filter),
     ("frame", frame),
+    ("log", log),
     ("message", message),
     ("synopsis", synopsis),
     ("topology", topology),

@@ -46,6 +46,11 @@ fn frame_seeds() {
 }
 
 #[test]
+fn log_seeds() {
+    check("log");
+}
+
+#[test]
 fn message_seeds() {
     check("message");
 }

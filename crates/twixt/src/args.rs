@@ -3,11 +3,13 @@
 mod algorithm;
 mod digest;
 mod flows;
+mod moment;
 mod traffic;
 
 pub(crate) use algorithm::{AlgorithmArgs, Chosen, Delays};
 pub(crate) use digest::{DigestArgs, Recognition};
 pub(crate) use flows::{FlowList, FlowsArgs, Sizes};
+pub(crate) use moment::Moment;
 pub(crate) use traffic::{Split, TrafficArgs};
 
 use std::str::FromStr;

@@ -7,6 +7,7 @@ mod evaluate;
 mod generate;
 mod info;
 mod plan;
+mod query;
 mod record;
 mod simulate;
 mod verify;
@@ -36,6 +37,7 @@ enum Command {
     Delay(delay::Args),
     Verify(verify::Args),
     Record(record::Args),
+    Query(query::Args),
     Info(info::Args),
     Simulate(simulate::Args),
     Demo(demo::Args),
@@ -55,6 +57,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Delay(args) => delay::run(&args.with(&settings)),
         Command::Verify(args) => verify::run(&args.with(&settings)),
         Command::Record(args) => record::run(&args.with(&settings)),
+        Command::Query(args) => query::run(&args.with(&settings)),
         Command::Info(args) => info::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),

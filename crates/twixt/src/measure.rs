@@ -7,11 +7,15 @@ mod first_read;
 mod meters;
 mod pairs;
 mod reading;
+mod recorded;
 mod second_read;
+mod total;
 
 pub(crate) use first_read::is_timeless;
 pub(crate) use meters::{Meters, Setting};
 pub(crate) use pairs::{Concluded, Pairs, Problem};
+pub(crate) use recorded::{End, Recordings, rough_delay};
+pub(crate) use total::{by_scope, total};
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -138,6 +142,30 @@ impl Plan<'_> {
     }
 }
 
+impl Plan<'_> {
+    /// Refuses what a recording cannot answer.
+    pub(crate) fn check_recorded(&self, first: &Sealed) -> anyhow::Result<()> {
+        let name = first.synopsis.name();
+        if self.notes_flows() {
+            return Err(usage(format!(
+                "{name} keeps no flow keys, so a recording cannot name flows: \
+                 give --flow or --flows FILE"
+            )));
+        }
+        let asks_by_hash = self.algorithms.iter().any(|chosen| self.asks_for_flows(chosen));
+        let digest = self.digest.digester(self.digest.recognition()).identity();
+        let same = (digest.hash, digest.key_id) == (first.digest.hash, first.digest.key_id);
+        if asks_by_hash && !same {
+            return Err(usage(format!(
+                "it was recorded with another key or hash ({}): give the same --key and --hash, \
+                 or no flow will be recognised",
+                first.digest
+            )));
+        }
+        Ok(())
+    }
+}
+
 /// The names of the points within the program; users see those of their files.
 pub(crate) fn segment() -> Segment {
     let point = |name: &str| PointId(name.to_owned());
@@ -224,7 +252,7 @@ pub(crate) fn epoch_files<'a>(
     let (upstream, up_partial) = read_all(files.upstream)?;
     let (downstream, down_partial) = read_all(files.downstream)?;
     let plan = plan(&upstream[0])?;
-    let measured = pairs::pair_files(&plan, upstream, downstream);
+    let measured = recorded::pair_files(&plan, upstream, downstream);
     Ok((plan, PairMeasured { segments: vec![measured], partial: up_partial | down_partial }))
 }
 

@@ -7,8 +7,10 @@ mod document;
 mod human;
 pub(crate) mod units;
 
-pub(crate) use document::{DelayDocument, SegmentDocument, SegmentsDocument, estimate_rows};
-pub(crate) use human::{ROWS_DEFAULT, Table, delay_report};
+pub(crate) use document::{
+    DelayDocument, EstimateRow, SegmentDocument, SegmentsDocument, estimate_rows,
+};
+pub(crate) use human::{ROWS_DEFAULT, Table, delay_report, total_report};
 
 use std::io::{self, Write};
 

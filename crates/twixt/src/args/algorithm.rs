@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use clap::{Arg, ArgMatches, Command};
+use twixt_measure::Sealed;
 use twixt_sim::quantity::Nanoseconds;
 use twixt_synopsis::{ALGORITHMS, Algorithm, AnySynopsis, ConfigOption, OptionKind, Purpose, find};
 
@@ -45,6 +46,11 @@ pub(crate) struct Chosen {
 }
 
 impl<A: Asks> AlgorithmArgs<A> {
+    /// An algorithm and an estimator by name, without any settings.
+    pub(crate) fn named(name: Option<String>, estimator: Option<String>) -> Self {
+        Self { name, estimator, ..Self::default() }
+    }
+
     /// The algorithm and its settings; `default` if the user named none.
     pub(crate) fn choose(&self, default: &str) -> anyhow::Result<Chosen> {
         let name = self.name.as_deref().or(self.written_name.as_deref()).unwrap_or(default);
@@ -63,6 +69,17 @@ impl<A: Asks> AlgorithmArgs<A> {
         let settings = self.settings(algorithm)?;
         let prototype = (algorithm.start)(&settings).map_err(|error| usage(error.to_string()))?;
         Ok(Chosen { algorithm, estimator: self.estimator.clone(), prototype })
+    }
+
+    /// The algorithm of a recording, with its settings; of what was asked for, the estimator.
+    pub(crate) fn recorded(&self, first: &Sealed) -> anyhow::Result<Chosen> {
+        let name = first.synopsis.name();
+        let asked = self.choose(name)?;
+        if asked.algorithm.name != name {
+            let asked = asked.algorithm.name;
+            return Err(usage(format!("it was recorded with {name}, not with {asked}")));
+        }
+        Ok(Chosen { prototype: first.synopsis.fresh(), ..asked })
     }
 
     /// Takes from the configuration file what the command line left out.

@@ -22,6 +22,9 @@ pub(crate) struct FlowsArgs {
     /// truth.csv of `twixt simulate`.
     #[arg(long, value_name = "all|FILE", default_value = "all")]
     flows: FlowSource,
+    /// A flow to answer for, such as 'tcp 10.0.0.1:40312 > 10.0.1.9:443'; repeatable
+    #[arg(long, value_name = "FLOW", conflicts_with = "flows")]
+    flow: Vec<FlowKey>,
     /// Whether flow sizes are taken as known, or estimated from the synopsis alone
     #[arg(long, value_enum)]
     sizes: Option<Sizes>,
@@ -55,7 +58,7 @@ type Named = (FlowKey, Option<u64>);
 
 /// What the user said about flows.
 pub(crate) struct FlowList {
-    /// Those of a file; all that pass if `None`.
+    /// Those that were named; all that pass if `None`.
     named: Option<Vec<Named>>,
     pub(crate) sizes: Sizes,
 }
@@ -64,7 +67,8 @@ impl FlowsArgs {
     /// Reads the file, if there is one. `sizes` counts where the user said nothing.
     pub(crate) fn list(&self, sizes: Sizes) -> anyhow::Result<FlowList> {
         let named = match &self.flows {
-            FlowSource::All => None,
+            FlowSource::All if self.flow.is_empty() => None,
+            FlowSource::All => Some(self.flow.iter().map(|&key| (key, None)).collect()),
             FlowSource::File(path) => Some(read(path)?),
         };
         Ok(FlowList { named, sizes: self.sizes.unwrap_or(sizes) })
@@ -82,7 +86,12 @@ impl FlowList {
         self.named.is_none()
     }
 
-    /// The flows of the file, under the hashes that observations have.
+    /// Whether a flow is asked about.
+    pub(crate) fn asks_for(&self, flow: &FlowKey) -> bool {
+        self.named.as_ref().is_none_or(|named| named.iter().any(|(key, _)| key == flow))
+    }
+
+    /// The named flows, under the hashes that observations have.
     pub(crate) fn known(&self, digester: &Digester) -> Vec<KnownFlow> {
         let known = |&(key, packets): &Named| KnownFlow {
             hash: digester.flow_hash(&key),

@@ -13,7 +13,7 @@ use crate::exit::usage;
 use crate::settings::{ClassSettings, Settings};
 
 /// Which packets are measured.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct TrafficArgs {
     /// Count only packets for this prefix, as those that go downstream
     #[arg(long, value_name = "PREFIX")]

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use twixt_measure::{Cutting, Sealed};
 use twixt_model::EpochRule;
-use twixt_synopsis::{Purpose, find};
 
 use crate::args::{
     AlgorithmArgs, Chosen, Cut, DigestArgs, EpochLength, FlowsArgs, Sizes, Split, TrafficArgs,
@@ -172,25 +171,13 @@ impl Args {
 
     /// The plan that fits what was recorded.
     fn recorded(&self, first: &Sealed) -> anyhow::Result<Plan<'_>> {
-        let name = first.synopsis.name();
-        let asked = self.pair.algorithm.choose(name)?;
-        if asked.algorithm.name != name {
-            let asked = asked.algorithm.name;
-            return Err(usage(format!("the files were recorded with {name}, not with {asked}")));
-        }
         if self.pair.epoch.is_some() || self.both || self.pair.traffic.tells_direction() {
             return Err(usage(
                 "--epoch, --both, --toward and filters apply when packets are recorded, not afterwards",
             ));
         }
-        let algorithm = find(Purpose::Delay, name).expect("what was decoded is in the registry");
-        let prototype = first.synopsis.fresh();
-        let plan = self.plan_with(Chosen { algorithm, estimator: asked.estimator, prototype })?;
-        if plan.notes_flows() {
-            return Err(usage(format!(
-                "{name} keeps no flow keys, so a recording cannot name flows: give --flows FILE"
-            )));
-        }
+        let plan = self.plan_with(self.pair.algorithm.recorded(first)?)?;
+        plan.check_recorded(first)?;
         Ok(plan)
     }
 
@@ -274,12 +261,12 @@ pub(super) fn note_problems(measured: &Measured) -> usize {
 }
 
 /// Whether there is at least one delay.
-fn has_answer(measured: &Measured) -> bool {
+pub(super) fn has_answer(measured: &Measured) -> bool {
     let estimates = measured.concluded.iter().flat_map(|concluded| &concluded.estimates);
     estimates.into_iter().any(|estimate| estimate.delay.is_some())
 }
 
 /// Whether nothing at all could be compared.
-fn is_empty(measured: &Measured) -> bool {
+pub(super) fn is_empty(measured: &Measured) -> bool {
     measured.concluded.iter().all(|concluded| concluded.estimates.is_empty())
 }

@@ -1,7 +1,8 @@
-//! `twixt info`: what is in a capture or an epoch file.
+//! `twixt info`: what is in a capture, an epoch file or a store.
 
 mod capture;
 mod epochs;
+mod store;
 
 use std::path::PathBuf;
 
@@ -10,10 +11,10 @@ use crate::exit::{Exit, usage};
 use crate::input;
 use crate::output::Format;
 
-/// What is in a capture or an epoch file
+/// What is in a capture, an epoch file or a store
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The file; - is standard input
+    /// The file, or the folder of a store; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "read")]
     file: Option<PathBuf>,
     /// The file, as tcpdump users write it
@@ -34,6 +35,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Err(usage("info prints -F human or -F json"));
     }
     let path = args.file.as_ref().or(args.read.as_ref()).expect("clap requires one of the two");
+    if path.is_dir() {
+        return store::run(path, args.format);
+    }
     match !input::is_stdin(path) && input::is_epoch_file(path) {
         true => epochs::run(path, args.format),
         false => capture::run(path, args),

@@ -1,33 +1,36 @@
-//! `twixt record`: one point, one pass, into an epoch file.
+//! `twixt record`: one point, one pass, into an epoch file or a store.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+mod sink;
 
-use anyhow::Context;
+use std::path::PathBuf;
+
 use twixt_capture::{BatchEnd, Frame};
-use twixt_measure::{Cutting, FILE_HEADER, frame_record};
+use twixt_measure::Cutting;
 use twixt_model::{Delay, EpochRule, PointId, Prefix};
 use twixt_synopsis::By;
 use twixt_wire::{LinkType, Observer, PAYLOAD_BYTES_MAX, Skip, SkipCounts};
 
 use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, FlowList, Split, TrafficArgs};
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::input::{self, Capture};
+use crate::input::Capture;
 use crate::measure::{Meters, Plan, Setting, is_timeless, marker_in};
 use crate::output::units;
 use crate::progress::Progress;
 use crate::settings::Settings;
+use sink::{Sink, Target};
 
-/// One point, one pass: a capture into an epoch file, for `delay` and `info`
+/// One point, one pass: a capture into an epoch file or a store, for `delay`, `query` and `info`
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Capture to read; - is standard input
     #[arg(short = 'r', long = "read", value_name = "FILE")]
     read: PathBuf,
     /// Epoch file to write; - is standard output
-    #[arg(short = 'w', long = "write", value_name = "FILE")]
-    write: PathBuf,
+    #[arg(short = 'w', long = "write", value_name = "FILE", required_unless_present = "store")]
+    write: Option<PathBuf>,
+    /// Store to append to, for `query`: a folder, made if it is not there
+    #[arg(long, value_name = "DIR", conflicts_with = "write")]
+    store: Option<PathBuf>,
     /// Name of the observation point [default: the capture's name]
     #[arg(long, value_name = "NAME")]
     point: Option<String>,
@@ -90,7 +93,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         cut: 0,
     };
     let capture = Capture::open(&args.read)?;
-    record(args, capture, taking, EpochWriter::create(&args.write)?)
+    record(args, capture, taking, Sink::open(args.target(), &setting.point)?)
 }
 
 impl Args {
@@ -102,6 +105,14 @@ impl Args {
             algorithm: self.algorithm.with(settings),
             digest: self.digest.with(settings),
             ..self
+        }
+    }
+
+    /// Where epochs go.
+    fn target(&self) -> Target<'_> {
+        match (&self.write, &self.store) {
+            (Some(path), _) => Target::File(path),
+            (None, store) => Target::Store(store.as_ref().expect("clap requires one of the two")),
         }
     }
 
@@ -198,7 +209,7 @@ fn record(
     args: &Args,
     mut capture: Capture,
     mut taking: Taking,
-    mut out: EpochWriter,
+    mut out: Sink,
 ) -> anyhow::Result<Exit> {
     let progress = Progress::new(capture.size_bytes());
     loop {
@@ -217,12 +228,12 @@ fn record(
     taking.meters.count_dropped(counts.dropped.unwrap_or(0));
     taking.meters.finish();
     out.write_sealed(&mut taking.meters)?;
-    out.finish()?;
     let partial = capture.note_ending(&args.read);
-    conclude(args, &taking, partial)
+    let recorded = out.finish()?;
+    conclude(args, &taking, &recorded, partial)
 }
 
-fn conclude(args: &Args, taking: &Taking, partial: bool) -> anyhow::Result<Exit> {
+fn conclude(args: &Args, taking: &Taking, recorded: &str, partial: bool) -> anyhow::Result<Exit> {
     let packets = taking.meters.packets();
     if packets == 0 {
         return Err(no_answer(format!("{}: no packet to record", args.read.display())));
@@ -239,43 +250,6 @@ fn conclude(args: &Args, taking: &Taking, partial: bool) -> anyhow::Result<Exit>
             units::count(taking.cut)
         ));
     }
-    note(format_args!("{} packets recorded in {}", units::count(packets), args.write.display()));
+    note(format_args!("{} packets recorded in {recorded}", units::count(packets)));
     Ok(Exit::Done.or_partial(partial))
-}
-
-/// Appends sealed epochs to a file or to standard output.
-struct EpochWriter {
-    out: BufWriter<Box<dyn Write>>,
-    name: String,
-}
-
-impl EpochWriter {
-    fn create(path: &Path) -> anyhow::Result<Self> {
-        let name = path.display().to_string();
-        let out: Box<dyn Write> = match input::is_stdin(path) {
-            true => Box::new(io::stdout().lock()),
-            false => Box::new(File::create(path).with_context(|| format!("cannot write {name}"))?),
-        };
-        let mut writer = Self { out: BufWriter::new(out), name };
-        writer.write(&FILE_HEADER)?;
-        Ok(writer)
-    }
-
-    fn write_sealed(&mut self, meters: &mut Meters) -> anyhow::Result<()> {
-        while let Some((_, sealed)) = meters.poll() {
-            let record = frame_record(&sealed.to_bytes()).map_err(|error| {
-                usage(format!("{}: {error}; use --epoch for shorter epochs", self.name))
-            })?;
-            self.write(&record)?;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        self.out.write_all(bytes).with_context(|| format!("cannot write {}", self.name))
-    }
-
-    fn finish(mut self) -> anyhow::Result<()> {
-        self.out.flush().with_context(|| format!("cannot write {}", self.name))
-    }
 }

@@ -9,7 +9,7 @@ use twixt_synopsis::By;
 use super::delay::{PairArgs, note_problems};
 use crate::args::{AlgorithmArgs, Delays, Sizes, Split};
 use crate::exit::{Exit, no_answer};
-use crate::measure::{Concluded, Plan};
+use crate::measure::{Concluded, Plan, by_scope, total};
 use crate::output::{self, Format, Table, units};
 use crate::settings::Settings;
 
@@ -98,7 +98,9 @@ impl VerifyDocument {
     fn new(algorithm: &'static str, concluded: &Concluded, referee: &Concluded) -> Option<Self> {
         let truth = by_scope(&referee.estimates);
         let answers = by_scope(&concluded.estimates);
-        let (all, all_truth) = (merge(concluded.estimates.iter()), merge(referee.estimates.iter()));
+        let all = total(&concluded.estimates);
+        let delay = all.as_ref().and_then(|all| all.delay);
+        let all_truth = total(&referee.estimates)?;
         let true_delay = all_truth.delay?;
         let by_size: Vec<SizeErrors> =
             SIZES.iter().map(|&size| SizeErrors::new(size, &truth, &answers)).collect();
@@ -108,12 +110,10 @@ impl VerifyDocument {
             flows: by_size.iter().map(|size| size.flows).sum(),
             answered: by_size.iter().map(|size| size.answered).sum(),
             all: AllErrors {
-                relative_error_mean: all.delay.and_then(|delay| mean_error(&delay, &true_delay)),
-                relative_error_stddev: all
-                    .delay
-                    .and_then(|delay| deviation_error(&delay, &true_delay)),
-                lost: all.lost,
-                referee_lost: all_truth.lost,
+                relative_error_mean: delay.and_then(|delay| mean_error(&delay, &true_delay)),
+                relative_error_stddev: delay.and_then(|delay| deviation_error(&delay, &true_delay)),
+                lost: all.as_ref().and_then(|all| all.evidence.lost),
+                referee_lost: all_truth.evidence.lost,
                 referee_mean_ns: true_delay.mean().as_nanos(),
                 referee_stddev_ns: true_delay.deviation_ns.map(|ns| ns.round() as i64),
             },
@@ -185,8 +185,8 @@ impl SizeErrors {
         let fits = |packets: u64| packets >= least && most.is_none_or(|most| packets <= most);
         let flows: Vec<(&Scope, DelayEstimate)> = truth
             .iter()
-            .filter(|(_, summary)| fits(summary.packets))
-            .filter_map(|(scope, summary)| Some((*scope, summary.delay?)))
+            .filter(|(_, total)| fits(total.evidence.packets))
+            .filter_map(|(scope, total)| Some((*scope, total.delay?)))
             .collect();
         let answered: Vec<(DelayEstimate, DelayEstimate)> = flows
             .iter()
@@ -212,50 +212,7 @@ impl SizeErrors {
     }
 }
 
-type Merged<'a> = BTreeMap<&'a Scope, Summary>;
-
-/// Estimates of one scope in several epochs, added up.
-#[derive(Clone, Copy, Debug)]
-struct Summary {
-    packets: u64,
-    lost: Option<u64>,
-    delay: Option<DelayEstimate>,
-}
-
-fn by_scope(estimates: &[Estimate]) -> Merged<'_> {
-    let mut groups: BTreeMap<&Scope, Vec<&Estimate>> = BTreeMap::new();
-    for estimate in estimates {
-        groups.entry(&estimate.scope).or_default().push(estimate);
-    }
-    groups.into_iter().map(|(scope, group)| (scope, merge(group.into_iter()))).collect()
-}
-
-/// Adds up estimates of disjoint packets. Each counts by the packets that crossed, which may be
-/// more than those that the estimate rests on.
-fn merge<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Summary {
-    let mut summary = Summary { packets: 0, lost: Some(0), delay: None };
-    for estimate in estimates {
-        let evidence = &estimate.evidence;
-        summary.packets += evidence.packets;
-        summary.lost = summary.lost.zip(evidence.lost).map(|(one, other)| one + other);
-        let crossed = evidence.packets.saturating_sub(evidence.lost.unwrap_or(0)).max(1);
-        let delay = estimate.delay.map(|delay| scaled(delay, crossed));
-        summary.delay = match (summary.delay, delay) {
-            (Some(one), Some(other)) => Some(one.merged(&other)),
-            (one, other) => one.or(other),
-        };
-    }
-    summary
-}
-
-/// The same mean and deviation, as of `count` packets.
-fn scaled(delay: DelayEstimate, count: u64) -> DelayEstimate {
-    if delay.count == count {
-        return delay;
-    }
-    let sum_ns = delay.sum_ns.saturating_mul(i128::from(count)) / i128::from(delay.count);
-    DelayEstimate { count, sum_ns, ..delay }
-}
+type Merged<'a> = BTreeMap<&'a Scope, Estimate>;
 
 fn mean_error(answer: &DelayEstimate, truth: &DelayEstimate) -> Option<f64> {
     relative(answer.mean_ns(), truth.mean_ns())

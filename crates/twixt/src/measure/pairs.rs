@@ -1,13 +1,14 @@
 //! Sealed epochs of both points, brought together algorithm by algorithm and class by class.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use twixt_measure::survey::ClockDifference;
 use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
-use twixt_model::{Delay, Epoch, Estimate, PointId, Scope, Segment, Span};
+use twixt_model::{Delay, Epoch, Estimate, Scope, Segment, Span};
 
-use super::{DirectionFound, Measured, Plan, PointCounts};
+use super::Plan;
 use twixt_synopsis::KnownFlow;
 use twixt_wire::Digester;
 
@@ -92,6 +93,8 @@ pub(crate) struct Sent {
 /// Pairings for each algorithm and class.
 pub(crate) struct Pairs {
     segment: Segment,
+    /// Other epochs help to sort out packets in flight, and are not concluded.
+    asked: RangeInclusive<Epoch>,
     algorithms: Vec<AlgorithmPairs>,
 }
 
@@ -127,7 +130,13 @@ impl Pairs {
             by_class: BTreeMap::new(),
             concluded: Concluded::default(),
         };
-        Self { segment, algorithms: plan.algorithms.iter().map(algorithm).collect() }
+        let asked = Epoch(i64::MIN)..=Epoch(i64::MAX);
+        Self { segment, asked, algorithms: plan.algorithms.iter().map(algorithm).collect() }
+    }
+
+    /// Concludes no other epochs than these.
+    pub(crate) fn only(self, asked: RangeInclusive<Epoch>) -> Self {
+        Self { asked, ..self }
     }
 
     /// Takes an epoch of the algorithm with this index. A point's epochs come in order.
@@ -139,7 +148,7 @@ impl Pairs {
             .or_insert_with(|| ClassPairs::new(&self.segment, &sealed.class, &pairs.question));
         let name = sealed.class.clone();
         class.receive(sealed, flows, &self.segment);
-        class.drain(&name, &mut pairs.concluded);
+        class.drain(&name, &self.asked, &mut pairs.concluded);
     }
 
     /// Nothing more comes: what each algorithm concluded, in their order.
@@ -147,7 +156,7 @@ impl Pairs {
         let finish = |mut pairs: AlgorithmPairs| {
             for (name, class) in &mut pairs.by_class {
                 class.pairing.finish();
-                class.drain(name, &mut pairs.concluded);
+                class.drain(name, &self.asked, &mut pairs.concluded);
                 pairs.concluded.synopsis_bytes += class.state_bytes;
             }
             pairs.concluded.date_the_empty();
@@ -179,8 +188,14 @@ impl ClassPairs {
         }
     }
 
-    fn drain(&mut self, class: &str, concluded: &mut Concluded) {
+    fn drain(&mut self, class: &str, asked: &RangeInclusive<Epoch>, concluded: &mut Concluded) {
         while let Some(event) = self.pairing.poll() {
+            let (PairingEvent::Estimated { epoch, .. }
+            | PairingEvent::Unpaired { epoch, .. }
+            | PairingEvent::Refused { epoch, .. }) = &event;
+            if !asked.contains(epoch) {
+                continue;
+            }
             if let PairingEvent::Estimated { upstream, downstream, .. } = &event {
                 let most = upstream.synopsis_bytes.max(downstream.synopsis_bytes);
                 self.state_bytes = self.state_bytes.max(most);
@@ -188,58 +203,4 @@ impl ClassPairs {
             concluded.note(class, event);
         }
     }
-}
-
-/// Pairs what two epoch files hold. Within the program the points are called by their role: two
-/// recordings may well have the same name.
-pub(super) fn pair_files(
-    plan: &Plan<'_>,
-    upstream: Vec<Sealed>,
-    downstream: Vec<Sealed>,
-) -> Measured {
-    let segment = super::segment();
-    let digester = plan.digest.digester(plan.digest.recognition());
-    let first = |epochs: &[Sealed]| {
-        epochs.iter().filter_map(|sealed| sealed.seen).map(|seen| seen.start).min()
-    };
-    let reference = match (first(&upstream), first(&downstream)) {
-        (Some(sent), Some(received)) => received - sent,
-        _ => Delay::ZERO,
-    };
-    let (up, down) = (counts_of(&upstream), counts_of(&downstream));
-    let mut pairs = Pairs::new(plan, segment.clone(), &digester, reference);
-    let named = |point: &PointId, sealed| Sealed { point: point.clone(), ..sealed };
-    let upstream = upstream.into_iter().map(|sealed| named(&segment.upstream, sealed));
-    let downstream = downstream.into_iter().map(|sealed| named(&segment.downstream, sealed));
-    let mut epochs: Vec<Sealed> = upstream.chain(downstream).collect();
-    epochs.sort_by_key(|sealed| sealed.epoch);
-    for sealed in epochs {
-        pairs.receive(Sent { algorithm: 0, sealed, flows: None });
-    }
-    let concluded = pairs.finish();
-    let clock = concluded.first().and_then(Concluded::clock);
-    Measured {
-        stretch: concluded.first().and_then(|concluded| concluded.span),
-        concluded,
-        upstream: up,
-        downstream: down,
-        direction: DirectionFound { decided_by: "recording", unknown_flows: 0 },
-        clock,
-        negative_delays: 0,
-        opposite: false,
-    }
-}
-
-fn counts_of(epochs: &[Sealed]) -> PointCounts {
-    let mut counts = PointCounts::default();
-    for sealed in epochs {
-        counts.packets += sealed.packets;
-        for (reason, skipped) in sealed.tally.skipped() {
-            *counts.skipped.entry(reason.to_owned()).or_default() += skipped;
-        }
-        if sealed.tally.dropped > 0 {
-            counts.dropped = Some(counts.dropped.unwrap_or(0) + sealed.tally.dropped);
-        }
-    }
-    counts
 }

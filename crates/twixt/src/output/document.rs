@@ -61,6 +61,12 @@ impl EstimateRow {
     }
 }
 
+impl From<&Estimate> for EstimateRow {
+    fn from(estimate: &Estimate) -> Self {
+        Self::new(estimate, None)
+    }
+}
+
 /// The rows of what an algorithm concluded; `segment` if that is not clear anyway.
 pub(crate) fn estimate_rows(
     concluded: &Concluded,

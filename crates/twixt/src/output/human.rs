@@ -74,12 +74,25 @@ pub(crate) fn delay_report(
         );
     }
     report += "\n";
+    let mut reasons: Vec<String> = Vec::new();
     for estimate in estimates.iter().take(rows) {
         if let Some(reason) = &estimate.reason {
-            report += &format!("{UNKNOWN} {}: {reason}\n", estimate.scope);
+            let line = format!("{UNKNOWN} {}: {reason}\n", estimate.scope);
+            if !reasons.contains(&line) {
+                reasons.push(line);
+            }
         }
     }
+    report += &reasons.concat();
     report + &footer(measured)
+}
+
+/// What several epochs say together, worst first.
+pub(crate) fn total_report(totals: &[Estimate], epochs: u64, rows: usize) -> String {
+    let mut totals: Vec<&Estimate> = totals.iter().collect();
+    totals.sort_by_key(|estimate| std::cmp::Reverse(badness(estimate)));
+    totals.truncate(rows);
+    format!("\nall {} epochs together:\n\n{}", units::count(epochs), table(&totals, false))
 }
 
 /// Worst first: by mean delay, then by loss; what is not known comes last.

@@ -1,0 +1,91 @@
+//! What can go wrong when a log is opened, written or listed. Damage is no error: see `report`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::format::{RECORD_BYTES_MAX, STREAM_BYTES_MAX, VERSION};
+use crate::writer::DAY_RECORDS_MAX;
+
+/// Why the log did not do what it was asked for. Nothing of a refused record is kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A folder or file cannot be listed, opened or created. Check path and permissions.
+    #[error("cannot {action} {}", path.display())]
+    Open {
+        /// What was tried.
+        action: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The disk is full, read-only or broken. The record was not stored; what was acknowledged
+    /// before is not touched.
+    #[error("the record was not stored: cannot append to {}", path.display())]
+    Write {
+        /// The data file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Another writer has the file. There can be one only: stop it, or use another point name.
+    #[error("{} is being written by another process", path.display())]
+    Busy {
+        /// The data file.
+        path: PathBuf,
+    },
+    /// A newer release wrote the file. Upgrade.
+    #[error("{}: format version {found}, newest known is {VERSION}", path.display())]
+    NewerVersion {
+        /// The data file.
+        path: PathBuf,
+        /// Its version.
+        found: u8,
+    },
+    /// A file with such a name is there, and it is none of ours. Move it away.
+    #[error("{} is not a log file; move it away", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The point's name makes no name of a folder. Use a shorter one.
+    #[error("the name of the point is too long to name a folder: {point:?}")]
+    PointName {
+        /// The name.
+        point: String,
+    },
+    /// The stream's name is too long. Use a shorter one.
+    #[error("the name of a stream has {length} bytes, at most {STREAM_BYTES_MAX} are allowed")]
+    StreamName {
+        /// Its length.
+        length: usize,
+    },
+    /// The payload is too long. Use shorter epochs.
+    #[error("a record of {length} bytes, at most {RECORD_BYTES_MAX} are allowed")]
+    TooLong {
+        /// Its length.
+        length: usize,
+    },
+    /// The stretch of time ends before it begins. This is a mistake of the caller.
+    #[error("the record ends before it begins")]
+    Span,
+    /// The day has as many records as an index may have. Use longer epochs.
+    #[error("{} has {DAY_RECORDS_MAX} records, more are not allowed", path.display())]
+    DayFull {
+        /// The data file.
+        path: PathBuf,
+    },
+}
+
+impl StoreError {
+    /// For `map_err`, where something is opened, listed or created.
+    pub(crate) fn open(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Open { action, path: path.to_owned(), source }
+    }
+
+    /// For `map_err`, where something is written.
+    pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Write { path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,48 @@
+//! An append-only log of records on disk, for recordings, spools and collectors.
+//!
+//! A record is opaque bytes with a key (the point and a stream's name), a stretch of time and an
+//! epoch number. The log knows no algorithm and never looks into a record. Files are per point and
+//! day, old ones are deleted whole, and damage costs the records it hit and no others. The format
+//! is in `format.rs`.
+//!
+//! ```
+//! use twixt_model::{Epoch, Span, Timestamp};
+//! use twixt_store::{Durability, Entry, Log, Options, Query};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let log = Log::open(folder.path(), Options::default());
+//! let span = Span::at(Timestamp::from_nanos(1_700_000_000_000_000_000));
+//! let entry = Entry { stream: "lda", span, epoch: Epoch(28_333_333) };
+//! log.writer("paris")?.append(&entry, b"what paris saw", Durability::Synced)?;
+//!
+//! let mut scan = log.scan(Query::between(span).at_point("paris"))?;
+//! assert_eq!(scan.next().expect("it was stored").payload, b"what paris saw");
+//! assert!(scan.next().is_none() && scan.report().is_whole());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod compress;
+mod day;
+mod day_files;
+mod error;
+mod format;
+mod index;
+mod log;
+mod name;
+mod query;
+mod report;
+mod retention;
+mod scan;
+mod walk;
+mod writer;
+
+pub use compress::LEVEL_DEFAULT;
+pub use day::{Day, ParseDayError};
+pub use error::StoreError;
+pub use format::{RECORD_BYTES_MAX, STREAM_BYTES_MAX};
+pub use log::{Log, Options};
+pub use query::{Depth, Found, Query};
+pub use report::{Cause, DAMAGES_MAX, Damage, Report};
+pub use retention::Removed;
+pub use scan::Scan;
+pub use writer::{Appended, DAY_RECORDS_MAX, Durability, Entry, Writer};

@@ -1,0 +1,56 @@
+//! Records in the order in which they were stored, point by point and day by day.
+
+mod day_scan;
+
+use std::collections::VecDeque;
+
+use crate::day_files::DayFiles;
+use crate::query::{Found, Query};
+use crate::report::Report;
+use day_scan::DayScan;
+
+pub(crate) use day_scan::read_body;
+
+/// Goes through the records that a [`Query`] asks for: points by name, days in order, records as
+/// they were appended. Holds one record, and a piece of one index.
+///
+/// It waits for nobody: a writer may append meanwhile, and a day may be deleted.
+#[derive(Debug)]
+pub struct Scan {
+    query: Query,
+    days: VecDeque<DayFiles>,
+    current: Option<DayScan>,
+    report: Report,
+}
+
+impl Scan {
+    pub(crate) fn new(query: Query, days: Vec<DayFiles>) -> Self {
+        // A day's records begin on it, so later days have nothing to offer.
+        let days = days.into_iter().filter(|files| files.day.span().start <= query.span.end);
+        Self { days: days.collect(), query, current: None, report: Report::default() }
+    }
+
+    /// What was read so far, and what could not be.
+    #[must_use]
+    pub const fn report(&self) -> &Report {
+        &self.report
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        loop {
+            if let Some(day) = &mut self.current {
+                let found = day.next(&self.query, &mut self.report);
+                if found.is_some() {
+                    self.report.records += 1;
+                    return found;
+                }
+            }
+            let files = self.days.pop_front()?;
+            self.current = DayScan::open(files, &self.query, &mut self.report);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What a writer finds: the end of the last whole frame, and an index that may lack something.
+
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use twixt_model::Timestamp;
+
+use super::DAY_RECORDS_MAX;
+use crate::day_files::DayFiles;
+use crate::error::StoreError;
+use crate::format::{DATA_MAGIC, HEADER_BYTES, HeaderState, IndexEntry, check_header, header};
+use crate::index::{IndexReader, IndexWriter};
+use crate::query::Depth;
+use crate::scan::read_body;
+use crate::walk::{Source, Step, Walk};
+
+/// A data file that ends with a whole frame, and its index.
+#[derive(Debug)]
+pub(super) struct Recovered {
+    pub(super) end: u64,
+    pub(super) records: u64,
+    pub(super) reach: Timestamp,
+    pub(super) index: Option<IndexWriter>,
+    pub(super) cut_bytes: u64,
+}
+
+/// From where on the data has to be looked at.
+#[derive(Clone, Copy)]
+struct Start {
+    place: u64,
+    reach: Timestamp,
+    /// Entries of an index that can be kept.
+    kept: Option<u64>,
+}
+
+/// Makes a locked file fit to be appended to.
+pub(super) fn recover(files: &DayFiles, data: &mut Source) -> Result<Recovered, StoreError> {
+    let opening = || StoreError::open("read", &files.data);
+    let found = data.file.metadata().map_err(opening())?.len();
+    let state = header_state(data).map_err(opening())?;
+    if let HeaderState::Newer(found) = state {
+        return Err(StoreError::NewerVersion { path: files.data.clone(), found });
+    }
+    let start = resume(files, data, found);
+    let entries = entries_from(data, start, found).map_err(opening())?;
+    if state == HeaderState::Damaged {
+        let nothing = entries.is_empty() && start.place == HEADER_BYTES as u64;
+        if nothing && found > HEADER_BYTES as u64 {
+            return Err(StoreError::Foreign { path: files.data.clone() });
+        }
+        let written = data.file.write_all_at(&header(DATA_MAGIC), 0);
+        written.map_err(StoreError::write(&files.data))?;
+    }
+    let end = entries.last().map_or(start.place, IndexEntry::end);
+    if end < found {
+        data.file.set_len(end).map_err(StoreError::write(&files.data))?;
+    }
+    let records = start.kept.unwrap_or(0) + entries.len() as u64;
+    if records > DAY_RECORDS_MAX {
+        return Err(StoreError::DayFull { path: files.data.clone() });
+    }
+    Ok(Recovered {
+        end,
+        records,
+        reach: entries.last().map_or(start.reach, |last| last.reach),
+        index: complete(files, start, entries),
+        cut_bytes: found.saturating_sub(end),
+    })
+}
+
+/// A file that was just made counts as damaged: it needs a header.
+fn header_state(data: &mut Source) -> io::Result<HeaderState> {
+    let mut start = [0; HEADER_BYTES];
+    Ok(match data.fill(&mut start, 0)? {
+        true => check_header(&start, DATA_MAGIC),
+        false => HeaderState::Damaged,
+    })
+}
+
+/// Behind the last record of the index, if that is where it should be; else at the beginning.
+fn resume(files: &DayFiles, data: &mut Source, data_bytes: u64) -> Start {
+    let nothing = Start { place: HEADER_BYTES as u64, reach: Timestamp::MIN, kept: None };
+    let Some(mut index) = IndexReader::open(&files.index) else { return nothing };
+    let Some(last) = index.last() else { return nothing };
+    match data.head_at(last.place) {
+        Ok(Some(head)) if IndexEntry::of(last.place, &head, last.reach) == last => {
+            let kept = Some(index.count());
+            match last.end() <= data_bytes {
+                true => Start { place: last.end(), reach: last.reach, kept },
+                false => nothing,
+            }
+        }
+        _ => nothing,
+    }
+}
+
+/// The frames from a place on, without a last one that is not whole.
+fn entries_from(data: &mut Source, start: Start, data_bytes: u64) -> io::Result<Vec<IndexEntry>> {
+    let mut walk = Walk::new(start.place, data_bytes);
+    let mut entries = Vec::new();
+    let mut reach = start.reach;
+    let mut last = None;
+    while entries.len() as u64 <= DAY_RECORDS_MAX {
+        match walk.step(data)? {
+            Step::Frame { place, head } => {
+                let entry = IndexEntry::of(place, &head, reach);
+                reach = entry.reach;
+                entries.push(entry);
+                last = Some((place, head));
+            }
+            Step::Damaged { .. } => {}
+            Step::End => break,
+        }
+    }
+    // A machine that stops may leave a file with its new length but not its new bytes.
+    if let Some((place, head)) = last
+        && read_body(data, place, &head, Depth::Checks)?.is_none()
+    {
+        entries.pop();
+    }
+    Ok(entries)
+}
+
+/// The index with what it lacked. Without one the log works as well, only slower.
+fn complete(files: &DayFiles, start: Start, entries: Vec<IndexEntry>) -> Option<IndexWriter> {
+    match start.kept {
+        Some(kept) => {
+            let mut index = IndexWriter::resume(&files.index, kept).ok()?;
+            entries.into_iter().try_for_each(|entry| index.append(entry)).ok()?;
+            Some(index)
+        }
+        None => IndexWriter::create(&files.index, entries).ok(),
+    }
+}

@@ -1,0 +1,11 @@
+//! The log from outside: what is stored is found again, whatever happens to the files.
+
+mod concurrency;
+mod crash;
+mod damage;
+mod full_disk;
+mod golden;
+mod kept;
+mod model;
+mod retention;
+mod support;

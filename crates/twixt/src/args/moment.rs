@@ -1,0 +1,137 @@
+//! Moments as users write them.
+
+use std::str::FromStr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use twixt_model::Timestamp;
+use twixt_sim::quantity::Nanoseconds;
+use twixt_store::Day;
+
+const DAY_NS: i64 = 86_400_000_000_000;
+
+/// A moment: absolute, or so long before now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    At(Timestamp),
+    Ago(i64),
+}
+
+impl Moment {
+    /// As a moment of the clock.
+    pub(crate) fn resolve(self) -> Timestamp {
+        match self {
+            Self::At(time) => time,
+            Self::Ago(length_ns) => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let now_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+                Timestamp::from_nanos(now_ns.saturating_sub(length_ns))
+            }
+        }
+    }
+}
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            "write 2024-01-31T10:00:00Z, 2024-01-31, nanoseconds since 1970, now, or -1d for a \
+             day ago"
+                .to_owned()
+        };
+        if text == "now" {
+            return Ok(Self::Ago(0));
+        }
+        if let Ok(nanos) = text.parse() {
+            return Ok(Self::At(Timestamp::from_nanos(nanos)));
+        }
+        let found = match text.strip_prefix('-') {
+            Some(ago) => length(ago).map(Self::Ago),
+            None => calendar(text).map(Self::At),
+        };
+        found.ok_or_else(wrong)
+    }
+}
+
+/// A length of time; days too.
+fn length(text: &str) -> Option<i64> {
+    if let Some(days) = text.strip_suffix('d') {
+        let days: f64 = days.parse().ok().filter(|days| (0.0..100_000.0).contains(days))?;
+        return Some((days * DAY_NS as f64) as i64);
+    }
+    text.parse::<Nanoseconds>().ok().map(|length| length.0).filter(|&length| length >= 0)
+}
+
+/// RFC 3339; without a time: the day's first moment; without an offset: UTC.
+fn calendar(text: &str) -> Option<Timestamp> {
+    let (day, rest) = text.split_at_checked(10)?;
+    let start_ns = day.parse::<Day>().ok()?.span().start.as_nanos();
+    let Some(rest) = rest.strip_prefix(['T', 't', ' ']) else {
+        return rest.is_empty().then(|| Timestamp::from_nanos(start_ns));
+    };
+    let sign_at = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
+    let (time, offset) = rest.split_at(sign_at);
+    let offset_ns = match offset {
+        "" | "Z" | "z" => 0,
+        _ => {
+            let ahead = clock(&offset[1..])?;
+            if offset.starts_with('-') { -ahead } else { ahead }
+        }
+    };
+    let time_ns = clock(time)?.checked_sub(offset_ns)?;
+    start_ns.checked_add(time_ns).map(Timestamp::from_nanos)
+}
+
+/// Hours, minutes and perhaps seconds, with a fraction, in nanoseconds.
+fn clock(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let parts: Vec<&str> = whole.split(':').collect();
+    let number = |digits: &str, most: i64| {
+        let sound = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_digit());
+        digits.parse().ok().filter(|number| sound && *number <= most)
+    };
+    let (hours, minutes) = (number(parts.first()?, 23)?, number(parts.get(1)?, 59)?);
+    // A leap second counts as the first of the next minute.
+    let seconds = if parts.len() == 3 { number(parts[2], 60)? } else { 0 };
+    let digits = fraction.bytes().all(|digit| digit.is_ascii_digit());
+    if parts.len() > 3 || !digits || (parts.len() == 2 && !fraction.is_empty()) {
+        return None;
+    }
+    let nanos: i64 = format!("{fraction:0<9}").get(..9)?.parse().ok()?;
+    Some(((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, nanos: i64) {
+        assert_eq!(text.parse(), Ok(Moment::At(Timestamp::from_nanos(nanos))), "{text}");
+    }
+
+    #[test]
+    fn moments_are_read_as_people_write_them() {
+        const START: i64 = 1_704_067_200_000_000_000;
+        check("1704067200000000000", START);
+        check("-5", -5);
+        check("2024-01-01", START);
+        check("2024-01-01T00:00:00Z", START);
+        check("2024-01-01 01:02", START + 3_720_000_000_000);
+        check("2024-01-01T00:00:01.5Z", START + 1_500_000_000);
+        check("2024-01-01T02:00:00.000000001+02:00", START + 1);
+        check("2023-12-31T23:00:00-01:00", START);
+        assert_eq!("-1d".parse(), Ok(Moment::Ago(DAY_NS)));
+        assert_eq!("-90m".parse(), Ok(Moment::Ago(5_400_000_000_000)));
+    }
+
+    #[test]
+    fn what_is_no_moment_is_refused() {
+        for text in ["", "tuesday", "2024-02-30", "2024-01-01T25:00", "2024-01-01T10", "-1y"] {
+            assert!(text.parse::<Moment>().is_err(), "{text}");
+        }
+        for text in ["2024-01-01Tß", "2024-01-01T1:00", "2024-01-01T10:00:00.x", "２024-01-01"] {
+            assert!(text.parse::<Moment>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! `twixt query`: delay between two points of a store, for any stretch of time.
+
+mod document;
+mod epochs;
+mod families;
+
+use std::path::{Path, PathBuf};
+
+use twixt_model::{Epoch, Scope, Span, Timestamp};
+use twixt_store::{Log, Options};
+use twixt_synopsis::By;
+
+use super::delay::{has_answer, is_empty, note_problems};
+use crate::args::{
+    AlgorithmArgs, Delays, DigestArgs, FlowsArgs, Moment, Sizes, Split, TrafficArgs,
+};
+use crate::exit::{Exit, no_answer, note, usage};
+use crate::measure::{Files, Measured, Plan, by_scope};
+use crate::output::{self, Format, ROWS_DEFAULT, delay_report, estimate_rows, total_report, units};
+use crate::settings::Settings;
+pub(crate) use document::DamageDocument;
+use document::{Missing, QueryDocument};
+use epochs::Epochs;
+
+/// One-way delay, deviation and loss between two points of a store, at any time that is stored
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The store: a folder that `record --store` wrote
+    #[arg(long, value_name = "DIR")]
+    store: PathBuf,
+    /// The point that packets pass first
+    #[arg(long, value_name = "POINT")]
+    from: String,
+    /// The point that packets pass second
+    #[arg(long, value_name = "POINT")]
+    to: String,
+    /// From when on: 2024-01-31T10:00:00Z, 2024-01-31, nanoseconds since 1970, or -1d for a day ago [default: all that is stored]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    start: Option<Moment>,
+    /// Until when, this moment included; as --start
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    end: Option<Moment>,
+    /// Split estimates: all, flow, prefix/24, class [default: all; flow if flows are named]
+    #[arg(long, value_name = "SCOPE")]
+    by: Option<Split>,
+    /// One estimate for all epochs together, in place of one for each
+    #[arg(long)]
+    total: bool,
+    /// How to print
+    #[arg(short = 'F', long = "format", value_enum, default_value_t)]
+    format: Format,
+    /// Rows of the table for people
+    #[arg(long, value_name = "N", default_value_t = ROWS_DEFAULT)]
+    rows_shown: usize,
+    /// The algorithm that recorded, where several did
+    #[arg(short = 'a', long, value_name = "NAME")]
+    algorithm: Option<String>,
+    /// Algorithm and settings as `twixt info DIR` shows them, where several were recorded
+    #[arg(long, value_name = "NAME")]
+    stream: Option<String>,
+    /// How to conclude, where the algorithm knows several ways
+    #[arg(long, value_name = "NAME")]
+    estimator: Option<String>,
+    #[command(flatten)]
+    flows: FlowsArgs,
+    #[command(flatten)]
+    digest: DigestArgs,
+    #[arg(skip)]
+    traffic: TrafficArgs,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let log = Log::open(&args.store, Options::default());
+    let asked = args.span()?;
+    let families = families::choose(&log, args, asked)?;
+    let mut epochs = Epochs::find(&log, args, &families, asked)?;
+    let plan = args.plan(&epochs)?;
+    let mut measured = epochs.pair(&plan);
+    measured.concluded[0].estimates.retain(|estimate| match &estimate.scope {
+        Scope::Flow(key) => plan.flows.asks_for(key),
+        _ => true,
+    });
+    let missing = epochs.missing(&measured);
+    missing.note();
+    let problems = note_problems(&measured);
+    let known = has_answer(&measured);
+    if !known && args.format == Format::Human && is_empty(&measured) {
+        return Err(no_answer("there is no epoch that both points have: nothing can be compared"));
+    }
+    args.print(&plan, measured, &missing)?;
+    let exit = if known { Exit::Done } else { Exit::NoAnswer };
+    Ok(exit.or_partial(missing.is_damaged() || problems > 0))
+}
+
+impl Args {
+    /// Takes from the configuration file what the command line left out.
+    pub(crate) fn with(self, settings: &Settings) -> Self {
+        Self { digest: self.digest.with(settings), ..self }
+    }
+
+    fn span(&self) -> anyhow::Result<Span> {
+        let start = self.start.map_or(Timestamp::MIN, Moment::resolve);
+        let end = self.end.map_or(Timestamp::MAX, Moment::resolve);
+        if start > end {
+            let (start, end) = (units::moment(start), units::moment(end));
+            return Err(usage(format!("--start {start} is after --end {end}")));
+        }
+        Ok(Span { start, end })
+    }
+
+    fn plan(&self, epochs: &Epochs<'_>) -> anyhow::Result<Plan<'_>> {
+        let first = epochs.first();
+        let flows = self.flows.list(Sizes::Estimated)?;
+        let named = if flows.is_all() { By::All } else { By::Flow };
+        let asked = AlgorithmArgs::<Delays>::named(self.algorithm.clone(), self.estimator.clone());
+        let plan = Plan {
+            traffic: &self.traffic,
+            digest: &self.digest,
+            algorithms: vec![asked.recorded(first)?],
+            split: self.by.unwrap_or(Split::By(named)),
+            rule: first.rule,
+            cutting: twixt_measure::Cutting::Timed,
+            flows,
+        };
+        plan.check()?;
+        plan.check_recorded(first)?;
+        Ok(plan)
+    }
+
+    fn print(
+        &self,
+        plan: &Plan<'_>,
+        mut measured: Measured,
+        missing: &Missing,
+    ) -> anyhow::Result<()> {
+        let files = Files { upstream: Path::new(&self.from), downstream: Path::new(&self.to) };
+        let concluded = &mut measured.concluded[0];
+        let totals: Vec<_> = by_scope(&concluded.estimates).into_values().collect();
+        let series = concluded.epochs() > 1 && !self.total;
+        if self.total {
+            concluded.estimates.clone_from(&totals);
+        }
+        let (chosen, concluded) = (&plan.algorithms[0], &measured.concluded[0]);
+        match self.format {
+            Format::Json => {
+                output::json(&QueryDocument::new(files, chosen, &measured, &totals, missing))
+            }
+            Format::Jsonl => output::jsonl(estimate_rows(concluded, None)),
+            Format::Csv => output::csv(estimate_rows(concluded, None)),
+            Format::Human => {
+                let mut report = delay_report(files, chosen, &measured, concluded, self.rows_shown);
+                if series {
+                    report += &total_report(&totals, concluded.epochs(), self.rows_shown);
+                }
+                output::text(&report)
+            }
+        }
+    }
+}
+
+/// A run of epochs.
+type EpochRange = std::ops::RangeInclusive<Epoch>;
+
+/// Says on standard error what there is too much of to say it all.
+fn note_some<T>(things: &[T], say: impl Fn(&T) -> String) {
+    const SHOWN: usize = 5;
+    for thing in things.iter().take(SHOWN) {
+        note(say(thing));
+    }
+    if things.len() > SHOWN {
+        note(format_args!("… and {} more", units::count((things.len() - SHOWN) as u64)));
+    }
+}

@@ -1,0 +1,121 @@
+//! Recordings of two points, brought together.
+
+use std::ops::RangeInclusive;
+
+use twixt_measure::Sealed;
+use twixt_model::{Delay, Epoch, Segment, Timestamp};
+
+use super::pairs::{Concluded, Pairs, Sent};
+use super::{DirectionFound, Measured, Plan, PointCounts};
+
+/// What is known of two recordings before they are read.
+pub(crate) struct Recordings {
+    /// The names of the points, which may well be the same.
+    pub(crate) segment: Segment,
+    /// A rough idea of the delay.
+    pub(crate) reference: Delay,
+    /// The epochs to answer for. Their neighbours help to sort out packets in flight.
+    pub(crate) asked: RangeInclusive<Epoch>,
+}
+
+/// Which of the two points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum End {
+    Upstream,
+    Downstream,
+}
+
+impl Recordings {
+    /// Pairs epochs of both points, which come in order.
+    pub(crate) fn pair(
+        &self,
+        plan: &Plan<'_>,
+        epochs: impl IntoIterator<Item = (End, Sealed)>,
+    ) -> Measured {
+        // Called by their role, as two recordings may have the same name.
+        let segment = super::segment();
+        let digester = plan.digest.digester(plan.digest.recognition());
+        let pairs = Pairs::new(plan, segment.clone(), &digester, self.reference);
+        let mut pairs = pairs.only(self.asked.clone());
+        let (mut upstream, mut downstream) = (PointCounts::default(), PointCounts::default());
+        for (end, sealed) in epochs {
+            let (point, counts) = match end {
+                End::Upstream => (&segment.upstream, &mut upstream),
+                End::Downstream => (&segment.downstream, &mut downstream),
+            };
+            if self.asked.contains(&sealed.epoch) {
+                counts.add(&sealed);
+            }
+            let sealed = Sealed { point: point.clone(), ..sealed };
+            pairs.receive(Sent { algorithm: 0, sealed, flows: None });
+        }
+        let concluded: Vec<Concluded> =
+            pairs.finish().into_iter().map(|concluded| self.named(concluded)).collect();
+        Measured {
+            stretch: concluded.first().and_then(|concluded| concluded.span),
+            clock: concluded.first().and_then(Concluded::clock),
+            concluded,
+            upstream,
+            downstream,
+            direction: DirectionFound { decided_by: "recording", unknown_flows: 0 },
+            negative_delays: 0,
+            opposite: false,
+        }
+    }
+
+    /// With the users' names for the points in what went wrong.
+    fn named(&self, mut concluded: Concluded) -> Concluded {
+        let role = super::segment();
+        for problem in &mut concluded.problems {
+            let named = [
+                (&role.upstream, &self.segment.upstream),
+                (&role.downstream, &self.segment.downstream),
+            ];
+            for (role, name) in named {
+                if let Some(rest) = problem.reason.strip_prefix(&format!("{role}: ")) {
+                    problem.reason = format!("{name}: {rest}");
+                    break;
+                }
+            }
+        }
+        concluded
+    }
+}
+
+/// Pairs what two epoch files hold.
+pub(super) fn pair_files(
+    plan: &Plan<'_>,
+    upstream: Vec<Sealed>,
+    downstream: Vec<Sealed>,
+) -> Measured {
+    let first = |epochs: &[Sealed]| {
+        epochs.iter().filter_map(|sealed| sealed.seen).map(|seen| seen.start).min()
+    };
+    let recordings = Recordings {
+        segment: super::segment(),
+        reference: rough_delay(first(&upstream), first(&downstream)),
+        asked: Epoch(i64::MIN)..=Epoch(i64::MAX),
+    };
+    let upstream = upstream.into_iter().map(|sealed| (End::Upstream, sealed));
+    let downstream = downstream.into_iter().map(|sealed| (End::Downstream, sealed));
+    let mut epochs: Vec<(End, Sealed)> = upstream.chain(downstream).collect();
+    epochs.sort_by_key(|(_, sealed)| sealed.epoch);
+    recordings.pair(plan, epochs)
+}
+
+/// What the first packets of both points let expect.
+pub(crate) fn rough_delay(sent: Option<Timestamp>, received: Option<Timestamp>) -> Delay {
+    received.zip(sent).map_or(Delay::ZERO, |(received, sent)| received - sent)
+}
+
+impl PointCounts {
+    fn add(&mut self, sealed: &Sealed) {
+        self.packets += sealed.packets;
+        for (reason, skipped) in sealed.tally.skipped() {
+            *self.skipped.entry(reason.to_owned()).or_default() += skipped;
+        }
+        if sealed.tally.dropped > 0 {
+            self.dropped = Some(self.dropped.unwrap_or(0) + sealed.tally.dropped);
+        }
+    }
+}
