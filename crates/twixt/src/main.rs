@@ -9,6 +9,7 @@ mod measure;
 mod output;
 mod progress;
 mod settings;
+mod source;
 
 use std::process::ExitCode;
 

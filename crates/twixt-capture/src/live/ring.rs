@@ -64,11 +64,6 @@ impl Ring {
         is_ours.then_some(Block { ring: self })
     }
 
-    /// How many blocks there are.
-    pub(super) fn blocks(&self) -> u32 {
-        self.size.blocks()
-    }
-
     /// Where the next block begins.
     fn block(&self) -> NonNull<u8> {
         let at = self.next * self.size.block_bytes() as usize;

@@ -1,18 +1,22 @@
 //! The source itself: blocks to frames, waiting, ending, and opening again.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use twixt_model::{TimeSource, Timestamp};
 
 use super::block::{Offload, Slot, for_each_slot};
 use super::setup::{Group, Kind, Opened};
-use super::split::{Piece, SuperPacket};
+use super::split::{CountingFlows, Piece, SuperPacket};
 use super::sys::Readiness;
 use super::{GROUP_MAX, LiveCounts, LiveEnding, LiveError, LiveOptions};
 use crate::{
     BatchEnd, CaptureError, Direction, Frame, InterfaceDescription, PacketSource, Resolution,
     SourceCounts,
 };
+
+/// How long to wait at the end for frames that lie in a block which the kernel has not handed over.
+/// It does so within two of the ring's longest waits, but may be late on a busy machine.
+const LAST_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The frames of an interface, as they pass.
 ///
@@ -32,6 +36,9 @@ pub struct LiveSource {
     opened: Opened,
     counts: SourceCounts,
     live: LiveCounts,
+    counting: CountingFlows,
+    /// Frames that the kernel wrote to the ring, up to the last look.
+    entered: u64,
     /// The interface was down when last looked at.
     is_down: bool,
     ending: Option<LiveEnding>,
@@ -86,6 +93,7 @@ impl LiveSource {
         opened.join(&self.interface, self.group.map_or(Group::None, Group::Numbered))?;
         opened.start(&self.interface, &self.options)?;
         self.opened = opened;
+        self.entered = self.live.received;
         (self.is_down, self.ending) = (false, None);
         Ok(())
     }
@@ -178,6 +186,8 @@ impl LiveSource {
             opened,
             counts: SourceCounts { dropped: Some(0), ..SourceCounts::default() },
             live: LiveCounts::default(),
+            counting: CountingFlows::new(),
+            entered: 0,
             is_down: false,
             ending: None,
         })
@@ -196,6 +206,7 @@ impl LiveSource {
                 .map_or(usize::MAX, |length| length.get() as usize),
             counts: &mut self.counts,
             live: &mut self.live,
+            counting: &mut self.counting,
             sink,
         };
         let walked = for_each_slot(block.bytes(), first, frames, |slot| passing.pass(slot));
@@ -244,13 +255,12 @@ impl LiveSource {
     ) -> Result<BatchEnd, CaptureError> {
         // An interface that is gone lets nothing through anyway.
         let _ = self.opened.close();
-        let longest = self.options.ring.longest_wait() * 2;
+        self.note_statistics();
+        let start = Instant::now();
         // The kernel hands over a block that is not full when its time is over.
-        for _ in 0..=self.opened.ring.blocks() {
-            if !self.read_block(&mut sink)
-                && !matches!(self.opened.socket.wait(longest), Ok(Readiness::Ready))
-            {
-                break;
+        while self.live.received < self.entered && start.elapsed() < LAST_WAIT_MAX {
+            if !self.read_block(&mut sink) {
+                let _ = self.opened.socket.wait(self.options.ring.longest_wait());
             }
         }
         self.note_statistics();
@@ -263,6 +273,8 @@ impl LiveSource {
         let Ok(statistics) = self.opened.socket.take_statistics() else { return };
         let dropped = self.counts.dropped.unwrap_or(0);
         self.counts.dropped = Some(dropped.saturating_add(statistics.tp_drops.into()));
+        // The kernel counts those that it dropped as well.
+        self.entered += u64::from(statistics.tp_packets.saturating_sub(statistics.tp_drops));
         self.live.freezes += u64::from(statistics.tp_freeze_q_cnt);
     }
 }
@@ -290,6 +302,7 @@ struct Passing<'a, F> {
     snap_length: usize,
     counts: &'a mut SourceCounts,
     live: &'a mut LiveCounts,
+    counting: &'a mut CountingFlows,
     sink: &'a mut F,
 }
 
@@ -315,7 +328,10 @@ impl<F: FnMut(Frame<'_>)> Passing<'_, F> {
             tag: slot.tag,
             offload: slot.offload,
         };
-        match super_packet.split(|piece| self.hand_over(frame, piece)) {
+        let Self { snap_length, counts, counting, sink, .. } = self;
+        let split = super_packet
+            .split(counting, |piece| hand_over(frame, piece, *snap_length, counts, *sink));
+        match split {
             Ok(pieces) => {
                 self.live.super_packets += 1;
                 self.live.pieces += u64::from(pieces);
@@ -330,16 +346,8 @@ impl<F: FnMut(Frame<'_>)> Passing<'_, F> {
     #[inline]
     fn hand_over_whole(&mut self, frame: Frame<'static>, slot: Slot<'_>) {
         let (bytes, wire_length) = slot.with_tag(self.kind.has_ethernet());
-        self.hand_over(frame, Piece { bytes, wire_length });
-    }
-
-    #[inline]
-    fn hand_over(&mut self, frame: Frame<'static>, piece: Piece<'_>) {
-        let bytes = &piece.bytes[..piece.bytes.len().min(self.snap_length)];
-        let wire_length = piece.wire_length.max(bytes.len() as u32); // a block has less than 2^32
-        self.counts.frames += 1;
-        self.counts.bytes += bytes.len() as u64;
-        (self.sink)(Frame { bytes, wire_length, ..frame });
+        let piece = Piece { bytes, wire_length };
+        hand_over(frame, piece, self.snap_length, self.counts, self.sink);
     }
 
     /// All but the bytes.
@@ -359,6 +367,22 @@ impl<F: FnMut(Frame<'_>)> Passing<'_, F> {
             time_source: if by_adapter { TimeSource::Hardware } else { TimeSource::Kernel },
         }
     }
+}
+
+/// Hands a packet on, cut at the snap length; `frame` is all else about it.
+#[inline]
+fn hand_over(
+    frame: Frame<'static>,
+    piece: Piece<'_>,
+    snap_length: usize,
+    counts: &mut SourceCounts,
+    sink: &mut impl FnMut(Frame<'_>),
+) {
+    let bytes = &piece.bytes[..piece.bytes.len().min(snap_length)];
+    let wire_length = piece.wire_length.max(bytes.len() as u32); // a block has less than 2^32
+    counts.frames += 1;
+    counts.bytes += bytes.len() as u64;
+    sink(Frame { bytes, wire_length, ..frame });
 }
 
 /// To this host, to all, to some and to others are received; the rest is loops within the kernel.

@@ -9,7 +9,7 @@
 //! - TCP: sequence numbers go on with the payload; FIN and PSH on the last packet only, CWR on the
 //!   first only (RFC 3168, section 6.1.2);
 //! - IPv4: lengths and header checksums, and identification going up by one, except where all
-//!   packets have 0 because they may not be fragmented (RFC 6864, section 4.1);
+//!   packets seem to have 0 ([`CountingFlows`]);
 //! - UDP: a length of its own for each.
 //!
 //! Checksums of TCP and UDP stay those of the super-packet, which is often none. All packets have
@@ -18,7 +18,10 @@
 //! Nothing is copied but headers: those of a packet are written in front of its payload, over the
 //! end of the packet before it, which was handed on already.
 
+mod counting;
 mod headers;
+
+pub(super) use counting::CountingFlows;
 
 use super::block::{Offload, TAG_BYTES};
 use headers::{HEADERS_BYTES_MAX, Headers, Transport};
@@ -54,11 +57,15 @@ pub(super) struct Unsplittable;
 impl SuperPacket<'_> {
     /// Hands the packets to `each`, in order. Returns how many there were. When it cannot be
     /// split, nothing was handed over or changed.
-    pub(super) fn split(self, mut each: impl FnMut(Piece<'_>)) -> Result<u32, Unsplittable> {
+    pub(super) fn split(
+        self,
+        counting: &mut CountingFlows,
+        mut each: impl FnMut(Piece<'_>),
+    ) -> Result<u32, Unsplittable> {
         let transport = Transport::of(self.offload.kind).ok_or(Unsplittable)?;
         let frame = self.bytes.get(self.start..).ok_or(Unsplittable)?;
-        let mut headers =
-            Headers::read(frame, self.has_ethernet, self.tag, transport).ok_or(Unsplittable)?;
+        let mut headers = Headers::read(frame, self.has_ethernet, self.tag, transport, counting)
+            .ok_or(Unsplittable)?;
         let payload_at = self.start + headers.read_bytes();
         let room_bytes = payload_at.checked_sub(headers.bytes().len());
         let payload_bytes =

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use twixt_capture::{LiveEnding, LiveError, LiveOptions, LiveSource};
 
-use crate::frames::{datagram, frames_of, open, read};
-use crate::namespace::{in_namespace, quiet, run};
+use crate::frames::{datagram, open, read};
+use crate::namespace::{await_up, in_namespace, lay_cable, run};
 use crate::sender::Sender;
 
 #[track_caller]
@@ -71,9 +71,7 @@ fn an_interface_that_goes_away_ends_the_source_until_it_is_back() {
             assert!(matches!(source.reopen(), Err(LiveError::NoSuchInterface { .. })));
             assert_eq!(source.ending(), Some(LiveEnding::InterfaceGone));
 
-            run("ip link add left type veth peer name right");
-            quiet("left");
-            quiet("right");
+            lay_cable();
             source.reopen().unwrap();
             assert_eq!(source.ending(), None);
             Sender::new("left").send(&datagram(2, 10));
@@ -100,16 +98,16 @@ fn frames_that_came_before_the_interface_went_are_kept() {
 fn an_interface_that_goes_down_and_up_goes_on() {
     in_namespace("interfaces::an_interface_that_goes_down_and_up_goes_on", || {
         let wait = Duration::from_millis(10);
-        let mut source = open("right", LiveOptions { wait, ..LiveOptions::default() });
-        Sender::new("left").send(&datagram(1, 10));
+        let (mut source, _stop) = open("right", LiveOptions { wait, ..LiveOptions::default() });
+        let sender = Sender::new("left");
+        sender.send(&datagram(1, 10));
+        assert_eq!(read(&mut source, |seen, _| !seen.is_empty()).len(), 1);
         run("ip link set right down");
-        assert_eq!(read(&mut source.0, |seen, _| !seen.is_empty()).len(), 1);
-        while source.0.live_counts().downs == 0 {
-            source.0.read_batch(|_| {}).unwrap();
-        }
+        read(&mut source, |_, source| source.live_counts().downs == 1);
         run("ip link set right up");
-        Sender::new("left").send(&datagram(2, 10));
-        assert_eq!(frames_of(&mut source, 1).len(), 1);
-        assert_eq!(source.0.live_counts().downs, 1);
+        await_up();
+        sender.send(&datagram(2, 10));
+        assert_eq!(read(&mut source, |seen, _| !seen.is_empty()).len(), 1);
+        assert_eq!((source.live_counts().downs, source.ending()), (1, None));
     });
 }

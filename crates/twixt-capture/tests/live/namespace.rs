@@ -4,7 +4,7 @@
 //! and all interfaces with it.
 
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const INSIDE: &str = "TWIXT_TEST_INSIDE_NAMESPACE";
 
@@ -14,10 +14,7 @@ const INSIDE: &str = "TWIXT_TEST_INSIDE_NAMESPACE";
 pub(crate) fn in_namespace(name: &str, body: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         run("ip link set lo up");
-        run("ip link add left type veth peer name right");
-        for end in ["left", "right"] {
-            quiet(end);
-        }
+        lay_cable();
         return body();
     }
     if let Some(reason) = obstacle() {
@@ -35,10 +32,26 @@ pub(crate) fn in_namespace(name: &str, body: impl FnOnce()) {
     assert!(said.contains("1 passed"), "{said}\n{}", String::from_utf8_lossy(&ended.stderr));
 }
 
-/// Brings an interface up that sends nothing by itself.
-pub(crate) fn quiet(interface: &str) {
-    run(&format!("ip link set {interface} addrgenmode none"));
-    run(&format!("ip link set {interface} up"));
+/// Makes `left` and `right`, which send nothing by themselves, and waits until they can.
+pub(crate) fn lay_cable() {
+    run("ip link add left type veth peer name right");
+    for end in ["left", "right"] {
+        run(&format!("ip link set {end} addrgenmode none"));
+        run(&format!("ip link set {end} up"));
+    }
+    await_up();
+}
+
+/// Waits until both ends of the cable have noticed that the other is up.
+pub(crate) fn await_up() {
+    let is_up = |end: &str| {
+        let shown = words(&format!("ip link show {end}")).output().unwrap();
+        String::from_utf8_lossy(&shown.stdout).contains("state UP")
+    };
+    let start = Instant::now();
+    while !["left", "right"].into_iter().all(is_up) {
+        assert!(start.elapsed() < Duration::from_secs(10), "the interfaces do not come up");
+    }
 }
 
 /// Runs a command that must work.

@@ -114,7 +114,7 @@ const PEER: &str = "TWIXT_TEST_IS_PEER";
 fn transfer(address: &str) {
     let connect = || TcpStream::connect((address, PORT)).ok();
     let mut tries = std::iter::repeat_with(|| {
-        thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(10));
         connect()
     });
     let mut stream = tries.by_ref().take(200).flatten().next().expect("the peer listens");

@@ -29,8 +29,8 @@ fn packets() -> impl Iterator<Item = Packet> {
         if number / FLOWS % 2 == 1 {
             ends.reverse();
         }
-        let transport = if flow % 2 == 0 { Transport::Tcp } else { Transport::Udp };
-        Packet { transport, v6: flow % 3 == 0, ends, ..Packet::default() }
+        let transport = if flow.is_multiple_of(2) { Transport::Tcp } else { Transport::Udp };
+        Packet { transport, v6: flow.is_multiple_of(3), ends, ..Packet::default() }
     })
 }
 

@@ -1,5 +1,6 @@
 //! The headers that the packets of a super-packet share, and what differs between them.
 
+use super::counting::CountingFlows;
 use crate::live::block::TAG_BYTES;
 
 /// Ethernet with tags, IP and TCP with all options have less.
@@ -73,8 +74,9 @@ impl Headers {
         has_ethernet: bool,
         tag: Option<[u8; TAG_BYTES]>,
         transport: Transport,
+        counting: &mut CountingFlows,
     ) -> Option<Self> {
-        let found = find(frame, has_ethernet, transport)?;
+        let found = find(frame, has_ethernet, transport, counting)?;
         let Found { network, network_at, left_out, transport_at } = found;
         let read_bytes = transport_at + transport_bytes(frame, transport_at, transport)?;
         let mut headers = Self {
@@ -200,10 +202,15 @@ const UDP_BYTES: usize = 8;
 /// VLAN tags and IPv6 extension headers that are walked over at most.
 const STEPS_MAX: usize = 8;
 
-fn find(frame: &[u8], has_ethernet: bool, transport: Transport) -> Option<Found> {
+fn find(
+    frame: &[u8],
+    has_ethernet: bool,
+    transport: Transport,
+    counting: &mut CountingFlows,
+) -> Option<Found> {
     let network_at = if has_ethernet { network_in_ethernet(frame)? } else { 0 };
     match frame.get(network_at)? >> 4 {
-        4 => find_v4(frame, network_at, transport),
+        4 => find_v4(frame, network_at, transport, counting),
         6 => find_v6(frame, network_at, transport),
         _ => None,
     }
@@ -222,7 +229,12 @@ fn network_in_ethernet(frame: &[u8]) -> Option<usize> {
     None
 }
 
-fn find_v4(frame: &[u8], network_at: usize, transport: Transport) -> Option<Found> {
+fn find_v4(
+    frame: &[u8],
+    network_at: usize,
+    transport: Transport,
+    counting: &mut CountingFlows,
+) -> Option<Found> {
     const MORE_OR_OFFSET: u16 = 0x3fff;
     const DO_NOT_FRAGMENT: u16 = 0x4000;
     let header: &[u8; 20] = frame.get(network_at..)?.first_chunk()?;
@@ -233,12 +245,16 @@ fn find_v4(frame: &[u8], network_at: usize, transport: Transport) -> Option<Foun
         return None;
     }
     let identification = u16::from_be_bytes([header[4], header[5]]);
-    // TCP of Linux counts from a random number on; who has 0 and does not fragment always has 0.
-    // UDP of Linux has 0 as well, but counts within a super-packet.
-    let is_atomic = identification == 0 && fragment & DO_NOT_FRAGMENT != 0;
-    let goes_up = !is_atomic || transport == Transport::Udp;
+    let transport_at = network_at + header_bytes;
+    let mut flow = [0; 12];
+    flow[..8].copy_from_slice(&header[12..]);
+    flow[8..].copy_from_slice(frame.get(transport_at..transport_at + 4)?);
+    // UDP of Linux begins with 0 and counts within a super-packet.
+    let goes_up = transport == Transport::Udp
+        || fragment & DO_NOT_FRAGMENT == 0
+        || counting.goes_up(&flow, identification);
     let network = Network::V4 { identification, goes_up };
-    Some(Found { network, network_at, left_out: 0, transport_at: network_at + header_bytes })
+    Some(Found { network, network_at, left_out: 0, transport_at })
 }
 
 fn find_v6(frame: &[u8], network_at: usize, transport: Transport) -> Option<Found> {
