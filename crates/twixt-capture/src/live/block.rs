@@ -154,3 +154,6 @@ fn u32_at<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
 fn u16_at<const N: usize>(bytes: &[u8; N], at: usize) -> u16 {
     u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
+
+#[cfg(test)]
+mod tests;

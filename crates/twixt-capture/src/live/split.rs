@@ -100,3 +100,6 @@ fn place<'a>(bytes: &'a mut [u8], headers: &[u8], begin: usize, length: usize) -
 }
 
 const _: () = assert!(HEADERS_BYTES_MAX < u16::MAX as usize, "lengths of headers fit any field");
+
+#[cfg(test)]
+mod tests;
