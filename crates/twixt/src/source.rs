@@ -53,10 +53,9 @@ pub(crate) struct SourceArgs {
 impl SourceArgs {
     /// Opens what was named.
     pub(crate) fn open(&self) -> anyhow::Result<Source> {
-        match &self.read {
-            Some(path) => Source::capture(path),
-            None => Source::interface(&self.live),
-        }
+        let Some(path) = &self.read else { return Source::interface(&self.live) };
+        self.live.check_unused()?;
+        Source::capture(path)
     }
 
     /// A name for the point: that of the capture, without its ending, or of the interface.

@@ -41,6 +41,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         let traffic = args.traffic.clone().with_first_word(args.file.as_deref());
         return capture::run(Source::interface(&args.live)?, &traffic, args);
     }
+    args.live.check_unused()?;
     let path = args.file.as_ref().or(args.read.as_ref()).expect("clap requires one of the two");
     match !input::is_stdin(path) && input::is_epoch_file(path) {
         true => epochs::run(path, args.format),

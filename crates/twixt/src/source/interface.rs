@@ -17,7 +17,7 @@ use twixt_model::{TimeSource, Timestamp};
 use twixt_sim::quantity::Nanoseconds;
 
 use crate::args::bytes;
-use crate::exit::{Exit, note};
+use crate::exit::{Exit, note, usage};
 use crate::output::units;
 
 /// How an interface is captured.
@@ -28,22 +28,22 @@ pub(crate) struct LiveArgs {
     #[arg(short = 'i', long = "interface", value_name = "INTERFACE")]
     interface: Option<String>,
     /// Stop after this time
-    #[arg(long = "for", value_name = "DURATION", requires = "interface")]
+    #[arg(long = "for", value_name = "DURATION")]
     length: Option<Nanoseconds>,
     /// Only frames that the interface receives, or sends
-    #[arg(long, value_enum, value_name = "DIRECTION", requires = "interface")]
+    #[arg(long, value_enum, value_name = "DIRECTION")]
     direction: Option<DirectionArg>,
     /// Only frames for this machine, not those for others
-    #[arg(short = 'p', long = "no-promiscuous", requires = "interface")]
+    #[arg(short = 'p', long = "no-promiscuous")]
     no_promiscuous: bool,
     /// Bytes to keep of each frame [default: all]
-    #[arg(short = 's', long = "snap-length", value_name = "BYTES", requires = "interface")]
+    #[arg(short = 's', long = "snap-length", value_name = "BYTES")]
     snap_length: Option<NonZeroU32>,
     /// Who takes the time of a frame
-    #[arg(long, value_enum, value_name = "CLOCK", default_value_t, requires = "interface")]
+    #[arg(long, value_enum, value_name = "CLOCK", default_value_t)]
     times: TimesArg,
     /// Memory shared with the kernel, for frames that wait to be read [default: 32MiB]
-    #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "interface")]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
     ring: Option<u64>,
 }
 
@@ -78,6 +78,24 @@ impl LiveArgs {
     /// The name of the interface; empty if none was named.
     pub(super) fn interface(&self) -> &str {
         self.interface.as_deref().unwrap_or_default()
+    }
+
+    /// Refuses options of interfaces where there is none. (clap does not, where `-r` is given.)
+    pub(crate) fn check_unused(&self) -> anyhow::Result<()> {
+        let Self { interface: _, length, direction, no_promiscuous, snap_length, times, ring } =
+            self;
+        let given = [
+            ("--for", length.is_some()),
+            ("--direction", direction.is_some()),
+            ("--no-promiscuous", *no_promiscuous),
+            ("--snap-length", snap_length.is_some()),
+            ("--times", *times != TimesArg::Kernel),
+            ("--ring", ring.is_some()),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(usage(format!("{option} is for captures of an --interface"))),
+            None => Ok(()),
+        }
     }
 
     fn options(&self) -> LiveOptions {
@@ -129,11 +147,14 @@ impl Interface {
         if let Some(remark) = source.time_remark() {
             note(format_args!("{name}: {remark}; the kernel takes the time"));
         }
+        let interrupted = interruption().context("cannot listen to signals")?;
+        // For people who wait, and for scripts that start traffic now.
+        note(format_args!("{name}: capturing"));
         Ok(Self {
             name,
             source,
             stop: options.stop,
-            interrupted: interruption().context("cannot listen to signals")?,
+            interrupted,
             started: Instant::now(),
             length: args.length(),
             is_silent: false,
