@@ -81,6 +81,9 @@ pub enum CaptureError {
         /// Bytes that are there.
         found: usize,
     },
+    /// An interface cannot be captured.
+    #[error(transparent)]
+    Live(#[from] crate::LiveError),
     /// The header of the file, or the compression around it, is damaged. Copy it again.
     #[error("{file}: damaged at its very beginning: {detail}")]
     HeaderDamaged {

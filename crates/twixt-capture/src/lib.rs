@@ -5,7 +5,8 @@
 //!
 //! [`CaptureFile`] reads pcap and pcapng, plain or compressed, from a path, standard input or any
 //! reader, in constant memory. A damaged end never takes away what was read before it: see
-//! [`Ending`]. [`PcapWriter`] writes nanosecond pcap.
+//! [`Ending`]. [`LiveSource`] captures an interface of this machine. [`PcapWriter`] writes
+//! nanosecond pcap.
 //!
 //! ```
 //! use twixt_capture::{CaptureFile, Ending, PcapWriter};
@@ -34,6 +35,7 @@ mod file;
 mod frame;
 mod input;
 mod interface;
+mod live;
 mod pcap;
 mod pcapng;
 mod source;
@@ -49,6 +51,10 @@ pub use frame::{Direction, Frame};
 pub use input::Compression;
 pub use interface::{
     InterfaceDescription, MAX_FRAME_BYTES, MAX_INTERFACE_NAME_BYTES, MAX_INTERFACES,
+};
+pub use live::{
+    GROUP_MAX, LiveCounts, LiveEnding, LiveError, LiveOptions, LiveSource, RingSize, Stop,
+    TimePreference,
 };
 pub use pcapng::MAX_BLOCK_BYTES;
 pub use source::{BatchEnd, PacketSource, SourceCounts};

@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     Partial = 3,
     /// Not enough data to answer.
     NoAnswer = 4,
+    /// The user interrupted; what was measured before that was written.
+    Interrupted = 130,
 }
 
 impl Exit {

@@ -10,6 +10,7 @@ mod output;
 mod plot;
 mod progress;
 mod settings;
+mod source;
 mod store;
 
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! Which packets are measured, and how estimates are split up.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::Context;
@@ -83,6 +83,12 @@ impl TrafficArgs {
             };
             self.classes = settings.class.iter().map(class).collect();
         }
+        self
+    }
+
+    /// With a word before those of the filter, where a command took it for something else.
+    pub(crate) fn with_first_word(mut self, word: Option<&Path>) -> Self {
+        self.filter.splice(0..0, word.map(|word| word.to_string_lossy().into_owned()));
         self
     }
 

@@ -1,4 +1,4 @@
-//! `twixt info`: what is in a capture, an epoch file or a store.
+//! `twixt info`: what is in a capture, an epoch file or a store, or passes an interface.
 
 mod capture;
 mod epochs;
@@ -10,16 +10,19 @@ use crate::args::TrafficArgs;
 use crate::exit::{Exit, usage};
 use crate::input;
 use crate::output::Format;
+use crate::source::{LiveArgs, Source};
 
-/// What is in a capture, an epoch file or a store
+/// What is in a capture, an epoch file or a store, or passes an interface
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The file, or the folder of a store; - is standard input
-    #[arg(value_name = "FILE", required_unless_present = "read")]
+    #[arg(value_name = "FILE", required_unless_present_any = ["read", "interface"])]
     file: Option<PathBuf>,
     /// The file, as tcpdump users write it
-    #[arg(short = 'r', long = "read", value_name = "FILE", conflicts_with = "file")]
+    #[arg(short = 'r', long = "read", value_name = "FILE", conflicts_with_all = ["file", "interface"])]
     read: Option<PathBuf>,
+    #[command(flatten)]
+    live: LiveArgs,
     /// Stop after so many frames
     #[arg(short = 'c', long = "count", value_name = "COUNT")]
     count: Option<u64>,
@@ -34,12 +37,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if matches!(args.format, Format::Jsonl | Format::Csv) {
         return Err(usage("info prints -F human or -F json"));
     }
+    if args.live.is_given() {
+        // What would be the file is the first word of the filter.
+        let traffic = args.traffic.clone().with_first_word(args.file.as_deref());
+        return capture::run(Source::interface(&args.live)?, &traffic, args);
+    }
+    args.live.check_unused()?;
     let path = args.file.as_ref().or(args.read.as_ref()).expect("clap requires one of the two");
     if path.is_dir() {
         return store::run(path, args.format);
     }
     match !input::is_stdin(path) && input::is_epoch_file(path) {
         true => epochs::run(path, args.format),
-        false => capture::run(path, args),
+        false => capture::run(Source::capture(path)?, &args.traffic, args),
     }
 }

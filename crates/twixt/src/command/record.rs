@@ -4,34 +4,32 @@ mod sink;
 
 use std::path::PathBuf;
 
-use twixt_capture::{BatchEnd, Frame};
+use twixt_capture::{BatchEnd, Frame, SourceCounts};
 use twixt_measure::Cutting;
-use twixt_model::{Delay, EpochRule, PointId, Prefix};
+use twixt_model::{Delay, EpochRule, PointId, Prefix, TimeSource};
 use twixt_synopsis::By;
 use twixt_wire::{LinkType, Observer, PAYLOAD_BYTES_MAX, Skip, SkipCounts};
 
 use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, FlowList, Split, TrafficArgs};
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::input::Capture;
 use crate::measure::{Meters, Plan, Setting, is_timeless, marker_in};
 use crate::output::units;
-use crate::progress::Progress;
 use crate::settings::Settings;
+use crate::source::{Source, SourceArgs};
 use sink::{Sink, Target};
 
-/// One point, one pass: a capture into an epoch file or a store, for `delay`, `query` and `info`
+/// One point, one pass: a capture or an interface into an epoch file or a store
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Capture to read; - is standard input
-    #[arg(short = 'r', long = "read", value_name = "FILE")]
-    read: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
     /// Epoch file to write; - is standard output
     #[arg(short = 'w', long = "write", value_name = "FILE", required_unless_present = "store")]
     write: Option<PathBuf>,
     /// Store to append to, for `query`: a folder, made if it is not there
     #[arg(long, value_name = "DIR", conflicts_with = "write")]
     store: Option<PathBuf>,
-    /// Name of the observation point [default: the capture's name]
+    /// Name of the observation point [default: that of the capture or interface]
     #[arg(long, value_name = "NAME")]
     point: Option<String>,
     /// Within which point names are unique
@@ -81,7 +79,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let observer =
         args.traffic.observer(plan.wanted(), args.digest.digester(args.digest.recognition()))?;
-    let setting = args.setting(&plan, &observer);
+    let source = args.source.open()?;
+    let setting = args.setting(&plan, &observer, source.time_source());
     let taking = Taking {
         meters: Meters::new(&setting, &plan.algorithms)?,
         observer,
@@ -92,8 +91,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         skipped: SkipCounts::default(),
         cut: 0,
     };
-    let capture = Capture::open(&args.read)?;
-    record(args, capture, taking, Sink::open(args.target(), &setting.point)?)
+    record(args, source, taking, Sink::open(args.target(), &setting.point)?)
 }
 
 impl Args {
@@ -116,18 +114,16 @@ impl Args {
         }
     }
 
-    fn setting(&self, plan: &Plan<'_>, observer: &Observer) -> Setting {
-        let name = || {
-            self.read.file_stem().unwrap_or(self.read.as_os_str()).to_string_lossy().into_owned()
-        };
+    fn setting(&self, plan: &Plan<'_>, observer: &Observer, time_source: TimeSource) -> Setting {
         Setting {
             domain: self.domain.clone(),
-            point: PointId(self.point.clone().unwrap_or_else(name)),
+            point: PointId(self.point.clone().unwrap_or_else(|| self.source.point())),
             run: 0,
             rule: plan.rule,
             shift: Delay::ZERO,
             guard: self.guard.map(|guard| Delay::from_nanos(guard.0)),
             digest: observer.digester().identity(),
+            time_source,
             cutting: plan.cutting.clone(),
             classes: Setting::classes_of(plan.split, observer.class_names().map(str::to_owned)),
         }
@@ -189,6 +185,15 @@ impl Taking {
         Ok(())
     }
 
+    /// Tells the meters what was skipped and dropped since the last time.
+    fn tell_counts(&mut self, told: &mut SourceCounts, now: SourceCounts) {
+        self.skipped.add(Skip::NoTime, now.skipped() - told.skipped());
+        self.meters.count_skipped(&std::mem::take(&mut self.skipped));
+        let dropped = |counts: &SourceCounts| counts.dropped.unwrap_or(0);
+        self.meters.count_dropped(dropped(&now).saturating_sub(dropped(told)));
+        *told = now;
+    }
+
     fn measure_packet(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
         let link = LinkType(frame.link_type);
         let (observation, packet) =
@@ -207,38 +212,35 @@ impl Taking {
 
 fn record(
     args: &Args,
-    mut capture: Capture,
+    mut source: Source,
     mut taking: Taking,
     mut out: Sink,
 ) -> anyhow::Result<Exit> {
-    let progress = Progress::new(capture.size_bytes());
+    let mut told = SourceCounts::default();
     loop {
-        let end = capture.read_batch(&progress, |frame| taking.take(&frame));
-        taking.meters.count_skipped(&std::mem::take(&mut taking.skipped));
+        let end = source.read_batch(|frame| taking.take(&frame))?;
+        taking.tell_counts(&mut told, source.counts());
+        if let Some(now) = source.silent_until() {
+            taking.meters.advance(now);
+        }
         out.write_sealed(&mut taking.meters)?;
         if end == BatchEnd::End || taking.most == 0 {
             break;
         }
     }
-    drop(progress);
-    let counts = capture.file().counts();
-    let mut unread = SkipCounts::default();
-    unread.add(Skip::NoTime, counts.skipped());
-    taking.meters.count_skipped(&unread);
-    taking.meters.count_dropped(counts.dropped.unwrap_or(0));
     taking.meters.finish();
     out.write_sealed(&mut taking.meters)?;
-    let partial = capture.note_ending(&args.read);
     let recorded = out.finish()?;
-    conclude(args, &taking, &recorded, partial)
+    source.hide_progress();
+    conclude(args, &taking, &recorded, source)
 }
 
-fn conclude(args: &Args, taking: &Taking, recorded: &str, partial: bool) -> anyhow::Result<Exit> {
+fn conclude(args: &Args, taking: &Taking, recorded: &str, source: Source) -> anyhow::Result<Exit> {
     let packets = taking.meters.packets();
-    if packets == 0 {
-        return Err(no_answer(format!("{}: no packet to record", args.read.display())));
+    if packets == 0 && !source.was_interrupted() {
+        return Err(no_answer(format!("{}: no packet to record", source.name())));
     }
-    if !args.traffic.tells_direction() {
+    if !args.traffic.tells_direction() && !args.source.live.tells_direction() {
         note(
             "packets of both directions were recorded, if there are such; --toward or a filter picks one",
         );
@@ -251,5 +253,5 @@ fn conclude(args: &Args, taking: &Taking, recorded: &str, partial: bool) -> anyh
         ));
     }
     note(format_args!("{} packets recorded in {recorded}", units::count(packets)));
-    Ok(Exit::Done.or_partial(partial))
+    Ok(source.conclude(Exit::Done))
 }

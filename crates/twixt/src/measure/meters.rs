@@ -20,6 +20,8 @@ pub(crate) struct Setting {
     /// Half the width of the zone around boundaries; `None`: the default.
     pub(crate) guard: Option<Delay>,
     pub(crate) digest: DigestIdentity,
+    /// Who takes the times of packets.
+    pub(crate) time_source: TimeSource,
     /// What ends an epoch.
     pub(crate) cutting: Cutting,
     /// Names of the classes, if estimates are split by class.
@@ -60,7 +62,7 @@ impl Setting {
             guard: self.guard.unwrap_or(defaults.guard),
             stash_max: STASH_MAX,
             lateness: LATENESS,
-            time_source: TimeSource::File,
+            time_source: self.time_source,
             cutting: self.cutting.clone(),
             digest: self.digest,
             ..defaults

@@ -3,7 +3,7 @@
 use twixt_capture::{BatchEnd, Frame};
 use twixt_measure::Cutting;
 use twixt_measure::survey::{Edges, Heading, Place, Verdicts};
-use twixt_model::{Delay, Detail, Observation, Prefix, Timestamp};
+use twixt_model::{Delay, Detail, Observation, Prefix, TimeSource, Timestamp};
 use twixt_wire::{Digester, LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
 
 use super::directory::Directory;
@@ -126,6 +126,7 @@ impl<'a> Reading<'a> {
             shift,
             guard,
             digest: observer.digester().identity(),
+            time_source: TimeSource::File,
             cutting: plan.cutting.clone(),
             classes: Setting::classes_of(plan.split, observer.class_names().map(str::to_owned)),
         };

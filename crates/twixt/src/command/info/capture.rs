@@ -1,43 +1,40 @@
-//! What is in a capture.
+//! What is in a capture, or passes an interface.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
 
 use serde::Serialize;
-use twixt_capture::{BatchEnd, CaptureFile, Frame, InterfaceDescription};
+use twixt_capture::{BatchEnd, CaptureFile, Frame, InterfaceDescription, LiveCounts, SourceCounts};
 use twixt_model::{DigestHash, DigestProfile, FlowHash, Span, Timestamp, protocol};
 use twixt_wire::{Digester, HashKey, LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
 
 use super::Args;
+use crate::args::TrafficArgs;
 use crate::exit::Exit;
-use crate::input::Capture;
 use crate::measure::is_timeless;
 use crate::output::{self, Format, units};
-use crate::progress::Progress;
+use crate::source::{Interface, Source};
 
 /// Flows told apart at most.
 const FLOWS_MAX: usize = 1 << 20;
 
-pub(super) fn run(path: &Path, args: &Args) -> anyhow::Result<Exit> {
-    let mut capture = Capture::open(path)?;
+pub(super) fn run(mut source: Source, traffic: &TrafficArgs, args: &Args) -> anyhow::Result<Exit> {
     // Flow hashes never leave this command: a fixed key will do.
     let digester =
         Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, HashKey::from_seed(0));
     let wanted = Wanted { digest: false, flow: true, detail: false };
     let mut content = Content { most: args.count.unwrap_or(u64::MAX), ..Content::default() };
-    let observer = args.traffic.observer(wanted, digester)?;
-    let progress = Progress::new(capture.size_bytes());
-    while capture.read_batch(&progress, |frame| content.add(&observer, &frame)) == BatchEnd::More
+    let observer = traffic.observer(wanted, digester)?;
+    while source.read_batch(|frame| content.add(&observer, &frame))? == BatchEnd::More
         && content.frames < content.most
     {}
-    drop(progress);
-    let partial = capture.note_ending(path);
-    let document = CaptureDocument::new(path, capture.file(), &content);
+    source.hide_progress();
+    let document = CaptureDocument::new(&source, &content);
+    let exit = source.conclude(Exit::Done);
     match args.format {
         Format::Json => output::json(&document)?,
         _ => output::text(&document.report())?,
     }
-    Ok(Exit::Done.or_partial(partial))
+    Ok(exit)
 }
 
 /// What was found so far.
@@ -103,10 +100,13 @@ fn protocol_name(packet: &Packet) -> String {
 /// `twixt info -F json` of a capture.
 #[derive(Serialize)]
 struct CaptureDocument {
-    file: String,
+    /// Of captures only.
+    file: Option<String>,
     format: String,
-    compression: String,
-    byte_order: String,
+    /// Of captures only.
+    compression: Option<String>,
+    /// Of captures only.
+    byte_order: Option<String>,
     interfaces: Vec<InterfaceDocument>,
     frames: u64,
     captured_bytes: u64,
@@ -122,6 +122,34 @@ struct CaptureDocument {
     protocols: BTreeMap<String, u64>,
     skipped: BTreeMap<&'static str, u64>,
     ending: String,
+    /// Of interfaces only.
+    live: Option<LiveDocument>,
+}
+
+/// What the kernel did with frames before they were captured.
+#[derive(Serialize)]
+struct LiveDocument {
+    super_packets: u64,
+    pieces: u64,
+    unsplit: u64,
+    tags_restored: u64,
+    kernel_times: u64,
+    adapter_times: u64,
+    freezes: u64,
+}
+
+impl From<LiveCounts> for LiveDocument {
+    fn from(counts: LiveCounts) -> Self {
+        Self {
+            super_packets: counts.super_packets,
+            pieces: counts.pieces,
+            unsplit: counts.unsplit,
+            tags_restored: counts.tags_restored,
+            kernel_times: counts.kernel_times,
+            adapter_times: counts.adapter_times,
+            freezes: counts.freezes,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -144,21 +172,51 @@ impl From<&InterfaceDescription> for InterfaceDocument {
 }
 
 impl CaptureDocument {
-    fn new(path: &Path, file: &CaptureFile, content: &Content) -> Self {
-        let mut skipped = content.skipped;
-        skipped.add(Skip::NoTime, file.counts().skipped());
+    fn new(source: &Source, content: &Content) -> Self {
+        let found = Self::of_content(source.counts(), content);
+        match source {
+            Source::Capture(capture) => found.of_file(source.name(), capture.capture.file()),
+            Source::Interface(interface) => found.of_interface(interface),
+        }
+    }
+
+    fn of_file(self, name: String, file: &CaptureFile) -> Self {
         Self {
-            file: path.display().to_string(),
+            file: Some(name),
             format: file.format().to_string(),
-            compression: file.compression().to_string(),
-            byte_order: file.byte_order().to_string(),
+            compression: Some(file.compression().to_string()),
+            byte_order: Some(file.byte_order().to_string()),
             interfaces: file.interfaces().map(InterfaceDocument::from).collect(),
+            ending: file.ending().map_or(self.ending, ToString::to_string),
+            ..self
+        }
+    }
+
+    fn of_interface(self, interface: &Interface) -> Self {
+        Self {
+            format: "live".to_owned(),
+            interfaces: vec![InterfaceDocument::from(&interface.description())],
+            ending: interface.ending().map_or(self.ending, |ending| ending.to_string()),
+            live: Some(interface.live_counts().into()),
+            ..self
+        }
+    }
+
+    fn of_content(counts: SourceCounts, content: &Content) -> Self {
+        let mut skipped = content.skipped;
+        skipped.add(Skip::NoTime, counts.skipped());
+        Self {
+            file: None,
+            format: String::new(),
+            compression: None,
+            byte_order: None,
+            interfaces: Vec::new(),
             frames: content.frames,
             captured_bytes: content.captured_bytes,
             wire_bytes: content.wire_bytes,
             cut_frames: content.cut_frames,
             out_of_order: content.out_of_order,
-            dropped: file.counts().dropped,
+            dropped: counts.dropped,
             start_ns: content.span.map(|span| span.start.as_nanos()),
             end_ns: content.span.map(|span| span.end.as_nanos()),
             packets: content.packets,
@@ -166,19 +224,13 @@ impl CaptureDocument {
             flows_complete: !content.flows_refused,
             protocols: content.protocols.clone(),
             skipped: skipped.iter().map(|(skip, count)| (skip.name(), count)).collect(),
-            ending: file.ending().map_or_else(|| "not reached".to_owned(), ToString::to_string),
+            ending: "not reached".to_owned(),
+            live: None,
         }
     }
 
     fn report(&self) -> String {
-        let compression = match self.compression.as_str() {
-            "none" => String::new(),
-            name => format!(", compressed with {name}"),
-        };
-        let mut lines = vec![
-            ("file", self.file.clone()),
-            ("format", format!("{}, {}{compression}", self.format, self.byte_order)),
-        ];
+        let mut lines = self.file_lines();
         lines.extend(self.interface_lines());
         lines.extend(self.frame_lines());
         let more = if self.flows_complete { "" } else { "at least " };
@@ -192,7 +244,38 @@ impl CaptureDocument {
         lines.extend(
             self.dropped.map(|count| ("dropped", counted("by the capturing kernel", count))),
         );
+        lines.extend(self.live_lines());
         lines.iter().map(|(name, value)| format!("{name:<10} {value}\n")).collect()
+    }
+
+    fn file_lines(&self) -> Vec<(&'static str, String)> {
+        let Self { file: Some(file), compression, byte_order: Some(byte_order), .. } = self else {
+            return Vec::new();
+        };
+        let compression = match compression.as_deref() {
+            None | Some("none") => String::new(),
+            Some(name) => format!(", compressed with {name}"),
+        };
+        let format = format!("{}, {byte_order}{compression}", self.format);
+        vec![("file", file.clone()), ("format", format)]
+    }
+
+    fn live_lines(&self) -> Vec<(&'static str, String)> {
+        let Some(live) = &self.live else { return Vec::new() };
+        let mut lines = Vec::new();
+        if live.super_packets > 0 {
+            let (super_packets, pieces) =
+                (units::count(live.super_packets), units::count(live.pieces));
+            lines.push((
+                "offload",
+                format!("{pieces} packets came as {super_packets} super-packets"),
+            ));
+        }
+        if live.adapter_times > 0 {
+            let frames = units::count(live.adapter_times);
+            lines.push(("times", format!("{frames} by the adapter")));
+        }
+        lines
     }
 
     fn interface_lines(&self) -> Vec<(&'static str, String)> {

@@ -1,0 +1,161 @@
+//! Where the frames of a one-pass command come from: a capture, or an interface.
+//!
+//! A command has [`SourceArgs`] among its arguments, opens them, and reads batch by batch:
+//!
+//! ```text
+//! let mut source = args.source.open()?;
+//! loop {
+//!     let end = source.read_batch(|frame| measuring.take(&frame))?;
+//!     if let Some(now) = source.silent_until() {
+//!         measuring.advance(now);
+//!     }
+//!     if end == BatchEnd::End || measuring.has_enough() {
+//!         break;
+//!     }
+//! }
+//! // … print what was measured …
+//! Ok(source.conclude(Exit::Done))
+//! ```
+//!
+//! An interface ends after `--for`, when the user interrupts, or when it goes away; a capture, when
+//! it ends. `-c` is the command's own, which knows what it counts.
+
+mod interface;
+
+pub(crate) use interface::{Interface, LiveArgs};
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use twixt_capture::{BatchEnd, Frame, SourceCounts};
+use twixt_model::{TimeSource, Timestamp};
+
+use crate::exit::Exit;
+use crate::input::Capture;
+use crate::progress::Progress;
+
+/// A capture or an interface.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SourceArgs {
+    /// Capture to read; - is standard input
+    #[arg(
+        short = 'r',
+        long = "read",
+        value_name = "FILE",
+        required_unless_present = "interface",
+        conflicts_with = "interface"
+    )]
+    read: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
+}
+
+impl SourceArgs {
+    /// Opens what was named.
+    pub(crate) fn open(&self) -> anyhow::Result<Source> {
+        let Some(path) = &self.read else { return Source::interface(&self.live) };
+        self.live.check_unused()?;
+        Source::capture(path)
+    }
+
+    /// A name for the point: that of the capture, without its ending, or of the interface.
+    pub(crate) fn point(&self) -> String {
+        let Some(path) = &self.read else { return self.live.interface().to_owned() };
+        path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    }
+}
+
+/// A capture or an interface that is being read.
+pub(crate) enum Source {
+    Capture(Box<CaptureSource>),
+    Interface(Box<Interface>),
+}
+
+/// A capture, with a person watching.
+pub(crate) struct CaptureSource {
+    pub(crate) capture: Capture,
+    path: PathBuf,
+    /// Shown as long as it is there.
+    progress: Option<Progress>,
+}
+
+impl Source {
+    /// Opens a capture; `-` is standard input.
+    pub(crate) fn capture(path: &Path) -> anyhow::Result<Self> {
+        let capture = Capture::open(path)?;
+        let progress = Some(Progress::new(capture.size_bytes()));
+        Ok(Self::Capture(Box::new(CaptureSource { capture, path: path.to_owned(), progress })))
+    }
+
+    /// Opens an interface.
+    pub(crate) fn interface(args: &LiveArgs) -> anyhow::Result<Self> {
+        Ok(Self::Interface(Box::new(Interface::open(args)?)))
+    }
+
+    /// Hands a batch of frames to `sink`. It may be empty though more will come.
+    #[inline]
+    pub(crate) fn read_batch(&mut self, sink: impl FnMut(Frame<'_>)) -> anyhow::Result<BatchEnd> {
+        match self {
+            Self::Capture(source) => {
+                let progress = source.progress.as_ref().expect("it is taken at the end only");
+                let end = source.capture.read_batch(progress, sink);
+                Ok(end)
+            }
+            Self::Interface(interface) => interface.read_batch(sink),
+        }
+    }
+
+    /// All frames up to then were handed over, and none came for a while: time to end epochs. Only
+    /// of interfaces, and only if the last batch was empty.
+    pub(crate) fn silent_until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Capture(_) => None,
+            Self::Interface(interface) => interface.silent_until(),
+        }
+    }
+
+    /// What was handed over, and what was not, up to now.
+    pub(crate) fn counts(&self) -> SourceCounts {
+        match self {
+            Self::Capture(source) => source.capture.file().counts(),
+            Self::Interface(interface) => interface.counts(),
+        }
+    }
+
+    /// Who takes the times.
+    pub(crate) fn time_source(&self) -> TimeSource {
+        match self {
+            Self::Capture(_) => TimeSource::File,
+            Self::Interface(interface) => interface.time_source(),
+        }
+    }
+
+    /// The path or the interface, for messages.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Capture(source) => source.path.display().to_string(),
+            Self::Interface(interface) => interface.name().to_owned(),
+        }
+    }
+
+    /// Whether the user interrupted.
+    pub(crate) fn was_interrupted(&self) -> bool {
+        matches!(self, Self::Interface(interface) if interface.was_interrupted())
+    }
+
+    /// Takes the progress bar away, before anything is printed.
+    pub(crate) fn hide_progress(&mut self) {
+        if let Self::Capture(source) = self {
+            source.progress = None;
+        }
+    }
+
+    /// Says what is wrong with what was read, and how the command ends with it.
+    pub(crate) fn conclude(mut self, exit: Exit) -> Exit {
+        self.hide_progress();
+        match self {
+            Self::Capture(source) => exit.or_partial(source.capture.note_ending(&source.path)),
+            Self::Interface(interface) => interface.conclude(exit),
+        }
+    }
+}
