@@ -4,6 +4,7 @@ mod config;
 mod delay;
 mod demo;
 mod generate;
+mod heavy;
 mod info;
 mod plan;
 mod record;
@@ -34,6 +35,7 @@ pub(crate) struct Cli {
 enum Command {
     Delay(delay::Args),
     Verify(verify::Args),
+    Heavy(heavy::Args),
     Record(record::Args),
     Info(info::Args),
     Simulate(simulate::Args),
@@ -52,6 +54,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Delay(args) => delay::run(&args.with(&settings)),
         Command::Verify(args) => verify::run(&args.with(&settings)),
+        Command::Heavy(args) => heavy::run(&args.with(&settings)),
         Command::Record(args) => record::run(&args.with(&settings)),
         Command::Info(args) => info::run(&args),
         Command::Simulate(args) => simulate::run(&args),

@@ -23,6 +23,14 @@ impl Asks for Delays {
     const PURPOSE: Purpose = Purpose::Delay;
 }
 
+/// Those that find large flows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heavies;
+
+impl Asks for Heavies {
+    const PURPOSE: Purpose = Purpose::Heavy;
+}
+
 /// What the user said about the algorithm.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AlgorithmArgs<A: Asks = Delays> {
