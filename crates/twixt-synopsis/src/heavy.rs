@@ -9,7 +9,7 @@
 //! The tables know nothing of each other's names, nor of time.
 
 mod admission;
-mod chance;
+pub(crate) mod chance;
 mod config;
 mod entry;
 mod exact;

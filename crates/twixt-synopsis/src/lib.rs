@@ -40,6 +40,7 @@ mod lda;
 mod lds;
 mod question;
 mod registry;
+mod reorder;
 mod sums;
 mod synopsis;
 mod totals;
@@ -58,6 +59,7 @@ pub use registry::{
     ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, EstimateTwoPoint, Estimator,
     Purpose, find,
 };
+pub use reorder::{Definition, ReorderExact, ReorderHybrid, ReorderSampled};
 pub use synopsis::{
     ConfigOption, Needs, OnePoint, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint,
 };

@@ -8,6 +8,7 @@ mod heavy;
 mod info;
 mod plan;
 mod record;
+mod reorder;
 mod simulate;
 mod verify;
 
@@ -36,6 +37,7 @@ enum Command {
     Delay(delay::Args),
     Verify(verify::Args),
     Heavy(heavy::Args),
+    Reorder(reorder::Args),
     Record(record::Args),
     Info(info::Args),
     Simulate(simulate::Args),
@@ -55,6 +57,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Delay(args) => delay::run(&args.with(&settings)),
         Command::Verify(args) => verify::run(&args.with(&settings)),
         Command::Heavy(args) => heavy::run(&args.with(&settings)),
+        Command::Reorder(args) => reorder::run(&args.with(&settings)),
         Command::Record(args) => record::run(&args.with(&settings)),
         Command::Info(args) => info::run(&args),
         Command::Simulate(args) => simulate::run(&args),

@@ -141,7 +141,8 @@ fn bad_input_is_named() {
 #[test]
 #[ignore = "prints a table for the documentation"]
 fn large_flows_of_a_real_capture() {
-    let Some(capture) = traces().map(|traces| traces.join("composite-a/upstream.pcap")) else {
+    let Some(capture) = traces().map(|traces| traces.join("composite-a/composite-a.pcap.gz"))
+    else {
         return;
     };
     let run = |options: String| {

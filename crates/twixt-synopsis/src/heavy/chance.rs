@@ -34,7 +34,7 @@ impl Coin for CountedCoin {
 }
 
 impl CountedCoin {
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.draws = self.draws.wrapping_add(other.draws);
     }
 
