@@ -14,6 +14,8 @@ mod follow;
 mod judge;
 mod record;
 mod tally;
+#[cfg(test)]
+mod tests;
 
 pub use exact::ReorderExact;
 pub use follow::{ReorderHybrid, ReorderSampled};
