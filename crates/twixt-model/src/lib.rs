@@ -23,7 +23,9 @@ pub use estimate::{DelayEstimate, Estimate, Evidence, OrderStatistics};
 pub use flow::{FlowKey, ParseFlowKeyError, protocol};
 pub use flow_record::{FlowEnd, FlowRecord};
 pub use observation::{Batch, BatchBuffer, ClassId, Detail, Observation, TcpFields, tcp_flag};
-pub use one_point::{HeavyFlow, ReorderEstimate, RoundTripEstimate, RoundTripKind};
+pub use one_point::{
+    HeavyFlow, ReorderEstimate, ReorderExtent, ReorderVerdict, RoundTripEstimate, RoundTripKind,
+};
 pub use prefix::{ParsePrefixError, Prefix};
 pub use scope::Scope;
 pub use segment::{Epoch, EpochRule, PointId, Segment, TimeSource};

@@ -30,6 +30,8 @@ pub struct Detail {
     pub key: FlowKey,
     /// Fields of the TCP header, for TCP.
     pub tcp: Option<TcpFields>,
+    /// Identification of IPv4, which most senders count up; 0 where there is none.
+    pub identification: u16,
 }
 
 /// The part of a TCP header that one-point algorithms read.

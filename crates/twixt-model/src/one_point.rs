@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{FlowKey, Prefix, Scope};
+use crate::{FlowHash, FlowKey, Prefix, Scope};
 
 /// What a round trip is a trip of. Tools differ by definition more than by code, so each kind is
 /// measured and reported on its own.
@@ -97,26 +97,113 @@ pub struct RoundTripEstimate {
 pub struct ReorderEstimate {
     /// Where the packets came from.
     pub prefix: Prefix,
-    /// Packets that were judged.
+    /// Packets with data that were judged.
     pub packets: u64,
-    /// Those that were out of order.
+    /// Those that others overtook.
     pub out_of_order: u64,
+    /// Those that came late because they were sent again.
+    pub retransmitted: u64,
+    /// How far packets were overtaken, where the algorithm can tell.
+    pub extent: Option<ReorderExtent>,
+}
+
+/// How far packets were overtaken: RFC 4737, section 4.2.3.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReorderExtent {
+    /// Packets between one and the first that overtook it, on average.
+    pub mean: f64,
+    /// At most.
+    pub largest: u32,
+}
+
+/// How the reordering of a prefix compares with a threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReorderVerdict {
+    /// Surely more than that.
+    Above,
+    /// Surely less.
+    Below,
+    /// Too few packets to tell.
+    Unclear,
+}
+
+impl ReorderEstimate {
+    /// The share of packets that was out of order; `None` without packets.
+    #[must_use]
+    pub fn fraction(&self) -> Option<f64> {
+        (self.packets > 0).then(|| self.out_of_order as f64 / self.packets as f64)
+    }
+
+    /// Compares the share with a threshold, two standard deviations on the safe side: as many
+    /// packets out of order as counted have a deviation of about the square root of their number.
+    #[must_use]
+    pub fn verdict(&self, threshold: f64) -> ReorderVerdict {
+        // Nothing seen may still be three expected: that is the 95 % bound.
+        const NONE_SEEN: f64 = 3.0;
+        let expected = threshold * self.packets as f64;
+        let (seen, doubt) = (self.out_of_order as f64, 2.0 * (self.out_of_order as f64).sqrt());
+        if seen - doubt > expected {
+            ReorderVerdict::Above
+        } else if seen + doubt + NONE_SEEN < expected {
+            ReorderVerdict::Below
+        } else {
+            ReorderVerdict::Unclear
+        }
+    }
+}
+
+impl ReorderVerdict {
+    /// As users read it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Above => "above",
+            Self::Below => "below",
+            Self::Unclear => "unclear",
+        }
+    }
 }
 
 /// A large flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeavyFlow {
+    /// Stands for it in observations.
+    pub hash: FlowHash,
     /// The directed flow.
     pub key: FlowKey,
     /// Its packets, as the algorithm counts or estimates them.
     pub packets: u64,
-    /// Its bytes, likewise.
+    /// Its bytes. Where packets are estimated, the bytes of those that were counted, in
+    /// proportion.
     pub bytes: u64,
+    /// It certainly had so many packets.
+    pub packets_at_least: u64,
+    /// It certainly had no more packets, where the algorithm can promise that.
+    pub packets_at_most: Option<u64>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[track_caller]
+    fn check_verdict(packets: u64, out_of_order: u64, verdict: ReorderVerdict) {
+        let prefix = Prefix::of(std::net::Ipv4Addr::UNSPECIFIED.into(), 24);
+        let (retransmitted, extent) = (0, None);
+        let estimate = ReorderEstimate { prefix, packets, out_of_order, retransmitted, extent };
+        assert_eq!(estimate.verdict(0.02), verdict, "{out_of_order} of {packets}");
+    }
+
+    #[test]
+    fn few_packets_give_no_verdict() {
+        check_verdict(0, 0, ReorderVerdict::Unclear);
+        check_verdict(10, 1, ReorderVerdict::Unclear);
+        check_verdict(100, 4, ReorderVerdict::Unclear);
+        check_verdict(100, 9, ReorderVerdict::Above);
+        check_verdict(150, 0, ReorderVerdict::Unclear);
+        check_verdict(200, 0, ReorderVerdict::Below);
+        check_verdict(1_000_000, 20_000, ReorderVerdict::Unclear);
+    }
 
     #[test]
     fn names_of_kinds_read_back() {

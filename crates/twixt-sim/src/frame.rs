@@ -80,7 +80,7 @@ impl Frame {
 impl Hosts {
     /// Counts the packets of a flow. The start is drawn, so that flows do not all begin with the
     /// same identification.
-    const fn number(self, packet: &Packet) -> u64 {
+    pub(crate) const fn number(self, packet: &Packet) -> u64 {
         (mix(self.sender) & 0xffff) + packet.sequence as u64
     }
 }

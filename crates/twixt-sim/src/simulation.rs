@@ -197,7 +197,8 @@ impl Simulation {
                 timestamps: None,
             }
         });
-        Detail { key, tcp }
+        let identification = self.hosts(packet).number(packet) as u16;
+        Detail { key, tcp, identification }
     }
 
     /// Which frame of a user's own trace a packet is; `None` for synthetic packets.

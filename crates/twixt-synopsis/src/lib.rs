@@ -33,11 +33,14 @@
 mod any;
 mod codec;
 mod exact;
+mod flow_key;
+mod heavy;
 mod joint;
 mod lda;
 mod lds;
 mod question;
 mod registry;
+mod reorder;
 mod sums;
 mod synopsis;
 mod totals;
@@ -45,6 +48,10 @@ mod totals;
 pub use any::{AnySynopsis, Mismatch, decode, encode};
 pub use codec::{DecodeError, Reader, Writer};
 pub use exact::{Exact, ExactConfig};
+pub use heavy::{
+    EntriesConfig, ExactTable, FlowTable, HashPipeTable, Heavy, PrecisionTable, RapTable,
+    RapWayTable, SpaceSavingTable, WaysConfig,
+};
 pub use lda::{Lda, LdaConfig};
 pub use lds::{Lds, LdsConfig, RowPlan, sampling_for_losses};
 pub use question::{By, KnownFlow, Question};
@@ -52,6 +59,7 @@ pub use registry::{
     ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, EstimateTwoPoint, Estimator,
     Purpose, find,
 };
+pub use reorder::{Definition, ReorderExact, ReorderHybrid, ReorderSampled};
 pub use synopsis::{
     ConfigOption, Needs, OnePoint, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint,
 };

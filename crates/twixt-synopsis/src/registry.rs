@@ -5,9 +5,13 @@ use twixt_model::{Estimate, HeavyFlow, Observation, ReorderEstimate, RoundTripEs
 use crate::any::{AnySynopsis, Mismatch, same_config, typed, typed_mut};
 use crate::codec::{DecodeError, Reader};
 use crate::exact::Exact;
+use crate::heavy::{
+    ExactTable, HashPipeTable, Heavy, PrecisionTable, RapTable, RapWayTable, SpaceSavingTable,
+};
 use crate::lda::Lda;
 use crate::lds::Lds;
 use crate::question::Question;
+use crate::reorder::{ReorderExact, ReorderHybrid, ReorderSampled};
 use crate::synopsis::{ConfigOption, Needs, OnePoint, Pair, SplitMerge, Synopsis, TwoPoint};
 
 /// Every algorithm we ship. Configuration, decoding, command-line help, the documentation's
@@ -17,6 +21,15 @@ pub static ALGORITHMS: &[Algorithm] = &[
     Algorithm::two_point::<Exact>(Purpose::Delay),
     Algorithm::two_point::<Lda>(Purpose::Delay),
     Algorithm::two_point::<Lds>(Purpose::Delay),
+    Algorithm::reorder::<ReorderExact>(),
+    Algorithm::reorder::<ReorderSampled>(),
+    Algorithm::reorder::<ReorderHybrid>(),
+    Algorithm::heavy::<Heavy<ExactTable>>(),
+    Algorithm::heavy::<Heavy<SpaceSavingTable>>(),
+    Algorithm::heavy::<Heavy<RapTable>>(),
+    Algorithm::heavy::<Heavy<RapWayTable>>(),
+    Algorithm::heavy::<Heavy<HashPipeTable>>(),
+    Algorithm::heavy::<Heavy<PrecisionTable>>(),
 ];
 
 /// What an algorithm is asked for.

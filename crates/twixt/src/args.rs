@@ -6,7 +6,7 @@ mod flows;
 mod moment;
 mod traffic;
 
-pub(crate) use algorithm::{AlgorithmArgs, Chosen, Delays};
+pub(crate) use algorithm::{AlgorithmArgs, Chosen, Delays, Heavies, Reorderings};
 pub(crate) use digest::{DigestArgs, Recognition};
 pub(crate) use flows::{FlowList, FlowsArgs, Sizes};
 pub(crate) use moment::Moment;

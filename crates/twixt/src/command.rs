@@ -5,10 +5,12 @@ mod delay;
 mod demo;
 mod evaluate;
 mod generate;
+mod heavy;
 mod info;
 mod plan;
 mod query;
 mod record;
+mod reorder;
 mod simulate;
 mod verify;
 
@@ -36,6 +38,8 @@ pub(crate) struct Cli {
 enum Command {
     Delay(delay::Args),
     Verify(verify::Args),
+    Heavy(heavy::Args),
+    Reorder(reorder::Args),
     Record(record::Args),
     Query(query::Args),
     Info(info::Args),
@@ -56,6 +60,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Delay(args) => delay::run(&args.with(&settings)),
         Command::Verify(args) => verify::run(&args.with(&settings)),
+        Command::Heavy(args) => heavy::run(&args.with(&settings)),
+        Command::Reorder(args) => reorder::run(&args.with(&settings)),
         Command::Record(args) => record::run(&args.with(&settings)),
         Command::Query(args) => query::run(&args.with(&settings)),
         Command::Info(args) => info::run(&args),

@@ -5,6 +5,7 @@
 mod directory;
 mod first_read;
 mod meters;
+pub(crate) mod one_point;
 mod pairs;
 mod reading;
 mod recorded;

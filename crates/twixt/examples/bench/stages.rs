@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use twixt_capture::{BatchEnd, CaptureFile, Frame};
 use twixt_model::{Batch, Detail, DigestHash, DigestProfile, Observation};
-use twixt_synopsis::{ALGORITHMS, Algorithm};
+use twixt_synopsis::{ALGORITHMS, Algorithm, Purpose};
 use twixt_wire::{
     Digester, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX, ParseOptions,
     RECORD_BYTES, Wanted, parse,
@@ -146,7 +146,11 @@ fn update(algorithm: &'static Algorithm, path: &Path) -> Stage {
         }
         synopsis.totals().packets
     };
-    Stage { name: format!("update of {}", algorithm.name), run: Box::new(run) }
+    let name = match algorithm.purpose {
+        Purpose::Delay => format!("update of {}", algorithm.name),
+        purpose => format!("update of {} {}", purpose.name(), algorithm.name),
+    };
+    Stage { name, run: Box::new(run) }
 }
 
 fn observations(path: &Path, detail: bool) -> (Vec<Observation>, Vec<Detail>) {

@@ -24,6 +24,22 @@ impl Asks for Delays {
     const PURPOSE: Purpose = Purpose::Delay;
 }
 
+/// Those that find large flows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heavies;
+
+impl Asks for Heavies {
+    const PURPOSE: Purpose = Purpose::Heavy;
+}
+
+/// Those that find reordering.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reorderings;
+
+impl Asks for Reorderings {
+    const PURPOSE: Purpose = Purpose::Reorder;
+}
+
 /// What the user said about the algorithm.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AlgorithmArgs<A: Asks = Delays> {

@@ -97,6 +97,11 @@ impl TrafficArgs {
         self.toward.is_some() || !self.filter.is_empty()
     }
 
+    /// Whether the user named classes.
+    pub(crate) fn has_classes(&self) -> bool {
+        !self.classes.is_empty() || self.classes_file.is_some()
+    }
+
     fn all_classes(&self) -> anyhow::Result<Vec<(String, Filter)>> {
         let mut classes: Vec<ClassFilter> = self.classes.clone();
         if let Some(path) = &self.classes_file {

@@ -1,0 +1,154 @@
+//! The referee of reordering: every flow is followed.
+
+use std::collections::{HashMap, VecDeque};
+
+use twixt_model::{Detail, FlowHash, Observation, ReorderEstimate};
+
+use super::config::{DEFINITION_OPTION, Judging, PREFIX_OPTION, PREFIX6_OPTION};
+use super::judge::{DataPacket, Segment, Tracker, Verdict};
+use super::tally::{Tallies, Tally};
+use crate::codec::{DecodeError, Reader, Writer};
+use crate::question::Question;
+use crate::synopsis::{ConfigOption, Needs, OnePoint, SplitMerge, Synopsis};
+use crate::totals::Totals;
+
+/// The referee. Memory grows with flows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReorderExact {
+    config: Judging,
+    totals: Totals,
+    tallies: Tallies,
+    flows: HashMap<FlowHash, Followed>,
+}
+
+/// How far back is looked for the packet that overtook another.
+const EXTENT_MAX: usize = 64;
+
+#[derive(Clone, Debug, PartialEq)]
+struct Followed {
+    tracker: Tracker,
+    /// Sequence numbers of the last packets with data, oldest first.
+    recent: VecDeque<u32>,
+}
+
+impl Followed {
+    fn remember(&mut self, packet: &DataPacket) {
+        if self.recent.len() >= EXTENT_MAX {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(packet.sequence);
+    }
+
+    /// Packets from the earliest that is ahead of this one, RFC 4737 section 4.2.3.
+    fn extent(&self, packet: &DataPacket) -> u32 {
+        let ahead = |&sequence: &u32| (sequence.wrapping_sub(packet.sequence) as i32) > 0;
+        let earliest = self.recent.iter().position(ahead).unwrap_or(self.recent.len());
+        (self.recent.len() - earliest) as u32
+    }
+}
+
+impl ReorderExact {
+    fn see(&mut self, flow: FlowHash, packet: &DataPacket) -> Tally {
+        let mut tally = Tally::default();
+        let Some(followed) = self.flows.get_mut(&flow) else {
+            let (tracker, recent) = (Tracker::new(packet), VecDeque::from([packet.sequence]));
+            self.flows.insert(flow, Followed { tracker, recent });
+            tally.count(Verdict::InOrder);
+            return tally;
+        };
+        let verdict = followed.tracker.judge(packet, self.config.definition());
+        tally.count(verdict);
+        if verdict == Verdict::OutOfOrder {
+            tally.extent_max = followed.extent(packet);
+            tally.extent_sum = u64::from(tally.extent_max);
+        }
+        if verdict != Verdict::Ignored {
+            followed.remember(packet);
+        }
+        tally
+    }
+}
+
+impl Synopsis for ReorderExact {
+    const NAME: &'static str = "exact";
+    const TAG: u16 = 48;
+    const SUMMARY: &'static str = "every flow followed; memory grows with flows";
+    const NEEDS: Needs = Needs { digest: false, flow: true, detail: true };
+    const OPTIONS: &'static [ConfigOption] = &[PREFIX_OPTION, PREFIX6_OPTION, DEFINITION_OPTION];
+    const PAGE: &'static str = "reorder";
+    // A flow that is split is judged in each part without the other.
+    const SPLIT_MERGE: SplitMerge = SplitMerge::Expected;
+    type Config = Judging;
+
+    fn sized(_memory_bytes: u64) -> Option<Judging> {
+        None
+    }
+
+    fn new(config: &Judging) -> Self {
+        let (totals, tallies) = (Totals::default(), Tallies::unbounded());
+        Self { config: config.clone(), totals, tallies, flows: HashMap::new() }
+    }
+
+    fn config(&self) -> &Judging {
+        &self.config
+    }
+
+    fn update(&mut self, observation: &Observation) {
+        self.totals.add(observation.length);
+    }
+
+    fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
+        self.totals.add(observation.length);
+        match Segment::of(observation.time, detail) {
+            Segment::Other => {}
+            Segment::Opening => {
+                self.flows.remove(&observation.flow);
+            }
+            Segment::Data(packet) => {
+                let tally = self.see(observation.flow, &packet);
+                self.tallies.add(self.config.prefix_of(&detail.key), &tally);
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.totals.merge(other.totals);
+        self.tallies.merge(&other.tallies);
+    }
+
+    fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    fn state_bytes(&self) -> u64 {
+        let each = size_of::<(FlowHash, Followed)>() + EXTENT_MAX * size_of::<u32>();
+        (size_of::<Totals>() + self.flows.len() * each) as u64 + self.tallies.state_bytes()
+    }
+
+    fn encode(&self, out: &mut Writer) {
+        self.config.encode(out);
+        self.totals.encode(out);
+        self.tallies.encode(out);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let config = Judging::decode(input)?;
+        let totals = Totals::decode(input)?;
+        let tallies = Tallies::decode(usize::MAX, input)?;
+        Ok(Self { config, totals, tallies, flows: HashMap::new() })
+    }
+}
+
+impl OnePoint for ReorderExact {
+    type Conclusion = ReorderEstimate;
+
+    fn conclude(&self, _question: &Question<'_>) -> Vec<ReorderEstimate> {
+        self.tallies.conclude(true)
+    }
+
+    fn cut(&mut self) -> Self {
+        let fresh = Self::new(&self.config);
+        let flows = std::mem::take(&mut self.flows);
+        Self { flows: HashMap::new(), ..std::mem::replace(self, Self { flows, ..fresh }) }
+    }
+}

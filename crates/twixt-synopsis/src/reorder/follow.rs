@@ -1,0 +1,197 @@
+//! `sampled` and `hybrid`: reordering by prefix from a fixed number of flow records.
+
+use twixt_model::{Detail, Observation, ReorderEstimate};
+
+use super::config::{DEFINITION_OPTION, FollowConfig, PREFIX_OPTION, PREFIX6_OPTION};
+use super::judge::Segment;
+use super::record::{LargeFlows, RECORD_BYTES, SampledFlows, Seen};
+use super::tally::Tallies;
+use crate::codec::{DecodeError, Reader, Writer};
+use crate::question::Question;
+use crate::synopsis::{ConfigOption, Needs, OnePoint, OptionKind, SplitMerge, Synopsis};
+use crate::totals::Totals;
+
+/// Flows in turns, each for a short while.
+pub type ReorderSampled = Follow<false>;
+/// The same, and large flows besides for as long as they last.
+pub type ReorderHybrid = Follow<true>;
+
+/// Follows some flows at a time, with `LARGE` the large ones for as long as they last.
+///
+/// The flows that are being followed go on across epochs and are not written: what they showed so
+/// far is in the tallies of their prefixes, and that is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Follow<const LARGE: bool> {
+    config: FollowConfig<LARGE>,
+    totals: Totals,
+    sampled: SampledFlows,
+    large: LargeFlows,
+    tallies: Tallies,
+}
+
+/// Prefixes that are told apart, for each record.
+const PREFIXES_PER_RECORD: usize = 4;
+
+const RECORDS_OPTION: ConfigOption = ConfigOption {
+    name: "records",
+    kind: OptionKind::Integer,
+    help: "flows that are followed at a time",
+};
+const STALE_OPTION: ConfigOption = ConfigOption {
+    name: "stale",
+    kind: OptionKind::Duration,
+    help: "a record that saw nothing for so long may be taken over",
+};
+const CAP_OPTION: ConfigOption = ConfigOption {
+    name: "cap",
+    kind: OptionKind::Integer,
+    help: "a record that judged so many packets may be taken over",
+};
+const SHARE_OPTION: ConfigOption = ConfigOption {
+    name: "share",
+    kind: OptionKind::Number,
+    help: "share of the records for large flows",
+};
+
+impl<const LARGE: bool> Follow<LARGE> {
+    fn following_none(config: FollowConfig<LARGE>, totals: Totals, tallies: Tallies) -> Self {
+        let sampled = SampledFlows::new(&config);
+        let large = LargeFlows::new(config.large_records());
+        Self { config, totals, sampled, large, tallies }
+    }
+
+    fn most_prefixes(config: &FollowConfig<LARGE>) -> usize {
+        (config.sampled_records() + config.large_records()) * PREFIXES_PER_RECORD
+    }
+
+    /// All that is known of prefixes, also from flows that are being followed.
+    fn known(&self) -> Tallies {
+        let mut all = self.clone();
+        all.report_all();
+        all.tallies
+    }
+
+    fn report_all(&mut self) {
+        self.sampled.report_all(&mut self.tallies);
+        self.large.report_all(&mut self.tallies);
+    }
+}
+
+impl<const LARGE: bool> Synopsis for Follow<LARGE> {
+    const NAME: &'static str = if LARGE { "hybrid" } else { "sampled" };
+    const TAG: u16 = if LARGE { 50 } else { 49 };
+    const SUMMARY: &'static str = if LARGE {
+        "as sampled, and large flows besides for as long as they last"
+    } else {
+        "flows followed in turns, each for a short while, from records of fixed number"
+    };
+    const NEEDS: Needs = Needs { digest: false, flow: true, detail: true };
+    const OPTIONS: &'static [ConfigOption] = if LARGE {
+        &[
+            RECORDS_OPTION,
+            STALE_OPTION,
+            CAP_OPTION,
+            SHARE_OPTION,
+            PREFIX_OPTION,
+            PREFIX6_OPTION,
+            DEFINITION_OPTION,
+        ]
+    } else {
+        &[
+            RECORDS_OPTION,
+            STALE_OPTION,
+            CAP_OPTION,
+            PREFIX_OPTION,
+            PREFIX6_OPTION,
+            DEFINITION_OPTION,
+        ]
+    };
+    const PAGE: &'static str = "reorder";
+    const SPLIT_MERGE: SplitMerge = SplitMerge::Expected;
+    type Config = FollowConfig<LARGE>;
+
+    fn sized(memory_bytes: u64) -> Option<Self::Config> {
+        let each = RECORD_BYTES as u64 + Tallies::bytes_for(PREFIXES_PER_RECORD);
+        FollowConfig::of_records(memory_bytes.saturating_sub(size_of::<Totals>() as u64) / each)
+    }
+
+    fn new(config: &Self::Config) -> Self {
+        let tallies = Tallies::new(Self::most_prefixes(config));
+        let mut follow = Self::following_none(config.clone(), Totals::default(), tallies);
+        follow.sampled.reserve();
+        follow.large.reserve();
+        follow
+    }
+
+    fn config(&self) -> &Self::Config {
+        &self.config
+    }
+
+    fn update(&mut self, observation: &Observation) {
+        self.totals.add(observation.length);
+    }
+
+    #[inline]
+    fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
+        self.totals.add(observation.length);
+        let flow = observation.flow;
+        match Segment::of(observation.time, detail) {
+            Segment::Other => {}
+            Segment::Opening => {
+                let prefix = self.config.judging.prefix_of(&detail.key);
+                self.large.reopen(flow, &mut self.tallies);
+                self.sampled.reopen(flow, prefix, &mut self.tallies);
+            }
+            Segment::Data(packet) => {
+                let prefix = self.config.judging.prefix_of(&detail.key);
+                let seen = Seen { flow, prefix, packet: &packet };
+                let definition = self.config.judging.definition();
+                if !self.large.see(&seen, definition, &mut self.tallies) {
+                    self.sampled.see(&seen, definition, &mut self.tallies);
+                }
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.totals.merge(other.totals);
+        self.tallies.merge(&other.known());
+    }
+
+    fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    fn state_bytes(&self) -> u64 {
+        let records = self.config.sampled_records() + self.config.large_records();
+        (size_of::<Totals>() + records * RECORD_BYTES) as u64 + self.tallies.state_bytes()
+    }
+
+    fn encode(&self, out: &mut Writer) {
+        self.config.encode(out);
+        self.totals.encode(out);
+        self.known().encode(out);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let config = FollowConfig::decode(input)?;
+        let totals = Totals::decode(input)?;
+        let tallies = Tallies::decode(Self::most_prefixes(&config), input)?;
+        Ok(Self::following_none(config, totals, tallies))
+    }
+}
+
+impl<const LARGE: bool> OnePoint for Follow<LARGE> {
+    type Conclusion = ReorderEstimate;
+
+    fn conclude(&self, _question: &Question<'_>) -> Vec<ReorderEstimate> {
+        self.known().conclude(false)
+    }
+
+    fn cut(&mut self) -> Self {
+        self.report_all();
+        let fresh = Tallies::new(Self::most_prefixes(&self.config));
+        let tallies = std::mem::replace(&mut self.tallies, fresh);
+        Self::following_none(self.config.clone(), std::mem::take(&mut self.totals), tallies)
+    }
+}

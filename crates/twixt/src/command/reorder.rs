@@ -1,0 +1,173 @@
+//! `twixt reorder`: TCP reordering by prefix, at one point.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use twixt_model::ReorderEstimate;
+use twixt_synopsis::{Estimator, Question};
+
+use crate::args::{AlgorithmArgs, Chosen, Reorderings, TrafficArgs};
+use crate::exit::{Exit, no_answer, usage};
+use crate::measure::one_point::{OnePoint, Seen, read};
+use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
+use crate::settings::Settings;
+
+/// TCP reordering by the prefix that packets come from, at one point
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Capture to read; - is standard input
+    #[arg(short = 'r', long = "read", value_name = "FILE")]
+    read: PathBuf,
+    /// Share of packets out of order above which a prefix is said to suffer
+    #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
+    threshold: f64,
+    /// Tell only so many prefixes [default: all; 30 for people]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// Stop after so many packets
+    #[arg(short = 'c', long = "count", value_name = "COUNT")]
+    count: Option<u64>,
+    /// Format of the output
+    #[arg(short = 'F', long, value_enum, default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    traffic: TrafficArgs,
+    #[command(flatten)]
+    algorithm: AlgorithmArgs<Reorderings>,
+}
+
+/// A capture that can be read can be followed flow by flow.
+const DEFAULT_ALGORITHM: &str = "exact";
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    if !(args.threshold > 0.0 && args.threshold < 1.0) {
+        let threshold = args.threshold;
+        return Err(usage(format!("--threshold {threshold}: must be between 0 and 1")));
+    }
+    let chosen = args.algorithm.choose(DEFAULT_ALGORITHM)?;
+    let point = OnePoint::new(&args.traffic, &chosen, args.count.unwrap_or(u64::MAX))?;
+    let seen = read(&args.read, point)?;
+    let prefixes = conclude(&chosen, &seen)?;
+    if prefixes.is_empty() {
+        let path = args.read.display();
+        return Err(no_answer(format!("{path}: no TCP packets with data to judge")));
+    }
+    let shown = args.top.unwrap_or(usize::MAX);
+    let rows = prefixes.iter().take(shown).map(|prefix| Row::new(prefix, args.threshold));
+    match args.format {
+        Format::Json => output::json(&args.document(&seen, rows.collect()))?,
+        Format::Jsonl => output::jsonl(rows)?,
+        Format::Csv => output::csv(rows)?,
+        Format::Human => {
+            let rows = args.top.unwrap_or(ROWS_DEFAULT);
+            output::text(&report(&args.read, &seen, &prefixes, args.threshold, rows))?;
+        }
+    }
+    Ok(Exit::Done.or_partial(seen.partial))
+}
+
+fn conclude(chosen: &Chosen, seen: &Seen) -> anyhow::Result<Vec<ReorderEstimate>> {
+    let Estimator::Reorder(estimator) = &chosen.algorithm.estimator else {
+        unreachable!("the command offers no algorithm for anything else")
+    };
+    Ok((estimator.conclude)(seen.synopsis.as_ref(), &Question::about(seen.span))?)
+}
+
+impl Args {
+    /// Takes from the configuration file what the command line left out.
+    pub(crate) fn with(self, settings: &Settings) -> Self {
+        Self { algorithm: self.algorithm.with(settings), ..self }
+    }
+
+    fn document(&self, seen: &Seen, prefixes: Vec<Row>) -> Document {
+        Document {
+            algorithm: seen.synopsis.name(),
+            synopsis_bytes: seen.synopsis.state_bytes(),
+            packets: seen.counts.packets,
+            skipped: seen.counts.skipped.clone(),
+            threshold: self.threshold,
+            prefixes,
+        }
+    }
+}
+
+/// `twixt reorder -F json`.
+#[derive(Serialize)]
+struct Document {
+    algorithm: &'static str,
+    synopsis_bytes: u64,
+    packets: u64,
+    skipped: BTreeMap<String, u64>,
+    threshold: f64,
+    prefixes: Vec<Row>,
+}
+
+/// A prefix, in all machine formats.
+#[derive(Serialize)]
+struct Row {
+    prefix: String,
+    packets: u64,
+    out_of_order: u64,
+    fraction: Option<f64>,
+    retransmitted: u64,
+    verdict: &'static str,
+    extent_mean: Option<f64>,
+    extent_max: Option<u32>,
+}
+
+impl Row {
+    fn new(estimate: &ReorderEstimate, threshold: f64) -> Self {
+        Self {
+            prefix: estimate.prefix.to_string(),
+            packets: estimate.packets,
+            out_of_order: estimate.out_of_order,
+            fraction: estimate.fraction(),
+            retransmitted: estimate.retransmitted,
+            verdict: estimate.verdict(threshold).name(),
+            extent_mean: estimate.extent.map(|extent| extent.mean),
+            extent_max: estimate.extent.map(|extent| extent.largest),
+        }
+    }
+}
+
+fn report(
+    path: &Path,
+    seen: &Seen,
+    prefixes: &[ReorderEstimate],
+    threshold: f64,
+    rows: usize,
+) -> String {
+    let (name, bytes) = (seen.synopsis.name(), units::bytes(seen.synopsis.state_bytes()));
+    let mut report = format!("{}   ({name}, {bytes})\n\n", path.display());
+    let above = format!("above {}", units::percent(threshold));
+    let mut table =
+        Table::new(&["from", "packets", "out of order", "share", "sent again", "extent", &above]);
+    for estimate in prefixes.iter().take(rows) {
+        let share = estimate.fraction().map_or("–".to_owned(), units::percent);
+        let extent =
+            estimate.extent.map_or("–".to_owned(), |extent| format!("{:.1}", extent.mean));
+        table.row(vec![
+            estimate.prefix.to_string(),
+            units::count(estimate.packets),
+            units::count(estimate.out_of_order),
+            share,
+            units::count(estimate.retransmitted),
+            extent,
+            estimate.verdict(threshold).name().to_owned(),
+        ]);
+    }
+    report += &table.to_string();
+    if let Some(more @ 1..) = prefixes.len().checked_sub(rows) {
+        let more = units::count(more as u64);
+        report += &format!("… and {more} more; --top shows more, -F csv all\n");
+    }
+    let sum = |count: fn(&ReorderEstimate) -> u64| units::count(prefixes.iter().map(count).sum());
+    report += &format!(
+        "\n{} packets with data judged, {} out of order, {} sent again\n",
+        sum(|estimate| estimate.packets),
+        sum(|estimate| estimate.out_of_order),
+        sum(|estimate| estimate.retransmitted),
+    );
+    report
+}
