@@ -6,6 +6,11 @@
 //!
 //! Lee, Duffield, Kompella: "Leveraging Consistent NetFlow and the Multiflow estimator".
 
+mod association;
 mod cache;
 
+pub use association::{
+    Associated, Association, AssociationCounts, Rule, Side, TimingBounds, TimingVerdict,
+    judge_by_timing,
+};
 pub use cache::{FlowCache, FlowCacheConfig, FlowCacheCounts};

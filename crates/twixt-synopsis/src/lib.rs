@@ -44,7 +44,10 @@ mod synopsis;
 mod totals;
 
 pub use any::{AnySynopsis, Mismatch, decode, encode};
-pub use cnf::{FlowCache, FlowCacheConfig, FlowCacheCounts};
+pub use cnf::{
+    Associated, Association, AssociationCounts, FlowCache, FlowCacheConfig, FlowCacheCounts, Rule,
+    Side, TimingBounds, TimingVerdict, judge_by_timing,
+};
 pub use codec::{DecodeError, Reader, Writer};
 pub use exact::{Exact, ExactConfig};
 pub use lda::{Lda, LdaConfig};
