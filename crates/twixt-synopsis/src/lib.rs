@@ -31,7 +31,7 @@
 //! ```
 
 mod any;
-mod cnf;
+pub mod cnf;
 mod codec;
 mod exact;
 mod joint;
@@ -44,10 +44,7 @@ mod synopsis;
 mod totals;
 
 pub use any::{AnySynopsis, Mismatch, decode, encode};
-pub use cnf::{
-    Associated, Association, AssociationCounts, FlowCache, FlowCacheConfig, FlowCacheCounts, Rule,
-    Side, TimingBounds, TimingVerdict, judge_by_timing,
-};
+pub use cnf::{Cnf, CnfConfig, FlowCache, FlowCacheConfig, FlowCacheCounts};
 pub use codec::{DecodeError, Reader, Writer};
 pub use exact::{Exact, ExactConfig};
 pub use lda::{Lda, LdaConfig};

@@ -211,6 +211,10 @@ pub fn judge_by_timing(
     verdicts
 }
 
+/// Records of one flow that begin within one window and are compared with a record, at most:
+/// meters do not close more in so short a time.
+const COMPARED_MAX: usize = 64;
+
 /// The first downstream record whose times are compatible (C1).
 fn partner(
     record: &FlowRecord,
@@ -224,7 +228,8 @@ fn partner(
     let near = downstream[from..].iter().enumerate().take_while(|(_, other)| {
         other.first.as_nanos().saturating_sub(resolution_ns(other) as i64) <= latest
     });
-    near.map(|(index, other)| (from + index, other))
+    near.take(COMPARED_MAX)
+        .map(|(index, other)| (from + index, other))
         .find(|(_, other)| {
             let bounds = bounds.blurred(resolution_ns(other));
             is_compatible(record.first, other.first, &bounds)
