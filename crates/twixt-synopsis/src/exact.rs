@@ -46,9 +46,9 @@ impl Default for ExactConfig {
 }
 
 /// Bytes of an encoded observation.
-const PACKET_BYTES: usize = 30;
+pub(crate) const PACKET_BYTES: usize = 30;
 /// Bytes of an encoded flow key with its hash.
-const KEY_BYTES: usize = 8 + 1 + 16 + 16 + 2 + 2 + 1;
+pub(crate) const KEY_BYTES: usize = 8 + 1 + 16 + 16 + 2 + 2 + 1;
 
 impl Exact {
     fn sorted(&self) -> Vec<Observation> {
@@ -164,7 +164,7 @@ impl TwoPoint for Exact {
     }
 }
 
-fn write_packet(out: &mut Writer, packet: &Observation) {
+pub(crate) fn write_packet(out: &mut Writer, packet: &Observation) {
     out.i64(packet.time.as_nanos());
     out.u64(packet.digest.0);
     out.u64(packet.flow.0);
@@ -172,7 +172,7 @@ fn write_packet(out: &mut Writer, packet: &Observation) {
     out.u16(packet.class.0);
 }
 
-fn read_packet(input: &mut Reader<'_>) -> Result<Observation, DecodeError> {
+pub(crate) fn read_packet(input: &mut Reader<'_>) -> Result<Observation, DecodeError> {
     Ok(Observation {
         time: Timestamp::from_nanos(input.i64("packet time")?),
         digest: PacketDigest(input.u64("packet digest")?),
@@ -182,7 +182,7 @@ fn read_packet(input: &mut Reader<'_>) -> Result<Observation, DecodeError> {
     })
 }
 
-fn write_key(out: &mut Writer, hash: FlowHash, key: &FlowKey) {
+pub(crate) fn write_key(out: &mut Writer, hash: FlowHash, key: &FlowKey) {
     out.u64(hash.0);
     out.u8(if key.source.is_ipv4() { 4 } else { 6 });
     for address in [key.source, key.destination] {
@@ -197,7 +197,7 @@ fn write_key(out: &mut Writer, hash: FlowHash, key: &FlowKey) {
     out.u8(key.protocol);
 }
 
-fn read_key(input: &mut Reader<'_>) -> Result<(FlowHash, FlowKey), DecodeError> {
+pub(crate) fn read_key(input: &mut Reader<'_>) -> Result<(FlowHash, FlowKey), DecodeError> {
     let hash = FlowHash(input.u64("flow hash")?);
     let version = input.u8("address family")?;
     let mut address = |field| {
