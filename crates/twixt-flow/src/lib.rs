@@ -55,6 +55,6 @@ pub use notice::SelectorNotice;
 pub use read::{
     FlowReader, Malformed, Protocol, ReadCounts, ReadRecord, SELECTORS_MAX, STREAMS_MAX, Unusable,
 };
-pub use split::{MessageSplitter, SplitEnd, looks_like_ipfix};
+pub use split::{MessageSplitter, SplitEnd, looks_like_export, looks_like_ipfix};
 pub use template::{FIELDS_MAX, STREAM_FIELDS_MAX, TEMPLATES_MAX};
 pub use write::{DelayRecord, FlowWriter, MESSAGE_BYTES_MIN, WriteError, WriterConfig};

@@ -14,6 +14,22 @@ pub fn looks_like_ipfix(start: &[u8]) -> bool {
         && matches!(start.get(2..4), Some(&[high, low]) if usize::from(u16::from_be_bytes([high, low])) >= HEADER_BYTES)
 }
 
+/// Whether a datagram may be an export of any version: its lengths agree with its size. Other
+/// traffic passes once in thousands of datagrams that begin alike.
+#[must_use]
+pub fn looks_like_export(datagram: &[u8]) -> bool {
+    let number = |at: usize| match datagram.get(at..at + 2) {
+        Some(&[high, low]) => usize::from(u16::from_be_bytes([high, low])),
+        _ => 0,
+    };
+    match number(0) {
+        5 => number(2) > 0 && datagram.len() >= 24 + 48 * number(2),
+        9 => number(2) > 0 && datagram.len() >= 24 && number(22) >= 4,
+        10 => looks_like_ipfix(datagram) && number(2) == datagram.len(),
+        _ => false,
+    }
+}
+
 /// How a stream of messages ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SplitEnd {
@@ -126,6 +142,19 @@ mod tests {
         }
         check(&stream[..400], 33, &[16, 300], SplitEnd::Torn { bytes: 84 });
         check(&[], 1, &[], SplitEnd::Clean);
+    }
+
+    #[test]
+    fn exports_are_told_apart_from_other_datagrams() {
+        assert!(looks_like_export(&message(20)));
+        assert!(!looks_like_export(&message(20)[..19]));
+        assert!(looks_like_export(&[&[0, 5, 0, 1][..], &[0; 68]].concat()));
+        assert!(!looks_like_export(&[&[0, 5, 0, 2][..], &[0; 68]].concat()));
+        let netflow9 = [&[0, 9, 0, 1][..], &[0; 16], &[0, 0, 0, 8], &[0; 4]].concat();
+        assert!(looks_like_export(&netflow9));
+        for other in [&b""[..], b"\0", b"\0\x0a", b"\0\x09\0\x01", b"GET /"] {
+            assert!(!looks_like_export(other), "{other:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod config;
 mod delay;
 mod demo;
+mod flow;
 mod generate;
 mod info;
 mod plan;
@@ -36,6 +37,8 @@ enum Command {
     Verify(verify::Args),
     Record(record::Args),
     Info(info::Args),
+    #[command(subcommand)]
+    Flow(flow::Args),
     Simulate(simulate::Args),
     Demo(demo::Args),
     #[command(subcommand)]
@@ -54,6 +57,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Verify(args) => verify::run(&args.with(&settings)),
         Command::Record(args) => record::run(&args.with(&settings)),
         Command::Info(args) => info::run(&args),
+        Command::Flow(args) => flow::run(args, &settings),
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Plan(args) => plan::run(&args),

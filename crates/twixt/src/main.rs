@@ -8,6 +8,7 @@ mod input;
 mod measure;
 mod output;
 mod progress;
+mod records;
 mod settings;
 
 use std::process::ExitCode;
