@@ -70,7 +70,7 @@ struct MeterArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     select_initialiser: u32,
     /// Close records that are this old
-    #[arg(long, value_name = "DURATION", default_value = "30min")]
+    #[arg(long, value_name = "DURATION", default_value = "30m")]
     active_timeout: Nanoseconds,
     /// Close records without a packet for so long
     #[arg(long, value_name = "DURATION", default_value = "15s")]
