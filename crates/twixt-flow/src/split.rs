@@ -14,19 +14,34 @@ pub fn looks_like_ipfix(start: &[u8]) -> bool {
         && matches!(start.get(2..4), Some(&[high, low]) if usize::from(u16::from_be_bytes([high, low])) >= HEADER_BYTES)
 }
 
-/// Whether a datagram may be an export of any version: its lengths agree with its size. Other
-/// traffic passes once in thousands of datagrams that begin alike.
+/// Whether a datagram may be an export of any version: all its lengths agree with its size.
 #[must_use]
 pub fn looks_like_export(datagram: &[u8]) -> bool {
-    let number = |at: usize| match datagram.get(at..at + 2) {
-        Some(&[high, low]) => usize::from(u16::from_be_bytes([high, low])),
-        _ => 0,
-    };
+    let number = |at: usize| be16(datagram, at).unwrap_or(0);
     match number(0) {
         5 => number(2) > 0 && datagram.len() >= 24 + 48 * number(2),
-        9 => number(2) > 0 && datagram.len() >= 24 && number(22) >= 4,
-        10 => looks_like_ipfix(datagram) && number(2) == datagram.len(),
+        9 => sets_fill(datagram, 20),
+        10 => number(2) == datagram.len() && sets_fill(datagram, HEADER_BYTES),
         _ => false,
+    }
+}
+
+/// Whether sets follow each other from `at` to the end, and there is one at least.
+fn sets_fill(datagram: &[u8], mut at: usize) -> bool {
+    let start = at;
+    while let Some(length) = be16(datagram, at + 2) {
+        if length < PREFIX_BYTES {
+            return false;
+        }
+        at += length;
+    }
+    at == datagram.len() && at > start
+}
+
+fn be16(bytes: &[u8], at: usize) -> Option<usize> {
+    match bytes.get(at..at + 2) {
+        Some(&[high, low]) => Some(usize::from(u16::from_be_bytes([high, low]))),
+        _ => None,
     }
 }
 
@@ -146,12 +161,15 @@ mod tests {
 
     #[test]
     fn exports_are_told_apart_from_other_datagrams() {
-        assert!(looks_like_export(&message(20)));
-        assert!(!looks_like_export(&message(20)[..19]));
+        let ipfix = [&[0, 10, 0, 24][..], &[0; 12], &[1, 0, 0, 8], &[0; 4]].concat();
+        assert!(looks_like_export(&ipfix));
+        assert!(!looks_like_export(&ipfix[..20]));
         assert!(looks_like_export(&[&[0, 5, 0, 1][..], &[0; 68]].concat()));
         assert!(!looks_like_export(&[&[0, 5, 0, 2][..], &[0; 68]].concat()));
         let netflow9 = [&[0, 9, 0, 1][..], &[0; 16], &[0, 0, 0, 8], &[0; 4]].concat();
         assert!(looks_like_export(&netflow9));
+        assert!(!looks_like_export(&netflow9[..26]));
+        assert!(!looks_like_export(&[&netflow9[..], &[0; 8]].concat()));
         for other in [&b""[..], b"\0", b"\0\x0a", b"\0\x09\0\x01", b"GET /"] {
             assert!(!looks_like_export(other), "{other:?}");
         }

@@ -151,34 +151,48 @@ fn nfcapd_reads_what_we_send() {
             .spawn()
             .expect("nfcapd starts"),
     );
-    // It says that it is ready; what comes before is lost.
-    let said = BufReader::new(collector.0.stderr.take().expect("it was asked for"));
-    let _ready = said.lines().map_while(Result::ok).find(|line| line.contains("Startup"));
-    let export = format!("flow export -r in.pcap -w ours.ipfix --times milli");
-    twixt_in(folder.path(), &export).expect(0);
+    // It says that it is ready; what comes before is lost. It must be able to say more later.
+    let mut said = BufReader::new(collector.0.stderr.take().expect("it was asked for")).lines();
+    let _ready = said.by_ref().map_while(Result::ok).find(|line| line.contains("Startup"));
+    twixt_in(folder.path(), "flow export -r in.pcap -w ours.ipfix --times milli").expect(0);
     let send = format!("flow export -r in.pcap --to 127.0.0.1:{port} --times milli");
     twixt_in(folder.path(), &send).expect(0);
     std::thread::sleep(Duration::from_millis(500));
     terminate(&collector.0);
     let _ = collector.0.wait();
     let output = Command::new("nfdump")
-        .args(["-R", ".", "-q", "-N", "-o", "fmt:%pr,%sap,%dap,%pkt,%byt,%tsr,%ter"])
+        .args(["-R", ".", "-q", "-N", "-o", "fmt:%pr,%sap,%dap,%pkt,%byt,%ts,%te"])
         .current_dir(&flows_folder)
+        .env("TZ", "UTC")
         .output()
         .expect("nfdump starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut theirs = Flows::new();
-    for line in text.lines() {
-        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-        let [protocol, source, destination, packets, bytes, first, last] = fields[..] else {
-            continue;
-        };
-        let scope = format!("{} {source} > {destination}", protocol.to_lowercase());
-        let whole = |text: &str| text.parse::<i64>().expect("a number");
-        let millis = |text: &str| whole(&text.replace('.', "")) * MILLISECOND;
-        theirs.insert(scope, (whole(packets), whole(bytes), millis(first), millis(last)));
-    }
-    assert_eq!(theirs, imported(folder.path(), "ours.ipfix"), "{text}");
+    let theirs: Flows = text.lines().filter_map(nfdump_flow).collect();
+    let day_ns = |time_ns: i64| time_ns % (86_400_000 * MILLISECOND);
+    let ours: Flows = imported(folder.path(), "ours.ipfix")
+        .into_iter()
+        .map(|(scope, (packets, bytes, first, last))| {
+            (scope, (packets, bytes, day_ns(first), day_ns(last)))
+        })
+        .collect();
+    assert_eq!(theirs, ours, "{text}");
+}
+
+/// A line of nfdump; times since midnight.
+fn nfdump_flow(line: &str) -> Option<(String, (i64, i64, i64, i64))> {
+    let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+    let [protocol, source, destination, packets, bytes, first, last] = fields[..] else {
+        return None;
+    };
+    let protocol = if protocol == "6" { "tcp" } else { "udp" };
+    let scope = format!("{protocol} {source} > {destination}");
+    let whole = |text: &str| text.parse::<i64>().expect("a number");
+    let time = |text: &str| {
+        let clock: Vec<i64> = text[11..].split([':', '.']).map(whole).collect();
+        let [hours, minutes, seconds, millis] = clock[..] else { panic!("{text} is no time") };
+        (((hours * 60 + minutes) * 60 + seconds) * 1_000 + millis) * MILLISECOND
+    };
+    Some((scope, (whole(packets), whole(bytes), time(first), time(last))))
 }
 
 /// Asks a process to end, so that it writes what it holds.
@@ -186,10 +200,11 @@ fn terminate(child: &Child) {
     let _ = Command::new("kill").arg(child.id().to_string()).status();
 }
 
-/// What softflowd makes of a capture, as our collector reads it.
-fn softflowd(capture: &Path, options: &[&str], filter: &[&str]) -> Value {
+/// What softflowd makes of a capture of so many flows, as our collector reads it.
+fn softflowd(capture: &Path, flows: usize, options: &[&str], filter: &[&str]) -> Value {
+    let listen = format!("flow import --listen udp:127.0.0.1:0 -c {flows} --for 5s -F json");
     let mut collector = command()
-        .args("flow import --listen udp:127.0.0.1:0 --for 3s -F json".split_whitespace())
+        .args(listen.split_whitespace())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -238,13 +253,13 @@ fn we_read_what_softflowd_sends() {
     let cases: [(&[&str], i64); 6] = [
         (&["-v", "5"], MILLISECOND),
         (&["-v", "9"], 1_000 * MILLISECOND),
-        (&["-v", "10"], MILLISECOND),
+        (&["-v", "10"], 2 * MILLISECOND),
         (&["-v", "10", "-A", "milli"], MILLISECOND),
         (&["-v", "10", "-A", "micro"], MILLISECOND / 1_000),
         (&["-v", "9", "-A", "milli"], MILLISECOND),
     ];
     for (options, resolution_ns) in cases {
-        let document = softflowd(&capture, options, &filter);
+        let document = softflowd(&capture, ours.len(), options, &filter);
         let theirs = flows(&document);
         assert_eq!(theirs.keys().collect::<Vec<_>>(), ours.keys().collect::<Vec<_>>());
         for (scope, &(packets, bytes, first, last)) in &ours {

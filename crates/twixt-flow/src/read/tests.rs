@@ -129,7 +129,7 @@ fn uptimes_of_ipfix_need_the_start_of_the_system() {
     assert_eq!(outcome.counts.unusable(Unusable::NoSystemStart), 1);
     let base = (i64::from(SECONDS) - 100) * 1_000_000_000;
     assert_eq!(outcome.times, [(base - 5_000_000_000, base + 99_000_000_000)]);
-    assert_eq!(outcome.resolutions_ns, [1_000_000]);
+    assert_eq!(outcome.resolutions_ns, [2_000_000]);
 }
 
 #[test]

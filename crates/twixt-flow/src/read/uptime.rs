@@ -27,11 +27,12 @@ impl UptimeClock {
         Timestamp::from_nanos(self.now.as_nanos().saturating_sub(ago_ns))
     }
 
-    /// By when the exporter started, as IPFIX tells it.
+    /// By when the exporter started, as IPFIX tells it. Start and uptime are both cut to
+    /// milliseconds.
     pub(super) fn since(started_ms: u64, exported: Timestamp) -> Self {
         let exported_ms = exported.as_nanos().div_euclid(MILLISECOND_NS);
         let uptime_ms = exported_ms.wrapping_sub(started_ms as i64);
-        Self { now: exported, now_uptime_ms: uptime_ms as u32, resolution_ns: 1_000_000 }
+        Self { now: exported, now_uptime_ms: uptime_ms as u32, resolution_ns: 2_000_000 }
     }
 }
 
