@@ -109,7 +109,8 @@ pub enum WriteError {
     Addresses,
 }
 
-/// Writes records into messages.
+/// Writes records into messages. Take them with [`FlowWriter::poll`] after each record, and no more
+/// than a few are ever held.
 #[derive(Clone, Debug)]
 pub struct FlowWriter {
     config: WriterConfig,

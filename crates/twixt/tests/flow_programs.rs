@@ -84,7 +84,7 @@ fn tshark_reads_what_we_write() {
         "cflow.hash_selected_range_max",
     ];
     let output = Command::new("tshark")
-        .args(["-r", "out.ipfix", "-T", "fields", "-E", "occurrence=a"])
+        .args(["-r", "out.ipfix", "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=;"])
         .args(fields.iter().flat_map(|field| ["-e", field]))
         .current_dir(folder.path())
         .env("TZ", "UTC")
@@ -97,23 +97,37 @@ fn tshark_reads_what_we_write() {
         .next()
         .expect("one message")
         .split('\t')
-        .map(|column| column.split(',').map(str::to_owned).collect())
+        .map(|column| column.split(';').map(str::to_owned).collect())
         .collect();
     let ours = imported(folder.path(), "out.ipfix");
     for (index, source) in columns[0].iter().enumerate() {
         let scope = |name: &str, port: u16| {
             format!("{name} {source}:{} > 10.0.1.9:{port}", columns[1][index])
         };
-        let (packets, bytes, ..) =
+        let (packets, bytes, first, last) =
             ours.get(&scope("udp", 53)).or(ours.get(&scope("tcp", 443))).expect("the flow is ours");
         assert_eq!(columns[2][index], packets.to_string());
         assert_eq!(columns[3][index], bytes.to_string());
+        assert_eq!(tshark_time(&columns[4][index]), since_midnight(*first));
+        assert_eq!(tshark_time(&columns[5][index]), since_midnight(*last));
     }
     assert_eq!((columns[0].len(), ours.len()), (12, 12));
-    println!("times as tshark shows them: {} {}", columns[4][0], columns[5][0]);
     assert_eq!(columns[6].len(), 12, "labels: {:?}", columns[6]);
     assert_eq!(columns[7], ["600"]);
     assert!(columns[8].len() == 1 && !columns[8][0].is_empty());
+}
+
+/// Nanoseconds since midnight of `Nov 14, 2023 22:13:20.123456789 UTC`.
+fn tshark_time(text: &str) -> i64 {
+    let clock = text.split_whitespace().find(|word| word.contains(':')).expect("a time");
+    let parts: Vec<i64> =
+        clock.split([':', '.']).map(|part| part.parse().expect("a number")).collect();
+    let [hours, minutes, seconds, nanos] = parts[..] else { panic!("{text} is no time") };
+    ((hours * 60 + minutes) * 60 + seconds) * 1_000 * MILLISECOND + nanos
+}
+
+fn since_midnight(time_ns: i64) -> i64 {
+    time_ns % (86_400_000 * MILLISECOND)
 }
 
 /// A process of a test, ended with it.
@@ -168,11 +182,10 @@ fn nfcapd_reads_what_we_send() {
         .expect("nfdump starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let theirs: Flows = text.lines().filter_map(nfdump_flow).collect();
-    let day_ns = |time_ns: i64| time_ns % (86_400_000 * MILLISECOND);
     let ours: Flows = imported(folder.path(), "ours.ipfix")
         .into_iter()
         .map(|(scope, (packets, bytes, first, last))| {
-            (scope, (packets, bytes, day_ns(first), day_ns(last)))
+            (scope, (packets, bytes, since_midnight(first), since_midnight(last)))
         })
         .collect();
     assert_eq!(theirs, ours, "{text}");
@@ -274,4 +287,38 @@ fn we_read_what_softflowd_sends() {
         assert_eq!(stated, resolution_ns, "{options:?}");
         println!("{options:?}: {} flows agree within {resolution_ns} ns", ours.len());
     }
+}
+
+/// softflowd at both sides of a real queue: first and last packets are late by what they really
+/// were, within the resolution of both.
+#[test]
+fn records_of_softflowd_at_both_sides_give_delays() {
+    if !is_installed("softflowd") {
+        return;
+    }
+    let Some(traces) = traces() else { return };
+    let folder = folder();
+    let both = ["upstream", "downstream"].map(|point| {
+        let capture = folder.path().join(format!("{point}.pcap"));
+        let trace = traces.join(format!("tbf-queue/{point}.pcap"));
+        std::fs::copy(trace, &capture).expect("it can be copied");
+        let export = format!("flow export -r {point}.pcap -w {point}.ipfix src host 10.201.1.1");
+        twixt_in(folder.path(), &export).expect(0);
+        let ours = imported(folder.path(), &format!("{point}.ipfix"));
+        let options = ["-v", "10", "-A", "milli"];
+        let theirs = softflowd(&capture, ours.len(), &options, &["src", "host", "10.201.1.1"]);
+        (ours, flows(&theirs))
+    });
+    let [(ours_up, theirs_up), (ours_down, theirs_down)] = &both;
+    for (scope, up) in ours_up {
+        let delays =
+            |up: &(i64, i64, i64, i64), down: &(i64, i64, i64, i64)| [down.2 - up.2, down.3 - up.3];
+        let exact = delays(up, &ours_down[scope]);
+        let coarse = delays(&theirs_up[scope], &theirs_down[scope]);
+        for (exact_ns, coarse_ns) in exact.into_iter().zip(coarse) {
+            assert!((exact_ns - coarse_ns).abs() <= MILLISECOND, "{scope}: {exact_ns} {coarse_ns}");
+        }
+        println!("{scope}: exact {exact:?} ns, by records {coarse:?} ns");
+    }
+    assert_eq!(ours_up.len(), 3);
 }
