@@ -219,8 +219,7 @@ fn netflow9() -> Vec<u8> {
 }
 
 fn netflow5() -> Vec<u8> {
-    let header =
-        [5 << 16 | 1, 60_000, 1_700_000_000, 5, 1, 100_u32].map(u32::to_be_bytes).concat();
+    let header = [5 << 16 | 1, 60_000, 1_700_000_000, 5, 1, 100_u32].map(u32::to_be_bytes).concat();
     let flow = [0x0a00_0001, 0x0a00_0109, 0, 0, 7, 700, 50_000, 59_000, 0x0035_1388_u32];
     [&header[..], &flow.map(u32::to_be_bytes).concat(), &[0, 0x18, 6, 0], &[0; 8]].concat()
 }

@@ -4,6 +4,7 @@ mod document;
 mod export;
 mod import;
 mod listen;
+mod metering;
 mod send;
 
 use crate::exit::Exit;

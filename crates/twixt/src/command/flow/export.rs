@@ -3,21 +3,17 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use twixt_capture::{BatchEnd, Frame};
-use twixt_flow::{EXAMPLE_ENTERPRISE, FlowWriter, SelectorNotice, TimeUnit, WriterConfig};
-use twixt_model::{Prefix, Timestamp};
+use twixt_capture::BatchEnd;
+use twixt_flow::{EXAMPLE_ENTERPRISE, FlowWriter, TimeUnit, WriterConfig};
 use twixt_sim::quantity::Nanoseconds;
 use twixt_synopsis::{FlowCache, FlowCacheConfig};
-use twixt_wire::{
-    LinkType, Observer, SelectionCounts, SelectionFunction, Selector, SelectorInput, Skip,
-    SkipCounts, Wanted,
-};
+use twixt_wire::{SelectionCounts, SelectionFunction, Selector, SelectorInput, SkipCounts, Wanted};
 
+use super::metering::{Metering, Select};
 use super::send::Outlet;
 use crate::args::{DigestArgs, TrafficArgs};
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::input::Capture;
-use crate::measure::is_timeless;
 use crate::output::units;
 use crate::progress::Progress;
 use crate::settings::Settings;
@@ -97,15 +93,6 @@ struct FormatArgs {
     /// Write times no finer than this: nano, micro or milli
     #[arg(long, value_enum, default_value_t)]
     times: Times,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Select {
-    /// Packets, by what no router changes
-    #[default]
-    Packet,
-    /// Flows with all their packets
-    Flow,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -221,6 +208,14 @@ fn conclude(args: &Args, metering: &Metering, records: u64, refused: u64) -> any
         let function = metering.selector.function();
         note(format_args!("{packets} packets have no {function} hash and were not metered"));
     }
+    let skipped: Vec<String> = metering
+        .skipped
+        .iter()
+        .map(|(skip, frames)| format!("{} {skip}", units::count(frames)))
+        .collect();
+    if !skipped.is_empty() {
+        note(format_args!("skipped: {}", skipped.join(", ")));
+    }
     let counts = metering.cache.counts();
     if counts.evicted > 0 {
         let flows = units::count(counts.evicted);
@@ -233,80 +228,6 @@ fn conclude(args: &Args, metering: &Metering, records: u64, refused: u64) -> any
     let (packets, records) = (units::count(counts.packets), units::count(records));
     note(format_args!("{packets} packets in {records} records"));
     Ok(())
-}
-
-/// From frames to records.
-struct Metering {
-    observer: Observer,
-    cache: FlowCache,
-    selector: Selector,
-    select: Select,
-    selection: SelectionCounts,
-    toward: Option<Prefix>,
-    /// Packets still wanted.
-    most: u64,
-    skipped: SkipCounts,
-    /// The latest time that was seen.
-    now: Option<Timestamp>,
-}
-
-impl Metering {
-    fn take(&mut self, frame: &Frame<'_>) {
-        if self.most == 0 {
-            return;
-        }
-        if let Err(skip) = self.meter(frame) {
-            self.skipped.count(skip);
-        }
-    }
-
-    fn meter(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
-        if is_timeless(frame.time) {
-            return Err(Skip::NoTime);
-        }
-        let link = LinkType(frame.link_type);
-        let (observation, packet) =
-            self.observer.observe_packet(link, frame.bytes, frame.wire_length, frame.time)?;
-        if self.toward.is_some_and(|prefix| !prefix.contains(packet.destination())) {
-            return Err(Skip::WrongDirection);
-        }
-        self.now = Some(self.now.map_or(frame.time, |now| now.max(frame.time)));
-        self.most -= 1;
-        let detail = packet.detail(frame.bytes);
-        let selection = match self.select {
-            Select::Packet => self.selector.packet(&packet, frame.bytes, observation.digest),
-            Select::Flow => self.selector.flow(&detail.key, observation.flow),
-        };
-        if self.selection.count(selection) {
-            self.cache.observe(&observation, &detail);
-        }
-        Ok(())
-    }
-
-    /// How packets are chosen, for collectors; nothing if all are, or if flows are.
-    fn notice(&self) -> Option<SelectorNotice> {
-        let selector = &self.selector;
-        if selector.rate() >= 1.0 || self.select == Select::Flow {
-            return None;
-        }
-        let function = selector.function();
-        let keyed = function == SelectionFunction::Keyed;
-        let input = selector.input();
-        let hashed = |value: u64| (!keyed && function != SelectionFunction::Ipsx).then_some(value);
-        let (range, key_id) = (selector.range(), self.observer.digester().identity().key_id);
-        Some(SelectorNotice {
-            selector_id: u64::from(function.selector_id().unwrap_or(0)),
-            algorithm: function.selector_id(),
-            payload_offset: hashed(input.payload_offset.into()),
-            payload_bytes: hashed(input.payload_bytes.into()),
-            output: Some((0, function.output_max().into())),
-            selected: Some((range.lowest.into(), range.highest.into())),
-            initialiser: hashed(input.initialiser.into()),
-            key_id: keyed.then_some(key_id),
-            packets: Some((self.selection.observed, self.selection.selected)),
-            interval: None,
-        })
-    }
 }
 
 /// From records to messages.
