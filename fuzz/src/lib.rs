@@ -10,6 +10,7 @@ mod filter;
 mod frame;
 mod log;
 mod message;
+mod records;
 mod synopsis;
 mod topology;
 
@@ -18,6 +19,7 @@ pub use filter::filter;
 pub use frame::{LINK_TYPES, frame};
 pub use log::log;
 pub use message::message;
+pub use records::records;
 pub use synopsis::synopsis;
 pub use topology::topology;
 
@@ -50,6 +52,7 @@ pub const HARNESSES: &[(&str, Harness)] = &[
     ("frame", frame),
     ("log", log),
     ("message", message),
+    ("records", records),
     ("synopsis", synopsis),
     ("topology", topology),
 ];

@@ -56,6 +56,11 @@ fn message_seeds() {
 }
 
 #[test]
+fn records_seeds() {
+    check("records");
+}
+
+#[test]
 fn synopsis_seeds() {
     check("synopsis");
 }

@@ -46,7 +46,7 @@ impl Default for ExactConfig {
 }
 
 /// Bytes of an encoded observation.
-const PACKET_BYTES: usize = 30;
+pub(crate) const PACKET_BYTES: usize = 30;
 
 impl Exact {
     fn sorted(&self) -> Vec<Observation> {
@@ -162,7 +162,7 @@ impl TwoPoint for Exact {
     }
 }
 
-fn write_packet(out: &mut Writer, packet: &Observation) {
+pub(crate) fn write_packet(out: &mut Writer, packet: &Observation) {
     out.i64(packet.time.as_nanos());
     out.u64(packet.digest.0);
     out.u64(packet.flow.0);
@@ -170,7 +170,7 @@ fn write_packet(out: &mut Writer, packet: &Observation) {
     out.u16(packet.class.0);
 }
 
-fn read_packet(input: &mut Reader<'_>) -> Result<Observation, DecodeError> {
+pub(crate) fn read_packet(input: &mut Reader<'_>) -> Result<Observation, DecodeError> {
     Ok(Observation {
         time: Timestamp::from_nanos(input.i64("packet time")?),
         digest: PacketDigest(input.u64("packet digest")?),

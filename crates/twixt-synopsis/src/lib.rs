@@ -31,6 +31,7 @@
 //! ```
 
 mod any;
+pub mod cnf;
 mod codec;
 mod exact;
 mod flow_key;
@@ -46,6 +47,7 @@ mod synopsis;
 mod totals;
 
 pub use any::{AnySynopsis, Mismatch, decode, encode};
+pub use cnf::{Cnf, CnfConfig, FlowCache, FlowCacheConfig, FlowCacheCounts};
 pub use codec::{DecodeError, Reader, Writer};
 pub use exact::{Exact, ExactConfig};
 pub use heavy::{

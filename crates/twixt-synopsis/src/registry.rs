@@ -3,6 +3,7 @@
 use twixt_model::{Estimate, HeavyFlow, Observation, ReorderEstimate, RoundTripEstimate};
 
 use crate::any::{AnySynopsis, Mismatch, same_config, typed, typed_mut};
+use crate::cnf::Cnf;
 use crate::codec::{DecodeError, Reader};
 use crate::exact::Exact;
 use crate::heavy::{
@@ -21,6 +22,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
     Algorithm::two_point::<Exact>(Purpose::Delay),
     Algorithm::two_point::<Lda>(Purpose::Delay),
     Algorithm::two_point::<Lds>(Purpose::Delay),
+    Algorithm::two_point::<Cnf>(Purpose::Delay),
     Algorithm::reorder::<ReorderExact>(),
     Algorithm::reorder::<ReorderSampled>(),
     Algorithm::reorder::<ReorderHybrid>(),

@@ -4,6 +4,7 @@ mod config;
 mod delay;
 mod demo;
 mod evaluate;
+mod flow;
 mod generate;
 mod heavy;
 mod info;
@@ -43,6 +44,8 @@ enum Command {
     Record(record::Args),
     Query(query::Args),
     Info(info::Args),
+    #[command(subcommand)]
+    Flow(flow::Args),
     Simulate(simulate::Args),
     Demo(demo::Args),
     Evaluate(evaluate::Args),
@@ -65,6 +68,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Record(args) => record::run(&args.with(&settings)),
         Command::Query(args) => query::run(&args.with(&settings)),
         Command::Info(args) => info::run(&args),
+        Command::Flow(args) => flow::run(args, &settings),
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),

@@ -9,6 +9,7 @@ mod measure;
 mod output;
 mod plot;
 mod progress;
+mod records;
 mod settings;
 mod source;
 mod store;

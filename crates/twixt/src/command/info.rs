@@ -1,7 +1,9 @@
-//! `twixt info`: what is in a capture, an epoch file or a store, or passes an interface.
+//! `twixt info`: what is in a capture, an epoch file, a store or a file of flow records, or passes
+//! an interface.
 
 mod capture;
 mod epochs;
+mod flow_records;
 mod store;
 
 use std::path::PathBuf;
@@ -10,9 +12,10 @@ use crate::args::TrafficArgs;
 use crate::exit::{Exit, usage};
 use crate::input;
 use crate::output::Format;
+use crate::records;
 use crate::source::{LiveArgs, Source};
 
-/// What is in a capture, an epoch file or a store, or passes an interface
+/// What is in a capture, an epoch file, a store or a file of flow records, or passes an interface
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The file, or the folder of a store; - is standard input
@@ -47,8 +50,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if path.is_dir() {
         return store::run(path, args.format);
     }
-    match !input::is_stdin(path) && input::is_epoch_file(path) {
-        true => epochs::run(path, args.format),
-        false => capture::run(Source::capture(path)?, &args.traffic, args),
+    match path {
+        path if input::is_stdin(path) => capture::run(Source::capture(path)?, &args.traffic, args),
+        path if input::is_epoch_file(path) => epochs::run(path, args.format),
+        path if records::is_ipfix_file(path) => flow_records::run(path, args.format),
+        path => capture::run(Source::capture(path)?, &args.traffic, args),
     }
 }

@@ -1,0 +1,197 @@
+//! Which record upstream and which downstream tell of the same packets.
+//!
+//! Records come one by one, from both points, about in the order in which they were closed. Only
+//! records of one flow are ever compared, and only as long as a partner may still come: memory is
+//! bounded by the window, not by the stream. Nothing here knows estimators.
+
+mod label;
+#[cfg(test)]
+mod tests;
+mod timing;
+
+use std::collections::VecDeque;
+
+use twixt_model::{Delay, FlowRecord, Timestamp};
+
+use self::label::Labels;
+use self::timing::Times;
+
+pub use timing::{TimingBounds, TimingVerdict, judge_by_timing};
+
+/// How records are recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// By the labels of their first and last packets.
+    Label,
+    /// By their times, packets and bytes alone: all that ordinary exporters give.
+    Timing(TimingBounds),
+}
+
+/// A record of each point, of which at least one end is the same packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Associated {
+    /// Closed by the upstream point.
+    pub upstream: FlowRecord,
+    /// Closed by the downstream point.
+    pub downstream: FlowRecord,
+    /// Both begin with the same packet.
+    pub same_first: bool,
+    /// Both end with the same packet.
+    pub same_last: bool,
+}
+
+impl Associated {
+    /// When the packets at both ends passed upstream, and their delays. A record of one packet
+    /// is one delay, not two.
+    pub fn delays(&self) -> impl Iterator<Item = (Timestamp, Delay)> + use<> {
+        let Self { upstream, downstream, same_first, same_last } = *self;
+        let first = same_first.then(|| (upstream.first, downstream.first - upstream.first));
+        let single = upstream.packets == 1 && downstream.packets == 1 && same_first;
+        let last = (same_last && !single).then(|| (upstream.last, downstream.last - upstream.last));
+        first.into_iter().chain(last)
+    }
+}
+
+/// Where a record was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// At the upstream point.
+    Upstream,
+    /// At the downstream point.
+    Downstream,
+}
+
+/// What became of the records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AssociationCounts {
+    /// Records of the upstream point.
+    pub upstream: u64,
+    /// Records of the downstream point.
+    pub downstream: u64,
+    /// Pairs.
+    pub associated: u64,
+    /// Upstream records whose partner did not come, or was not to be told from others.
+    pub unmatched: u64,
+    /// Upstream records with a partner that was not trusted: packets or bytes differ, a timeout
+    /// was near, or the flow was out of step after such a pair.
+    pub doubtful: u64,
+    /// Records that made place for others before their time: raise `records_max`.
+    pub displaced: u64,
+}
+
+/// Brings together the records of two points.
+#[derive(Debug)]
+pub struct Association {
+    waiting: Waiting,
+    /// A record waits so long for its partner.
+    window_ns: i64,
+    records_max: usize,
+    latest: Timestamp,
+    ready: VecDeque<Associated>,
+    counts: AssociationCounts,
+}
+
+#[derive(Debug)]
+enum Waiting {
+    Labels(Labels),
+    Times(Times),
+}
+
+impl Association {
+    /// Records that wait at once, at most, if the user does not say otherwise.
+    pub const RECORDS_MAX: usize = 1 << 22;
+
+    /// Nothing associated yet. A record waits `window_ns` for its partner: as long as exporters
+    /// may take to close a record, so the active and the inactive timeout.
+    #[must_use]
+    pub fn new(rule: Rule, window_ns: u64, records_max: usize) -> Self {
+        let waiting = match rule {
+            Rule::Label => Waiting::Labels(Labels::default()),
+            Rule::Timing(bounds) => Waiting::Times(Times::new(bounds)),
+        };
+        Self {
+            waiting,
+            window_ns: i64::try_from(window_ns).unwrap_or(i64::MAX),
+            records_max: records_max.max(1),
+            latest: Timestamp::MIN,
+            ready: VecDeque::new(),
+            counts: AssociationCounts::default(),
+        }
+    }
+
+    /// Takes a record.
+    pub fn offer(&mut self, side: Side, record: FlowRecord) {
+        match side {
+            Side::Upstream => self.counts.upstream += 1,
+            Side::Downstream => self.counts.downstream += 1,
+        }
+        self.latest = self.latest.max(record.last);
+        let due = Timestamp::from_nanos(self.latest.as_nanos().saturating_sub(self.window_ns));
+        let Self { waiting, ready, counts, .. } = self;
+        match waiting {
+            Waiting::Labels(labels) => {
+                if let Some(pair) = labels.offer(side, record) {
+                    counts.associated += 1;
+                    ready.push_back(pair);
+                }
+                while let Some((side, _)) = labels.take_older(due) {
+                    counts.give_up(side);
+                }
+                if labels.len() > self.records_max
+                    && let Some((side, _)) = labels.take_oldest()
+                {
+                    counts.displaced += 1;
+                    counts.give_up(side);
+                }
+            }
+            Waiting::Times(times) => {
+                times.offer(side, record);
+                times.conclude_older(due, ready, counts);
+                if times.len() > self.records_max {
+                    // No room left to wait in: what is there is judged as it is.
+                    counts.displaced += times.len() as u64;
+                    times.conclude_all(ready, counts);
+                }
+            }
+        }
+    }
+
+    /// Concludes with what there is: no more records come.
+    pub fn finish(&mut self) {
+        let Self { waiting, ready, counts, .. } = self;
+        match waiting {
+            Waiting::Labels(labels) => {
+                while let Some((side, _)) = labels.take_oldest() {
+                    counts.give_up(side);
+                }
+            }
+            Waiting::Times(times) => times.conclude_all(ready, counts),
+        }
+    }
+
+    /// The next pair.
+    pub fn poll(&mut self) -> Option<Associated> {
+        self.ready.pop_front()
+    }
+
+    /// What became of the records so far.
+    #[must_use]
+    pub const fn counts(&self) -> AssociationCounts {
+        self.counts
+    }
+
+    /// Records that wait for their partner.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        match &self.waiting {
+            Waiting::Labels(labels) => labels.len(),
+            Waiting::Times(times) => times.len(),
+        }
+    }
+}
+
+impl AssociationCounts {
+    fn give_up(&mut self, side: Side) {
+        self.unmatched += u64::from(side == Side::Upstream);
+    }
+}

@@ -1,0 +1,232 @@
+//! From associated records to the delay of flows.
+
+use std::collections::BTreeMap;
+
+use twixt_model::{DelayEstimate, Estimate, Evidence, FlowKey, FlowRecord, Scope, Span};
+
+use super::Cnf;
+use super::association::{Associated, Association, Side};
+use super::endpoints::{Endpoints, Sums};
+use crate::question::{By, Question};
+use crate::synopsis::Pair;
+
+/// How the delay of a flow is concluded from the ends of records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecordEstimator {
+    /// Endpoint for flows of a few packets, else Multiflow.
+    #[default]
+    Hybrid,
+    /// The delays at the ends of all records between the first and the last packet of the flow.
+    Multiflow,
+    /// The delays of the flow's own first and last packet.
+    Endpoint,
+}
+
+impl RecordEstimator {
+    /// As users write them, default first.
+    pub const NAMES: [&'static str; 3] = ["hybrid", "multiflow", "endpoint"];
+
+    /// The one of that name; the default if there is none.
+    #[must_use]
+    pub fn of_name(name: Option<&str>) -> Self {
+        match name {
+            Some("multiflow") => Self::Multiflow,
+            Some("endpoint") => Self::Endpoint,
+            _ => Self::Hybrid,
+        }
+    }
+}
+
+/// Flows of up to so many packets, sampled or not, are better known by their own two delays than
+/// by those of others: up to 3 or 4 in section IV-C of the paper.
+const SMALL_FLOW_PACKETS: f64 = 4.0;
+
+/// What is asked about records.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowQuestion {
+    /// How estimates are split up.
+    pub by: By,
+    /// How delays are concluded.
+    pub estimator: RecordEstimator,
+    /// The share of a flow's packets that its records count.
+    pub packet_rate: f64,
+    /// The share of the largest delays that is left out.
+    pub outliers: f64,
+    /// The stretch of upstream time that the records cover.
+    pub span: Span,
+}
+
+/// The two ends, as records, and what was recognised.
+#[derive(Clone, Copy, Debug)]
+pub struct Records<'a> {
+    /// All records of the upstream point.
+    pub upstream: &'a [FlowRecord],
+    /// All records of the downstream point.
+    pub downstream: &'a [FlowRecord],
+    /// Those that belong together.
+    pub pairs: &'a [Associated],
+}
+
+/// What the records of two points tell, by scope.
+#[must_use]
+pub fn conclude(records: &Records<'_>, question: &FlowQuestion) -> Vec<Estimate> {
+    let endpoints = Endpoints::new(records.pairs, question.outliers);
+    let mut groups: BTreeMap<Scope, Group> = BTreeMap::new();
+    for record in records.upstream {
+        groups.entry(question.by.scope_of(&record.key)).or_default().upstream += record.packets;
+    }
+    for record in records.downstream {
+        // Flows that never passed upstream have no delay.
+        if let Some(group) = groups.get_mut(&question.by.scope_of(&record.key)) {
+            group.downstream += record.packets;
+        }
+    }
+    for pair in records.pairs {
+        let group = groups.entry(question.by.scope_of(&pair.upstream.key)).or_default();
+        group.add(pair, question.delays_of(pair, &endpoints));
+    }
+    groups.into_iter().map(|(scope, group)| group.estimate(scope, question)).collect()
+}
+
+impl FlowQuestion {
+    /// The delays that stand for those of a record's packets.
+    fn delays_of(&self, pair: &Associated, endpoints: &Endpoints) -> Sums {
+        // The size that counts is the flow's own: two sampled packets of a hundred are not a
+        // flow of two.
+        let size = pair.upstream.packets as f64 / self.packet_rate;
+        let own = self.estimator == RecordEstimator::Endpoint
+            || (self.estimator == RecordEstimator::Hybrid && size <= SMALL_FLOW_PACKETS);
+        if own {
+            return Sums::of(pair.delays().map(|(_, delay)| delay));
+        }
+        let FlowRecord { class, first, last, .. } = pair.upstream;
+        endpoints.between(class, first, last)
+    }
+}
+
+#[derive(Default)]
+struct Group {
+    /// Metered packets at each point.
+    upstream: u64,
+    downstream: u64,
+    used: u64,
+    delay: Option<DelayEstimate>,
+}
+
+impl Group {
+    fn add(&mut self, pair: &Associated, delays: Sums) {
+        let Some(mean_ns) = delays.mean_ns() else { return };
+        self.used += delays.count;
+        // A record counts by its packets, whatever the number of delays that stand for them.
+        let count = pair.upstream.packets;
+        let exact = delays.sum_ns() * i128::from(count) / i128::from(delays.count);
+        debug_assert!((exact as f64 - mean_ns * count as f64).abs() <= 1.0 + mean_ns.abs() * 1e-6);
+        let record = DelayEstimate {
+            count,
+            sum_ns: exact,
+            deviation_ns: delays.deviation_ns(),
+            half_width_ns: None,
+            order: None,
+        };
+        self.delay = Some(self.delay.map_or(record, |sum| sum.merged(&record)));
+    }
+
+    fn estimate(self, scope: Scope, question: &FlowQuestion) -> Estimate {
+        let packets = (self.upstream as f64 / question.packet_rate).round() as u64;
+        let every = question.packet_rate >= 1.0;
+        let lost = every.then(|| self.upstream.checked_sub(self.downstream)).flatten();
+        let reason = match (&self.delay, lost) {
+            (None, _) => Some("none of its records was recognised downstream"),
+            (Some(_), None) => Some("interval and loss are not known from sampled records"),
+            (Some(_), Some(_)) => Some("the interval is not known from the ends of records"),
+        };
+        Estimate {
+            scope,
+            span: question.span,
+            evidence: Evidence { packets, used: self.used, lost, clock_error: None },
+            delay: self.delay,
+            reason: reason.map(str::to_owned),
+        }
+    }
+}
+
+/// What two synopses tell together.
+pub(super) fn of_pair(pair: Pair<'_, Cnf>, question: &Question<'_>) -> Vec<Estimate> {
+    let (upstream, downstream) = (pair.upstream.records(), pair.downstream.records());
+    let pairs = associate(&pair, &upstream, &downstream);
+    let config = &pair.upstream.config;
+    let asked = FlowQuestion {
+        by: question.by,
+        estimator: RecordEstimator::of_name(question.estimator),
+        packet_rate: config.packet_rate(),
+        outliers: config.outliers(),
+        span: question.span,
+    };
+    let records = Records { upstream: &upstream, downstream: &downstream, pairs: &pairs };
+    let mut estimates = conclude(&records, &asked);
+    if question.by == By::All {
+        // All packets were counted, though not all were metered.
+        let totals = pair.upstream.totals;
+        let lost = totals.lost_until(pair.downstream.totals);
+        match estimates.first_mut() {
+            Some(estimate) => {
+                (estimate.evidence.packets, estimate.evidence.lost) = (totals.packets, lost);
+            }
+            None => estimates.push(nothing(totals.packets, lost, question.span)),
+        }
+    }
+    estimates
+}
+
+fn nothing(packets: u64, lost: Option<u64>, span: Span) -> Estimate {
+    let evidence = Evidence { packets, used: 0, lost, clock_error: None };
+    let reason = Some("no packet was selected".to_owned());
+    Estimate { scope: Scope::All, span, evidence, delay: None, reason }
+}
+
+fn associate(
+    pair: &Pair<'_, Cnf>,
+    upstream: &[FlowRecord],
+    downstream: &[FlowRecord],
+) -> Vec<Associated> {
+    let config = &pair.upstream.config;
+    let records_max = upstream.len() + downstream.len() + 1;
+    let mut association = Association::new(config.rule(), config.window_ns(), records_max);
+    for (side, record) in in_order(upstream, downstream) {
+        association.offer(side, *record);
+    }
+    association.finish();
+    std::iter::from_fn(|| association.poll()).collect()
+}
+
+/// The records of both points as a collector would receive them: each point's in the order in
+/// which they were closed, the point that is behind first.
+pub(super) fn in_order<'a>(
+    upstream: &'a [FlowRecord],
+    downstream: &'a [FlowRecord],
+) -> impl Iterator<Item = (Side, &'a FlowRecord)> {
+    let (mut up, mut down) = (upstream.iter().peekable(), downstream.iter().peekable());
+    std::iter::from_fn(move || {
+        let upstream_first = match (up.peek(), down.peek()) {
+            (Some(one), Some(other)) => one.last <= other.last,
+            (one, _) => one.is_some(),
+        };
+        match upstream_first {
+            true => up.next().map(|record| (Side::Upstream, record)),
+            false => down.next().map(|record| (Side::Downstream, record)),
+        }
+    })
+}
+
+/// Flows by name, for tests and evaluations that look one up.
+#[must_use]
+pub fn by_flow(estimates: &[Estimate]) -> BTreeMap<FlowKey, &Estimate> {
+    let flow = |estimate: &Estimate| match estimate.scope {
+        Scope::Flow(key) => Some(key),
+        _ => None,
+    };
+    estimates.iter().filter_map(|estimate| Some((flow(estimate)?, estimate))).collect()
+}
+
+#[cfg(test)]
+mod tests;
