@@ -12,7 +12,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use twixt_model::{
-    ClassId, Detail, Estimate, FlowHash, FlowKey, Observation, PacketDigest, Timestamp,
+    ClassId, Detail, Estimate, FlowHash, FlowKey, GroupId, Observation, PacketDigest, Timestamp,
 };
 
 use crate::codec::{DecodeError, Reader, Writer};
@@ -71,7 +71,7 @@ impl Synopsis for Exact {
     const NAME: &'static str = "exact";
     const TAG: u16 = 1;
     const SUMMARY: &'static str = "every packet matched with itself; memory grows with packets";
-    const NEEDS: Needs = Needs { digest: true, flow: true, detail: true };
+    const NEEDS: Needs = Needs { digest: true, flow: true, detail: true, group: false };
     const OPTIONS: &'static [ConfigOption] = &[ConfigOption {
         name: "window",
         kind: OptionKind::Duration,
@@ -94,7 +94,7 @@ impl Synopsis for Exact {
 
     fn update(&mut self, observation: &Observation) {
         self.totals.add(observation.length);
-        self.packets.push(*observation);
+        self.packets.push(kept(observation));
     }
 
     fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
@@ -151,7 +151,8 @@ impl TwoPoint for Exact {
     fn remove(&mut self, observation: &Observation) {
         let count = self.packets.len();
         let inward = (0..count.div_ceil(2)).flat_map(|index| [index, count - 1 - index]);
-        let found = inward.into_iter().find(|&index| self.packets[index] == *observation);
+        let wanted = kept(observation);
+        let found = inward.into_iter().find(|&index| self.packets[index] == wanted);
         // A packet that is not there was invented by whoever sent the epoch: nothing to undo.
         if let Some(index) = found {
             self.packets.swap_remove(index);
@@ -162,6 +163,11 @@ impl TwoPoint for Exact {
     fn estimate(pair: Pair<'_, Self>, question: &Question<'_>) -> Vec<Estimate> {
         estimate::estimate(pair, question)
     }
+}
+
+/// Without what the referee does not ask for, and does not write.
+fn kept(observation: &Observation) -> Observation {
+    Observation { group: GroupId::default(), ..*observation }
 }
 
 fn write_packet(out: &mut Writer, packet: &Observation) {
@@ -179,6 +185,7 @@ fn read_packet(input: &mut Reader<'_>) -> Result<Observation, DecodeError> {
         flow: FlowHash(input.u64("packet flow")?),
         length: input.u32("packet length")?,
         class: ClassId(input.u16("packet class")?),
+        group: GroupId::default(),
     })
 }
 

@@ -32,18 +32,21 @@
 
 mod any;
 mod codec;
+mod colate;
 mod exact;
 mod joint;
 mod lda;
 mod lds;
 mod question;
 mod registry;
+mod sketch;
 mod sums;
 mod synopsis;
 mod totals;
 
 pub use any::{AnySynopsis, Mismatch, decode, encode};
 pub use codec::{DecodeError, Reader, Writer};
+pub use colate::{Colate, ColateConfig, Stored};
 pub use exact::{Exact, ExactConfig};
 pub use lda::{Lda, LdaConfig};
 pub use lds::{Lds, LdsConfig, RowPlan, sampling_for_losses};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use twixt_model::{
-    Batch, ClassId, Detail, FlowHash, FlowKey, Observation, PacketDigest, Timestamp,
+    Batch, ClassId, Detail, FlowHash, FlowKey, GroupId, Observation, PacketDigest, Timestamp,
 };
 use twixt_synopsis::{ALGORITHMS, Algorithm, AnySynopsis, Estimator, SplitMerge, decode, encode};
 
@@ -18,6 +18,7 @@ fn packets(most: usize) -> impl Strategy<Value = Vec<Observation>> {
         flow: FlowHash(flow),
         length,
         class: ClassId(class),
+        group: GroupId((flow * 0x1357) as u16),
     });
     prop::collection::vec(observation, 0..most)
 }
@@ -103,7 +104,7 @@ proptest! {
     /// A stranger can compute the checksum: the fields themselves must be safe to read.
     #[test]
     fn law_3_well_sealed_nonsense_never_panics(
-        tag in 0..4_u16, body in prop::collection::vec(any::<u8>(), 0..200),
+        tag in 0..6_u16, body in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let mut bytes = b"TWXS\x01".to_vec();
         bytes.extend(tag.to_le_bytes());
@@ -160,6 +161,7 @@ fn golden_bytes_read_back_to_the_bit() {
                 flow: FlowHash(number as u64 % 7),
                 length: 40 + number as u32,
                 class: ClassId((number % 2) as u16),
+                group: GroupId((number % 7) as u16 * 0x1357),
             })
             .collect();
         let bytes = encode(of(algorithm, &packets).as_ref());
