@@ -16,10 +16,14 @@ mod scope;
 mod segment;
 mod time;
 
-pub use digest::{DigestHash, DigestIdentity, DigestProfile, FlowHash, PacketDigest, mix};
+pub use digest::{
+    DigestHash, DigestIdentity, DigestProfile, FlowHash, GroupPrefixes, PacketDigest, mix,
+};
 pub use estimate::{DelayEstimate, Estimate, Evidence, OrderStatistics};
 pub use flow::{FlowKey, ParseFlowKeyError, protocol};
-pub use observation::{Batch, BatchBuffer, ClassId, Detail, GroupId, Observation, TcpFields, tcp_flag};
+pub use observation::{
+    Batch, BatchBuffer, ClassId, Detail, GroupId, Observation, TcpFields, tcp_flag,
+};
 pub use prefix::{ParsePrefixError, Prefix};
 pub use scope::Scope;
 pub use segment::{Epoch, EpochRule, PointId, Segment, TimeSource};

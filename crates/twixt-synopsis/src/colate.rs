@@ -16,9 +16,15 @@ mod config;
 mod deviation;
 mod estimate;
 mod packing;
+mod printed;
 mod single;
+mod sizing;
 
 pub use config::{ColateConfig, Stored};
+pub use printed::PrintedColate;
+pub use sizing::{
+    ColatePlan, ColateTraffic, Reliability, binomial_interval, noise_variance, two_sided_quantile,
+};
 
 use twixt_model::{Estimate, Observation};
 
@@ -40,6 +46,11 @@ pub struct Colate {
 }
 
 impl Colate {
+    /// Every counter: sum of times, packets, sum of digests.
+    pub fn counters(&self) -> impl ExactSizeIterator<Item = [u64; 3]> + '_ {
+        self.cells.iter().map(|cell| [cell.times, cell.packets, cell.digests])
+    }
+
     /// What a packet adds to its counters.
     #[inline]
     fn sums_of(&self, observation: &Observation) -> Sums {

@@ -46,7 +46,10 @@ mod totals;
 
 pub use any::{AnySynopsis, Mismatch, decode, encode};
 pub use codec::{DecodeError, Reader, Writer};
-pub use colate::{Colate, ColateConfig, Stored};
+pub use colate::{
+    Colate, ColateConfig, ColatePlan, ColateTraffic, PrintedColate, Reliability, Stored,
+    binomial_interval, noise_variance, two_sided_quantile,
+};
 pub use exact::{Exact, ExactConfig};
 pub use lda::{Lda, LdaConfig};
 pub use lds::{Lds, LdsConfig, RowPlan, sampling_for_losses};

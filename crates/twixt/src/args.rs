@@ -6,7 +6,7 @@ mod flows;
 mod traffic;
 
 pub(crate) use algorithm::{AlgorithmArgs, Chosen};
-pub(crate) use digest::{DigestArgs, Recognition};
+pub(crate) use digest::{DigestArgs, Groups, Recognition};
 pub(crate) use flows::{FlowList, FlowsArgs, Sizes};
 pub(crate) use traffic::{Split, TrafficArgs};
 

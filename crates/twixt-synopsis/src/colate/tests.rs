@@ -61,8 +61,8 @@ proptest! {
     fn folding_equals_counting_in_fewer_counters(
         times in prop::collection::vec(any::<i64>(), 0..200), banks in 0..3_u32, counters in 0..3_u32,
     ) {
-        let small = config(6 * 8, 2, &[1.0, 0.5]);
-        let large = config(6 * 8 << banks << counters, 2 << banks, &[1.0, 0.5]);
+        let small = config(48, 2, &[1.0, 0.5]);
+        let large = config(48 << banks << counters, 2 << banks, &[1.0, 0.5]);
         prop_assert_eq!(of(&large, &times).fold_to(&small), Some(of(&small, &times)));
     }
 

@@ -23,7 +23,7 @@ pub(super) fn run(path: &Path, args: &Args) -> anyhow::Result<Exit> {
     // Flow hashes never leave this command: a fixed key will do.
     let digester =
         Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, HashKey::from_seed(0));
-    let wanted = Wanted { digest: false, flow: true, detail: false };
+    let wanted = Wanted { digest: false, flow: true, detail: false, group: false };
     let mut content = Content { most: args.count.unwrap_or(u64::MAX), ..Content::default() };
     let observer = args.traffic.observer(wanted, digester)?;
     let progress = Progress::new(capture.size_bytes());
