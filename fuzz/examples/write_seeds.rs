@@ -21,7 +21,8 @@ fn main() -> io::Result<()> {
     filters()?;
     frames()?;
     messages()?;
-    synopses()
+    synopses()?;
+    topologies()
 }
 
 fn write(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
@@ -169,6 +170,25 @@ fn synopses() -> io::Result<()> {
         write("synopsis", &format!("refused-{name}-cut.bin"), &encoded[..encoded.len() - 1])?;
     }
     Ok(())
+}
+
+/// A small network in every format.
+fn topologies() -> io::Result<()> {
+    let rocketfuel = "# both ways\na b 2.5\nb a 2.5\nb c 1\nc b 1\na c 3.5\n";
+    let json = r#"{"directed": false, "routers": ["a", "b", "c"],
+        "links": [{"from": "a", "to": "b", "weight": 2.5}, {"from": "b", "to": "c"}]}"#;
+    let gml = r#"graph [ directed 0 node [ id 0 label "M&#252;nchen" x [ y 1 ] ] node [ id 1 ]
+        edge [ source 0 target 1 weight 0.5 ] ]"#;
+    let graphml = r#"<graphml><key id="k" for="edge" attr.name="weight"><default>2</default></key>
+        <key id="n" for="node" attr.name="label"/><graph edgedefault="undirected">
+        <node id="a"><data key="n">&#65;&amp;</data></node><node id="b"/>
+        <edge source="a" target="b" directed="true"><data key="k">1.5</data></edge></graph></graphml>"#;
+    write("topology", "accepted-weights.intra", rocketfuel.as_bytes())?;
+    write("topology", "accepted-network.json", json.as_bytes())?;
+    write("topology", "accepted-network.gml", gml.as_bytes())?;
+    write("topology", "accepted-network.graphml", graphml.as_bytes())?;
+    write("topology", "refused-cut.gml", &gml.as_bytes()[..60])?;
+    write("topology", "refused-cut.graphml", &graphml.as_bytes()[..200])
 }
 
 fn small_lda() -> Lda {

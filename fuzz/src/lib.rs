@@ -10,12 +10,14 @@ mod filter;
 mod frame;
 mod message;
 mod synopsis;
+mod topology;
 
 pub use capture::capture;
 pub use filter::filter;
 pub use frame::{LINK_TYPES, frame};
 pub use message::message;
 pub use synopsis::synopsis;
+pub use topology::topology;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -46,6 +48,7 @@ pub const HARNESSES: &[(&str, Harness)] = &[
     ("frame", frame),
     ("message", message),
     ("synopsis", synopsis),
+    ("topology", topology),
 ];
 
 /// `bytes` with the checksum that makes a decoder look at them: no fuzzer guesses one.

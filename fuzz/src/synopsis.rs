@@ -1,7 +1,7 @@
 //! Synopses as bytes.
 
 use twixt_model::{Span, Timestamp};
-use twixt_synopsis::{DecodeError, Estimator, Pair, Question, decode, encode};
+use twixt_synopsis::{Conclude, DecodeError, Estimator, Pair, Question, decode, encode};
 
 use crate::{Verdict, checksummed};
 
@@ -28,6 +28,15 @@ fn survives(bytes: &[u8]) -> Result<(), DecodeError> {
         Estimator::TwoPoint { estimate, .. } => {
             let pair = Pair { upstream: synopsis.as_ref(), downstream: again.as_ref() };
             estimate(pair, &question).expect("equal configurations compare");
+        }
+        Estimator::RoundTrip(Conclude { conclude, .. }) => {
+            conclude(synopsis.as_ref(), &question).expect("its own algorithm");
+        }
+        Estimator::Reorder(Conclude { conclude, .. }) => {
+            conclude(synopsis.as_ref(), &question).expect("its own algorithm");
+        }
+        Estimator::Heavy(Conclude { conclude, .. }) => {
+            conclude(synopsis.as_ref(), &question).expect("its own algorithm");
         }
     }
     synopsis.try_merge(again.as_ref()).expect("equal configurations merge");

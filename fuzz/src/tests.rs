@@ -56,6 +56,11 @@ fn synopsis_seeds() {
 }
 
 #[test]
+fn topology_seeds() {
+    check("topology");
+}
+
+#[test]
 fn harnesses_survive_cut_and_changed_seeds() {
     for (name, harness) in HARNESSES {
         for path in files_in(&format!("seeds/{name}")) {

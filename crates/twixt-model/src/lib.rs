@@ -10,7 +10,9 @@
 mod digest;
 mod estimate;
 mod flow;
+mod flow_record;
 mod observation;
+mod one_point;
 mod prefix;
 mod scope;
 mod segment;
@@ -21,9 +23,11 @@ pub use digest::{
 };
 pub use estimate::{DelayEstimate, Estimate, Evidence, OrderStatistics};
 pub use flow::{FlowKey, ParseFlowKeyError, protocol};
+pub use flow_record::{FlowEnd, FlowRecord};
 pub use observation::{
     Batch, BatchBuffer, ClassId, Detail, GroupId, Observation, TcpFields, tcp_flag,
 };
+pub use one_point::{HeavyFlow, ReorderEstimate, RoundTripEstimate, RoundTripKind};
 pub use prefix::{ParsePrefixError, Prefix};
 pub use scope::Scope;
 pub use segment::{Epoch, EpochRule, PointId, Segment, TimeSource};

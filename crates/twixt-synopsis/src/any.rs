@@ -7,13 +7,15 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::registry::{Algorithm, by_tag};
-use crate::synopsis::Synopsis;
+use crate::synopsis::{Needs, Synopsis};
 use crate::totals::Totals;
 
 /// Object-safe twin of [`Synopsis`], implemented once, for all of them.
 pub trait AnySynopsis: Any + Send {
     /// Adds packets. One virtual call per batch; the loop inside is monomorphic and inlined.
     fn update_batch(&mut self, batch: Batch<'_>);
+    /// What of a packet it reads with its settings.
+    fn needs(&self) -> Needs;
     /// Same configuration, nothing seen.
     fn fresh(&self) -> Box<dyn AnySynopsis>;
     /// An equal synopsis.
@@ -39,7 +41,7 @@ pub trait AnySynopsis: Any + Send {
 
 impl<S: Synopsis> AnySynopsis for S {
     fn update_batch(&mut self, batch: Batch<'_>) {
-        if S::NEEDS.detail && batch.details.len() == batch.observations.len() {
+        if Synopsis::needs(self).detail && batch.details.len() == batch.observations.len() {
             for (observation, detail) in batch.observations.iter().zip(batch.details) {
                 self.update_detailed(observation, detail);
             }
@@ -48,6 +50,10 @@ impl<S: Synopsis> AnySynopsis for S {
                 self.update(observation);
             }
         }
+    }
+
+    fn needs(&self) -> Needs {
+        Synopsis::needs(self)
     }
 
     fn fresh(&self) -> Box<dyn AnySynopsis> {
@@ -123,6 +129,12 @@ pub enum Mismatch {
 pub(crate) fn typed<S: Synopsis>(synopsis: &dyn AnySynopsis) -> Result<&S, Mismatch> {
     let any: &dyn Any = synopsis;
     any.downcast_ref().ok_or(Mismatch::Algorithm { one: S::NAME, other: synopsis.name() })
+}
+
+pub(crate) fn typed_mut<S: Synopsis>(synopsis: &mut dyn AnySynopsis) -> Result<&mut S, Mismatch> {
+    let other = synopsis.name();
+    let any: &mut dyn Any = synopsis;
+    any.downcast_mut().ok_or(Mismatch::Algorithm { one: S::NAME, other })
 }
 
 pub(crate) fn same_config<S: Synopsis>(one: &S, other: &S) -> Result<(), Mismatch> {

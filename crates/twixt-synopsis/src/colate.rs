@@ -69,7 +69,7 @@ impl Synopsis for Colate {
     const TAG: u16 = 4;
     const SUMMARY: &'static str =
         "delay of any flow between any two points, long after, from few bits per packet";
-    const NEEDS: Needs = Needs { digest: true, flow: true, detail: false, group: true };
+    const NEEDS: Needs = Needs { digest: true, flow: true, detail: false, group: false };
     const OPTIONS: &'static [ConfigOption] = &[
         ConfigOption { name: "counters", kind: OptionKind::Integer, help: "counters per vector" },
         ConfigOption {
@@ -116,6 +116,10 @@ impl Synopsis for Colate {
 
     fn config(&self) -> &ColateConfig {
         &self.config
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { group: self.config.banks() > 1, ..Self::NEEDS }
     }
 
     #[inline]

@@ -55,7 +55,10 @@ pub use lda::{Lda, LdaConfig};
 pub use lds::{Lds, LdsConfig, RowPlan, sampling_for_losses};
 pub use question::{By, KnownFlow, Question};
 pub use registry::{
-    ALGORITHMS, Algorithm, ConfigError, EstimateTwoPoint, Estimator, Purpose, find,
+    ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, EstimateTwoPoint, Estimator,
+    Purpose, find,
 };
-pub use synopsis::{ConfigOption, Needs, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint};
+pub use synopsis::{
+    ConfigOption, Needs, OnePoint, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint,
+};
 pub use totals::Totals;

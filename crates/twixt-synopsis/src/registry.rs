@@ -1,15 +1,15 @@
 //! Every algorithm we ship, and the only list of them.
 
-use twixt_model::{Estimate, Observation};
+use twixt_model::{Estimate, HeavyFlow, Observation, ReorderEstimate, RoundTripEstimate};
 
-use crate::any::{AnySynopsis, Mismatch, same_config, typed};
+use crate::any::{AnySynopsis, Mismatch, same_config, typed, typed_mut};
 use crate::codec::{DecodeError, Reader};
 use crate::colate::Colate;
 use crate::exact::Exact;
 use crate::lda::Lda;
 use crate::lds::Lds;
 use crate::question::Question;
-use crate::synopsis::{ConfigOption, Needs, Pair, SplitMerge, Synopsis, TwoPoint};
+use crate::synopsis::{ConfigOption, Needs, OnePoint, Pair, SplitMerge, Synopsis, TwoPoint};
 
 /// Every algorithm we ship. Configuration, decoding, command-line help, the documentation's
 /// index, the law tests, the accuracy table and the benches all walk it. An entry answers one
@@ -26,6 +26,25 @@ pub static ALGORITHMS: &[Algorithm] = &[
 pub enum Purpose {
     /// One-way delay between two points.
     Delay,
+    /// Round-trip times at one point.
+    RoundTrip,
+    /// Reordering at one point.
+    Reorder,
+    /// Large flows at one point.
+    Heavy,
+}
+
+impl Purpose {
+    /// The command that asks.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Delay => "delay",
+            Self::RoundTrip => "rtt",
+            Self::Reorder => "reorder",
+            Self::Heavy => "heavy",
+        }
+    }
 }
 
 /// An algorithm with its type erased: what the rest of the program may do with it, and no more.
@@ -39,7 +58,9 @@ pub struct Algorithm {
     pub tag: u16,
     /// What it is, in one line.
     pub summary: &'static str,
-    /// What of a packet it reads.
+    /// The page of the documentation that describes it.
+    pub page: &'static str,
+    /// What of a packet it reads at least; see [`AnySynopsis::needs`].
     pub needs: Needs,
     /// The settings a user may give.
     pub options: &'static [ConfigOption],
@@ -69,7 +90,25 @@ pub enum Estimator {
         /// Takes a packet out of a synopsis again.
         remove: fn(&mut dyn AnySynopsis, &Observation) -> Result<(), Mismatch>,
     },
+    /// Round trips, from one point.
+    RoundTrip(Conclude<RoundTripEstimate>),
+    /// Reordering, from one point.
+    Reorder(Conclude<ReorderEstimate>),
+    /// Large flows, from one point.
+    Heavy(Conclude<HeavyFlow>),
 }
+
+/// How a one-point algorithm concludes.
+#[derive(Debug)]
+pub struct Conclude<C> {
+    /// What the point tells.
+    pub conclude: fn(&dyn AnySynopsis, &Question<'_>) -> Result<Vec<C>, Mismatch>,
+    /// Ends an epoch; what goes on across the boundary stays.
+    pub cut: CutOnePoint,
+}
+
+/// Ends an epoch of a one-point synopsis.
+pub type CutOnePoint = fn(&mut dyn AnySynopsis) -> Result<Box<dyn AnySynopsis>, Mismatch>;
 
 /// What two synopses tell together.
 pub type EstimateTwoPoint =
@@ -87,21 +126,61 @@ pub struct ConfigError {
 
 impl Algorithm {
     /// The entry of a two-point algorithm.
-    const fn two_point<S: TwoPoint>(purpose: Purpose) -> Self {
+    #[must_use]
+    pub const fn two_point<S: TwoPoint>(purpose: Purpose) -> Self {
+        let estimator = Estimator::TwoPoint { estimate: estimate::<S>, remove: remove::<S> };
+        Self {
+            estimators: S::ESTIMATORS,
+            per_flow: S::PER_FLOW,
+            ..Self::of::<S>(purpose, estimator)
+        }
+    }
+
+    /// The entry of an algorithm for round trips.
+    #[must_use]
+    pub const fn round_trip<S: OnePoint<Conclusion = RoundTripEstimate>>() -> Self {
+        Self::of::<S>(Purpose::RoundTrip, Estimator::RoundTrip(Conclude::of::<S>()))
+    }
+
+    /// The entry of an algorithm for reordering.
+    #[must_use]
+    pub const fn reorder<S: OnePoint<Conclusion = ReorderEstimate>>() -> Self {
+        Self::of::<S>(Purpose::Reorder, Estimator::Reorder(Conclude::of::<S>()))
+    }
+
+    /// The entry of an algorithm for large flows.
+    #[must_use]
+    pub const fn heavy<S: OnePoint<Conclusion = HeavyFlow>>() -> Self {
+        Self::of::<S>(Purpose::Heavy, Estimator::Heavy(Conclude::of::<S>()))
+    }
+
+    const fn of<S: Synopsis>(purpose: Purpose, estimator: Estimator) -> Self {
         Self {
             purpose,
             name: S::NAME,
             tag: S::TAG,
             summary: S::SUMMARY,
+            page: S::PAGE,
             needs: S::NEEDS,
             options: S::OPTIONS,
             split_merge: S::SPLIT_MERGE,
-            estimators: S::ESTIMATORS,
-            per_flow: S::PER_FLOW,
+            estimators: &[],
+            per_flow: false,
             start: start::<S>,
             sized: sized::<S>,
             decode: decode::<S>,
-            estimator: Estimator::TwoPoint { estimate: estimate::<S>, remove: remove::<S> },
+            estimator,
+        }
+    }
+}
+
+impl<C> Conclude<C> {
+    /// That of a type.
+    #[must_use]
+    pub const fn of<S: OnePoint<Conclusion = C>>() -> Self {
+        Self {
+            conclude: |synopsis, question| Ok(typed::<S>(synopsis)?.conclude(question)),
+            cut: |synopsis| Ok(Box::new(typed_mut::<S>(synopsis)?.cut())),
         }
     }
 }
@@ -151,10 +230,7 @@ fn remove<S: TwoPoint>(
     synopsis: &mut dyn AnySynopsis,
     observation: &Observation,
 ) -> Result<(), Mismatch> {
-    let other = synopsis.name();
-    let any: &mut dyn std::any::Any = synopsis;
-    let typed = any.downcast_mut::<S>().ok_or(Mismatch::Algorithm { one: S::NAME, other })?;
-    typed.remove(observation);
+    typed_mut::<S>(synopsis)?.remove(observation);
     Ok(())
 }
 

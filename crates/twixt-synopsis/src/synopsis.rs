@@ -32,6 +32,8 @@ pub trait Synopsis: Clone + PartialEq + Debug + Send + Sized + 'static {
     const NEEDS: Needs;
     /// The settings a user may give, by their names in [`Config`](Self::Config).
     const OPTIONS: &'static [ConfigOption];
+    /// The page of the documentation that describes it, without `.md`.
+    const PAGE: &'static str = Self::NAME;
     /// Whether laws 1 and 2 hold to the bit.
     const SPLIT_MERGE: SplitMerge = SplitMerge::Exact;
 
@@ -48,6 +50,11 @@ pub trait Synopsis: Clone + PartialEq + Debug + Send + Sized + 'static {
 
     /// What it was made with.
     fn config(&self) -> &Self::Config;
+
+    /// What of a packet it reads with its settings; no less than [`NEEDS`](Self::NEEDS).
+    fn needs(&self) -> Needs {
+        Self::NEEDS
+    }
 
     /// Adds one packet. Never fails; never allocates beyond what `new` reserved (when full, it
     /// counts). Unbounded referees (`exact`) say so in their documentation.
@@ -97,6 +104,23 @@ pub trait TwoPoint: Synopsis {
 
     /// What the two points tell together. Callers have checked that the configurations are equal.
     fn estimate(pair: Pair<'_, Self>, question: &Question<'_>) -> Vec<Estimate>;
+}
+
+/// Learns from one point alone: round trips, reordering, heavy flows.
+pub trait OnePoint: Synopsis {
+    /// What it concludes: one of the model's estimates for its purpose.
+    type Conclusion;
+
+    /// What the point tells.
+    fn conclude(&self, question: &Question<'_>) -> Vec<Self::Conclusion>;
+
+    /// Ends an epoch: what was seen so far, to be sealed. What goes on across the boundary, such
+    /// as requests that wait for their response, stays here.
+    #[must_use]
+    fn cut(&mut self) -> Self {
+        let fresh = Self::new(self.config());
+        std::mem::replace(self, fresh)
+    }
 }
 
 /// The two ends of a segment in one epoch.
@@ -160,4 +184,8 @@ pub enum OptionKind {
     Numbers,
     /// A duration with its unit, held in nanoseconds.
     Duration,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Text that the configuration itself reads; the value's name in help.
+    Text(&'static str),
 }

@@ -102,7 +102,7 @@ impl Files<'_> {
 impl Plan<'_> {
     /// What the algorithms read, all together.
     pub(crate) fn wanted(&self) -> Wanted {
-        let needs = || self.algorithms.iter().map(|chosen| chosen.algorithm.needs);
+        let needs = || self.algorithms.iter().map(|chosen| chosen.prototype.needs());
         Wanted {
             digest: needs().any(|needs| needs.digest),
             flow: needs().any(|needs| needs.flow) || self.notes_flows(),
@@ -123,7 +123,7 @@ impl Plan<'_> {
 
     /// Whether an algorithm must be told which flows there are.
     pub(crate) fn asks_for_flows(&self, chosen: &Chosen) -> bool {
-        self.by(chosen) != By::All && !chosen.algorithm.needs.detail
+        self.by(chosen) != By::All && !chosen.prototype.needs().detail
     }
 
     /// Refuses what an algorithm cannot answer.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use twixt_synopsis::{ALGORITHMS, Algorithm};
+use twixt_synopsis::{ALGORITHMS, Algorithm, Purpose, find};
 use twixt_wire::Filter;
 
 use crate::args::{EpochLength, Groups};
@@ -57,8 +57,23 @@ pub(crate) struct EpochSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SynopsisSettings {
     pub(crate) algorithm: String,
+    /// The command that asks it, where several have an algorithm of that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<String>,
     #[serde(flatten)]
     pub(crate) options: toml::Table,
+}
+
+impl SynopsisSettings {
+    /// Whether they are settings of that algorithm.
+    pub(crate) fn is_of(&self, algorithm: &Algorithm) -> bool {
+        self.algorithm == algorithm.name
+            && self.command.as_deref().is_none_or(|command| command == algorithm.purpose.name())
+    }
+
+    fn of_registry(&self) -> Option<&'static Algorithm> {
+        ALGORITHMS.iter().find(|algorithm| self.is_of(algorithm))
+    }
 }
 
 /// A class of traffic.
@@ -78,12 +93,20 @@ impl Settings {
         Self::parse(path, &text)
     }
 
+    /// The algorithm for a purpose, if one is written that serves it.
+    pub(crate) fn algorithm_for(&self, purpose: Purpose) -> Option<&str> {
+        self.algorithm.as_deref().filter(|name| find(purpose, name).is_some())
+    }
+
     /// With the defaults of twixt itself in place of what was left out.
     pub(crate) fn in_effect(&self) -> Self {
         let built_in: Self = toml::from_str(&template()).expect("the template is valid");
         let mut synopsis = self.synopsis.clone();
         let left_out = |entry: &SynopsisSettings| {
-            !self.synopsis.iter().any(|ours| ours.algorithm == entry.algorithm)
+            !self.synopsis.iter().any(|ours| match (ours.of_registry(), entry.of_registry()) {
+                (Some(one), Some(other)) => std::ptr::eq(one, other),
+                _ => false,
+            })
         };
         synopsis.extend(built_in.synopsis.into_iter().filter(left_out));
         let digest = self.digest.clone();
@@ -126,8 +149,10 @@ impl Settings {
         if digest.payload_bytes.is_some_and(|bytes| bytes > twixt_wire::PAYLOAD_BYTES_MAX) {
             return Err(format!("digest.payload_bytes: at most {}", twixt_wire::PAYLOAD_BYTES_MAX));
         }
-        if let Some(name) = &self.algorithm {
-            known_algorithm(name)?;
+        if let Some(name) = &self.algorithm
+            && !ALGORITHMS.iter().any(|entry| entry.name == name)
+        {
+            return Err(format!("no algorithm {name:?}"));
         }
         for class in &self.class {
             named(
@@ -141,18 +166,13 @@ impl Settings {
             )?;
         }
         for synopsis in &self.synopsis {
-            let algorithm = known_algorithm(&synopsis.algorithm)?;
+            let algorithm = synopsis
+                .of_registry()
+                .ok_or_else(|| format!("no algorithm {:?}", synopsis.algorithm))?;
             (algorithm.start)(&synopsis.options).map_err(|error| error.to_string())?;
         }
         Ok(())
     }
-}
-
-fn known_algorithm(name: &str) -> Result<&'static Algorithm, String> {
-    ALGORITHMS
-        .iter()
-        .find(|entry| entry.name == name)
-        .ok_or_else(|| format!("no algorithm {name:?}"))
 }
 
 fn named<T>(field: &str, read: Option<Result<T, String>>) -> Result<(), String> {
@@ -184,6 +204,9 @@ pub(crate) fn template() -> String {
             "\n# {}: {}\n[[synopsis]]\nalgorithm = \"{}\"\n",
             algorithm.name, algorithm.summary, algorithm.name
         );
+        if algorithm.purpose != Purpose::Delay {
+            text += &format!("command = \"{}\"\n", algorithm.purpose.name());
+        }
         let prototype = (algorithm.start)(&toml::Table::new()).expect("the defaults are valid");
         let defaults = prototype.config();
         for option in algorithm.options {

@@ -13,8 +13,8 @@ const HEAD: &str = "\
 
 Generated from the registry by `cargo xtask docs --write`; edit the pages it leads to instead.
 
-| name | what it tells | options | estimators, default first |
-|---|---|---|---|
+| command | name | what it tells | options | estimators, default first |
+|---|---|---|---|---|
 ";
 
 /// What is wrong in the folder of algorithms, one line each.
@@ -39,8 +39,8 @@ pub(super) fn page() -> String {
 
 fn row(algorithm: &Algorithm) -> String {
     let options: Vec<&str> = algorithm.options.iter().map(|option| option.name).collect();
-    let mut row =
-        format!("| [{}]({}) | {} |", algorithm.name, file_of(algorithm), algorithm.summary);
+    let Algorithm { purpose, name, summary, .. } = algorithm;
+    let mut row = format!("| {} | [{name}]({}) | {summary} |", purpose.name(), file_of(algorithm));
     for names in [options.as_slice(), algorithm.estimators] {
         write!(row, " {} |", code_list(names)).expect("strings take everything");
     }
@@ -48,7 +48,7 @@ fn row(algorithm: &Algorithm) -> String {
 }
 
 fn file_of(algorithm: &Algorithm) -> String {
-    format!("{}.md", algorithm.name)
+    format!("{}.md", algorithm.page)
 }
 
 fn code_list(names: &[&str]) -> String {
@@ -64,9 +64,10 @@ mod tests {
     fn every_algorithm_has_a_row() {
         let page = page();
         for algorithm in ALGORITHMS {
-            assert!(page.contains(&format!("| [{0}]({0}.md) |", algorithm.name)), "{page}");
+            let Algorithm { name, page: file, .. } = algorithm;
+            assert!(page.contains(&format!(" | [{name}]({file}.md) |")), "{page}");
         }
-        assert_eq!(page.lines().filter(|line| line.starts_with("| [")).count(), ALGORITHMS.len());
+        assert_eq!(page.lines().filter(|line| line.contains(" | [")).count(), ALGORITHMS.len());
     }
 
     #[test]

@@ -164,9 +164,7 @@ fn move_packets(packets: &[Observation], from: Option<&mut Half>, to: Option<&mu
 
 fn take_out(synopsis: &mut dyn AnySynopsis, packet: &Observation) {
     let Some(algorithm) = algorithm_of(synopsis) else { return };
-    match algorithm.estimator {
-        Estimator::TwoPoint { remove, .. } => {
-            remove(synopsis, packet).expect("the registry's entry is that of the synopsis");
-        }
+    if let Estimator::TwoPoint { remove, .. } = algorithm.estimator {
+        remove(synopsis, packet).expect("the registry's entry is that of the synopsis");
     }
 }

@@ -141,6 +141,7 @@ fn ask(
     match algorithm.estimator {
         Estimator::TwoPoint { estimate, .. } => estimate(pair, question)
             .map_err(|mismatch: Mismatch| PairingError::Mismatch(mismatch.into())),
+        _ => Err(PairingError::OnePoint { algorithm: name }),
     }
 }
 

@@ -36,7 +36,7 @@ fn run(seeds: u64, packets: u64, counters: u32, propagation_ns: i64) -> [[Class;
 fn check(scores: &[[Class; 3]; 3], joint: f64, median: f64) {
     let errors = [scores[0][2].median_error(), scores[1][2].median_error()];
     assert!(errors[0] <= joint && errors[1] <= median, "{errors:?}");
-    let covered = scores[0].iter().map(|class| class.coverage());
+    let covered = scores[0].iter().map(Class::coverage);
     assert!(covered.clone().all(|share| share >= 0.9), "{:?}", covered.collect::<Vec<_>>());
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use twixt_model::{Estimate, FlowKey, GroupId, Scope};
-use twixt_sim::{Config, Loss, Point, Simulation};
+use twixt_sim::{Config, Point, Simulation};
 use twixt_synopsis::{By, Colate, ColateConfig, KnownFlow, Pair, Question, Synopsis, TwoPoint};
 
 /// Flow sizes, from and to.
@@ -30,10 +30,6 @@ pub(crate) fn config(seed: u64, packets: u64) -> Config {
         delay: "per-flow:median=1ms,spread=0.5,jitter=0.7".parse().unwrap(),
         ..Config::default()
     }
-}
-
-pub(crate) fn with_loss(config: Config, rate: f64) -> Config {
-    Config { loss: Loss::Uniform { rate }, ..config }
 }
 
 pub(crate) fn traffic(config: &Config) -> Traffic {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use twixt_synopsis::{ALGORITHMS, Algorithm, Purpose};
+
 use super::capture::Capture;
 
 /// A command over one capture.
@@ -14,11 +16,12 @@ pub(crate) struct Whole {
 
 /// The one-pass pipeline with every algorithm.
 pub(crate) fn commands() -> Vec<Whole> {
-    let record = |algorithm: &'static twixt_synopsis::Algorithm| Whole {
+    let record = |algorithm: &'static Algorithm| Whole {
         name: format!("record with {}", algorithm.name),
         algorithm: algorithm.name,
     };
-    twixt_synopsis::ALGORITHMS.iter().map(record).collect()
+    let delay = |entry: &&Algorithm| entry.purpose == Purpose::Delay;
+    ALGORITHMS.iter().filter(delay).map(record).collect()
 }
 
 impl Whole {

@@ -1,6 +1,7 @@
 //! `--algorithm` and its options, all from the registry.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
 use clap::{Arg, ArgMatches, Command};
 use twixt_sim::quantity::Nanoseconds;
@@ -9,9 +10,22 @@ use twixt_synopsis::{ALGORITHMS, Algorithm, AnySynopsis, ConfigOption, OptionKin
 use crate::exit::usage;
 use crate::settings::{Settings, SynopsisSettings};
 
+/// Which algorithms a command offers.
+pub(crate) trait Asks: Clone + Default + Send + Sync + 'static {
+    const PURPOSE: Purpose;
+}
+
+/// Those that compare two points.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Delays;
+
+impl Asks for Delays {
+    const PURPOSE: Purpose = Purpose::Delay;
+}
+
 /// What the user said about the algorithm.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct AlgorithmArgs {
+pub(crate) struct AlgorithmArgs<A: Asks = Delays> {
     name: Option<String>,
     memory_bytes: Option<u64>,
     estimator: Option<String>,
@@ -20,6 +34,7 @@ pub(crate) struct AlgorithmArgs {
     /// What the configuration file says of algorithms.
     written: Vec<SynopsisSettings>,
     written_name: Option<String>,
+    asks: PhantomData<A>,
 }
 
 /// An algorithm with its settings, ready to start.
@@ -29,11 +44,12 @@ pub(crate) struct Chosen {
     pub(crate) prototype: Box<dyn AnySynopsis>,
 }
 
-impl AlgorithmArgs {
+impl<A: Asks> AlgorithmArgs<A> {
     /// The algorithm and its settings; `default` if the user named none.
-    pub(crate) fn choose(&self, purpose: Purpose, default: &str) -> anyhow::Result<Chosen> {
+    pub(crate) fn choose(&self, default: &str) -> anyhow::Result<Chosen> {
         let name = self.name.as_deref().or(self.written_name.as_deref()).unwrap_or(default);
-        let algorithm = find(purpose, name).ok_or_else(|| unknown_algorithm(purpose, name))?;
+        let algorithm =
+            find(A::PURPOSE, name).ok_or_else(|| unknown_algorithm(A::PURPOSE, name))?;
         if let Some(estimator) = self.estimator.as_deref()
             && !algorithm.estimators.contains(&estimator)
         {
@@ -51,7 +67,7 @@ impl AlgorithmArgs {
 
     /// Takes from the configuration file what the command line left out.
     pub(crate) fn with(self, settings: &Settings) -> Self {
-        let written_name = settings.algorithm.clone();
+        let written_name = settings.algorithm_for(A::PURPOSE).map(str::to_owned);
         Self { written: settings.synopsis.clone(), written_name, ..self }
     }
 
@@ -62,7 +78,7 @@ impl AlgorithmArgs {
             }
             Some(bytes) => (algorithm.sized)(bytes).ok_or_else(|| cannot_size(algorithm, bytes))?,
             None => {
-                let written = self.written.iter().find(|entry| entry.algorithm == algorithm.name);
+                let written = self.written.iter().find(|entry| entry.is_of(algorithm));
                 written.map(|entry| entry.options.clone()).unwrap_or_default()
             }
         };
@@ -110,6 +126,11 @@ fn value(option: &ConfigOption, text: &str) -> anyhow::Result<toml::Value> {
             Ok(number) => Ok(number.into()),
             Err(_) => Err(wrong("is not a number".to_owned())),
         },
+        OptionKind::Choice(words) => match words.contains(&text) {
+            true => Ok(text.into()),
+            false => Err(wrong(format!("is none of: {}", words.join(", ")))),
+        },
+        OptionKind::Text(_) => Ok(text.into()),
         OptionKind::Numbers => {
             let numbers: Result<Vec<f64>, _> =
                 text.split(',').map(|part| part.trim().parse()).collect();
@@ -130,10 +151,12 @@ fn flag(name: &str) -> String {
     name.replace('_', "-")
 }
 
-/// The options of all algorithms; one name may serve several.
-fn all_options() -> BTreeMap<&'static str, Vec<(&'static str, &'static ConfigOption)>> {
+/// The options of all algorithms of a purpose; one name may serve several.
+fn all_options(
+    purpose: Purpose,
+) -> BTreeMap<&'static str, Vec<(&'static str, &'static ConfigOption)>> {
     let mut options: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for algorithm in ALGORITHMS {
+    for algorithm in of_purpose(purpose) {
         for option in algorithm.options {
             options.entry(option.name).or_default().push((algorithm.name, option));
         }
@@ -149,21 +172,23 @@ fn option_arg(name: &'static str, users: &[(&'static str, &'static ConfigOption)
         OptionKind::Number => "NUMBER",
         OptionKind::Numbers => "RATES",
         OptionKind::Duration => "DURATION",
+        OptionKind::Choice(words) => &words.join("|"),
+        OptionKind::Text(name) => name,
     };
     Arg::new(name)
         .long(flag(name))
-        .value_name(value)
+        .value_name(value.to_owned())
         .help(help.join("; "))
         .help_heading("Options of the algorithms")
 }
 
-fn algorithm_help() -> String {
+fn algorithm_help(purpose: Purpose) -> String {
     let lines: Vec<String> =
-        ALGORITHMS.iter().map(|entry| format!("{}: {}", entry.name, entry.summary)).collect();
+        of_purpose(purpose).map(|entry| format!("{}: {}", entry.name, entry.summary)).collect();
     format!("Algorithm\n{}", lines.join("\n"))
 }
 
-impl clap::Args for AlgorithmArgs {
+impl<A: Asks> clap::Args for AlgorithmArgs<A> {
     fn augment_args(command: Command) -> Command {
         let heading = "Options of the algorithms";
         let estimator = Arg::new("estimator")
@@ -178,8 +203,10 @@ impl clap::Args for AlgorithmArgs {
             .help("State to use, such as 64KiB; sizes everything else")
             .help_heading(heading);
         let name = Arg::new("algorithm").long("algorithm").short('a').value_name("NAME");
-        let command = command.arg(name.help(algorithm_help())).arg(memory).arg(estimator);
-        all_options()
+        let command = command.arg(name.help(algorithm_help(A::PURPOSE))).arg(memory);
+        let several = of_purpose(A::PURPOSE).any(|entry| !entry.estimators.is_empty());
+        let command = if several { command.arg(estimator) } else { command };
+        all_options(A::PURPOSE)
             .iter()
             .fold(command, |command, (name, users)| command.arg(option_arg(name, users)))
     }
@@ -189,10 +216,12 @@ impl clap::Args for AlgorithmArgs {
     }
 }
 
-impl clap::FromArgMatches for AlgorithmArgs {
+impl<A: Asks> clap::FromArgMatches for AlgorithmArgs<A> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let text = |name: &str| matches.get_one::<String>(name).cloned();
-        let given = all_options().into_keys().filter_map(|name| Some((name, text(name)?)));
+        // Commands without estimators have no such argument.
+        let text = |name: &str| matches.try_get_one::<String>(name).ok().flatten().cloned();
+        let given =
+            all_options(A::PURPOSE).into_keys().filter_map(|name| Some((name, text(name)?)));
         Ok(Self {
             name: text("algorithm"),
             memory_bytes: matches.get_one("memory").copied(),
@@ -200,6 +229,7 @@ impl clap::FromArgMatches for AlgorithmArgs {
             given: given.collect(),
             written: Vec::new(),
             written_name: None,
+            asks: PhantomData,
         })
     }
 

@@ -166,14 +166,14 @@ impl Args {
     }
 
     fn plan(&self) -> anyhow::Result<Plan<'_>> {
-        let chosen = self.pair.algorithm.choose(Purpose::Delay, "exact")?;
+        let chosen = self.pair.algorithm.choose("exact")?;
         self.plan_with(chosen)
     }
 
     /// The plan that fits what was recorded.
     fn recorded(&self, first: &Sealed) -> anyhow::Result<Plan<'_>> {
         let name = first.synopsis.name();
-        let asked = self.pair.algorithm.choose(Purpose::Delay, name)?;
+        let asked = self.pair.algorithm.choose(name)?;
         if asked.algorithm.name != name {
             let asked = asked.algorithm.name;
             return Err(usage(format!("the files were recorded with {name}, not with {asked}")));

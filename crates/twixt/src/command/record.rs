@@ -8,7 +8,7 @@ use anyhow::Context;
 use twixt_capture::{BatchEnd, Frame};
 use twixt_measure::{Cutting, FILE_HEADER, frame_record};
 use twixt_model::{Delay, EpochRule, PointId, Prefix};
-use twixt_synopsis::{By, Purpose};
+use twixt_synopsis::By;
 use twixt_wire::{LinkType, Observer, PAYLOAD_BYTES_MAX, Skip, SkipCounts};
 
 use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, FlowList, Split, TrafficArgs};
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let plan = Plan {
         traffic: &args.traffic,
         digest: &args.digest,
-        algorithms: vec![args.algorithm.choose(Purpose::Delay, "lda")?],
+        algorithms: vec![args.algorithm.choose("lda")?],
         split: args.by,
         rule,
         cutting: args.cut.cutting(rule, args.by, &args.markers_of)?,

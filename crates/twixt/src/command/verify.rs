@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use twixt_model::{DelayEstimate, Estimate, Scope};
-use twixt_synopsis::{By, Purpose};
+use twixt_synopsis::By;
 
 use super::delay::{PairArgs, note_problems};
-use crate::args::{AlgorithmArgs, Sizes, Split};
+use crate::args::{AlgorithmArgs, Delays, Sizes, Split};
 use crate::exit::{Exit, no_answer};
 use crate::measure::{Concluded, Plan};
 use crate::output::{self, Format, Table, units};
@@ -29,8 +29,8 @@ const SIZES: [(u64, Option<u64>); 5] =
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.pair.check()?;
-    let chosen = args.pair.algorithm.choose(Purpose::Delay, "lda")?;
-    let referee = AlgorithmArgs::default().choose(Purpose::Delay, "exact")?;
+    let chosen = args.pair.algorithm.choose("lda")?;
+    let referee = AlgorithmArgs::<Delays>::default().choose("exact")?;
     let plan = Plan {
         traffic: &args.pair.traffic,
         digest: &args.pair.digest,

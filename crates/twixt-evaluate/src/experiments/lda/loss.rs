@@ -1,0 +1,127 @@
+//! Error of mean and deviation by loss, for several laws of delay.
+
+use twixt_synopsis::LdaConfig;
+
+use super::{Compared, LOSSES, Law, ROWS, compare, delays, tuned, uniform_losses};
+use crate::claim::{Claim, Holds};
+use crate::experiment::{Experiment, Seeds, Setting, Trial};
+use crate::figure::{Axis, Figure, Series};
+use crate::summary::Summary;
+
+pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
+    name: "lda-loss",
+    algorithm: "LDA",
+    paper: "LDA and mPlane, section IV-A, Fig. 4",
+    about: "One bank of 1024 rows, tuned to the loss, uniform loss from 0.1 to 20 %: relative \
+            error of mean and deviation, for Weibull and Pareto delays.",
+    seeds: Seeds { quick: 6, full: 10 },
+    trial,
+    claims: &[
+        claim(
+            "Weibull 0.6, 0.1 % loss: mean off by",
+            "< 0.3 %",
+            "weibull 0.6, mean@0.001",
+            Holds::AtMost(0.004),
+        ),
+        claim(
+            "Weibull 0.6, 20 % loss: mean off by",
+            "< 4 %",
+            "weibull 0.6, mean@0.2",
+            Holds::AtMost(0.05),
+        ),
+        claim(
+            "Pareto 3, 20 % loss: mean off by",
+            "less than Weibull",
+            "pareto 3, mean@0.2",
+            Holds::AtMost(0.02),
+        ),
+        claim(
+            "Weibull 0.6, 1 % loss: deviation off by",
+            "< 10 %",
+            "weibull 0.6, deviation@0.01",
+            Holds::AtMost(0.1),
+        ),
+        claim(
+            "Weibull 0.6, 20 % loss: deviation off by",
+            "< 10 %",
+            "weibull 0.6, deviation@0.2",
+            Holds::AtMost(0.1),
+        ),
+        Claim {
+            claim: "Pareto 3, 1 % loss: deviation off by",
+            published: "20 to 50 %",
+            value: "pareto 3, deviation@0.01",
+            holds: Holds::AtMost(0.5),
+            note: "centred, so that the mean itself does not drown it",
+        },
+        Claim {
+            claim: "95 % intervals that hold the truth, Weibull 0.6, all losses",
+            published: "bounds hold",
+            value: "weibull 0.6, covered",
+            holds: Holds::AtLeast(0.88),
+            note: "",
+        },
+    ],
+    figures,
+};
+
+const fn claim(
+    claim: &'static str,
+    published: &'static str,
+    value: &'static str,
+    holds: Holds,
+) -> Claim {
+    Claim { claim, published, value, holds, note: "" }
+}
+
+const LAWS: [(&str, Law); 4] = [
+    ("weibull 0.6", Law::Weibull { shape: 0.6 }),
+    ("weibull 0.8", Law::Weibull { shape: 0.8 }),
+    ("pareto 3", Law::Pareto { shape: 3.0 }),
+    ("pareto 5", Law::Pareto { shape: 5.0 }),
+];
+
+fn trial(setting: Setting) -> Trial {
+    let mut trial = Trial::default();
+    for (name, law) in LAWS {
+        let delays = delays(law, setting);
+        let mut covered = Vec::new();
+        for loss in LOSSES {
+            let compared = one(&delays, loss, setting.seed);
+            for (what, error) in
+                [("mean", compared.mean_error()), ("deviation", compared.deviation_error())]
+            {
+                trial.value(format!("{name}, {what}@{loss}"), error);
+                trial.point(&format!("{name}, {what}"), loss, error);
+            }
+            covered.extend(compared.covered());
+        }
+        let share = covered.iter().sum::<f64>() / covered.len() as f64;
+        trial.value(format!("{name}, covered"), share);
+    }
+    trial
+}
+
+fn one(delays: &[i64], loss: f64, seed: u64) -> Compared {
+    let sampling = tuned(ROWS, loss * delays.len() as f64, 0.5);
+    let config = LdaConfig::new(ROWS, &[sampling]).expect("one bank is in range");
+    compare(&config, delays, &uniform_losses(delays.len(), loss, seed), seed)
+}
+
+fn figures(summary: &Summary) -> Vec<Figure> {
+    let figure = |what: &str, published: Series| Figure {
+        name: format!("lda-loss-{what}"),
+        title: format!("LDA, one bank of 1024 rows: error of the {what} by loss"),
+        x: Axis::logarithmic("loss (share of packets)"),
+        y: Axis::logarithmic("relative error"),
+        series: LAWS
+            .iter()
+            .map(|(name, _)| Series::curve(summary, &format!("{name}, {what}"), *name))
+            .chain([published])
+            .collect(),
+    };
+    vec![
+        figure("mean", Series::published("published bounds", &[(0.001, 0.003), (0.2, 0.04)])),
+        figure("deviation", Series::published("published: Weibull below", &[(0.01, 0.1)])),
+    ]
+}

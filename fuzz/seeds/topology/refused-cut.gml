@@ -1,0 +1,1 @@
+graph [ directed 0 node [ id 0 label "M&#252;nchen" x [ y 1 
