@@ -148,7 +148,7 @@ impl Synopsis for Colate {
     }
 
     fn state_bytes(&self) -> u64 {
-        (size_of::<Totals>() + self.cells.len() * Sums::BYTES) as u64
+        self.config.state_bytes()
     }
 
     fn encode(&self, out: &mut Writer) {

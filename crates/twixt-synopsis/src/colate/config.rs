@@ -8,6 +8,7 @@ use twixt_model::{FlowHash, GroupId, Observation, mix};
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::sketch::{Layout, Place, scaled};
 use crate::sums::Sums;
+use crate::totals::Totals;
 
 /// Sizes and sampling rates of COLATE. The default takes 1 MiB and counts every packet once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -167,6 +168,12 @@ impl ColateConfig {
     #[must_use]
     pub const fn stored(&self) -> Stored {
         self.stored
+    }
+
+    /// Bytes of state that counters take at one point.
+    #[must_use]
+    pub fn state_bytes(&self) -> u64 {
+        (size_of::<Totals>() + self.cells() * Sums::BYTES) as u64
     }
 
     pub(super) fn cells(&self) -> usize {

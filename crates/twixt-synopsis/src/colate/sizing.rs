@@ -45,6 +45,9 @@ pub struct ColatePlan {
 
 /// Rounds in which the size of an epoch and the counters of a flow settle.
 const ROUNDS: usize = 20;
+const USUAL_PER_FLOW: f64 = 20.0;
+/// Part of the variance that spreading flows may add.
+const LITTLE_NOISE: f64 = 0.01;
 
 impl ColatePlan {
     /// The most packets that an epoch may have with so much memory. `packets` says how many it has
@@ -87,15 +90,22 @@ impl ColateTraffic {
 
     /// What a packet adds to the variance of what others leave in a flow's counters.
     fn noise_of_packet(&self, per_flow: f64) -> f64 {
-        let packet = self.spread * self.spread + self.jitter * self.jitter;
+        let packet = self.noise_of_one();
         let together = self.spread * self.spread * (self.mean_square_size() - 1.0);
         per_flow * packet + together
     }
 
+    fn noise_of_one(&self) -> f64 {
+        self.spread * self.spread + self.jitter * self.jitter
+    }
+
     /// Counters that spread the largest flow down to what the others hold: equations 13 to 15.
+    /// More than usual only while they add little to the noise.
     fn per_flow(&self, counters: f64, packets: f64) -> u32 {
         let load = (packets / counters).max(1.0);
-        (self.largest / load).ceil().clamp(1.0, 1024.0_f64.min(counters / 2.0).max(1.0)) as u32
+        let cheap = LITTLE_NOISE * self.noise_of_packet(0.0) / self.noise_of_one();
+        let most = cheap.clamp(USUAL_PER_FLOW, 1024.0).min(counters / 2.0).max(1.0);
+        (self.largest / load).ceil().clamp(1.0, most) as u32
     }
 
     fn fullest_counter(&self, counters: f64, per_flow: f64, packets: f64) -> f64 {

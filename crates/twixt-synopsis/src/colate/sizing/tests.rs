@@ -31,9 +31,9 @@ fn plan(memory_bytes: u64, packets: Option<f64>) -> ColatePlan {
 
 #[test]
 fn what_is_asked_for_is_reached_or_said_not_to_be() {
-    let free = plan(1 << 24, None);
+    let free = plan(1 << 27, None);
     assert_eq!(free.reachable, WANTED);
-    let full = plan(1 << 24, Some(100.0 * free.threshold));
+    let full = plan(1 << 27, Some(100.0 * free.threshold));
     assert!(full.reachable.reliability < 0.5 && full.reachable.interval > 0.2, "{full:?}");
     // An epoch that could not even hold the largest flow is no answer.
     let small = plan(1 << 16, None);
@@ -43,7 +43,7 @@ fn what_is_asked_for_is_reached_or_said_not_to_be() {
 
 #[test]
 fn twice_the_memory_takes_twice_the_packets() {
-    let (one, two) = (plan(1 << 24, None), plan(1 << 25, None));
+    let (one, two) = (plan(1 << 27, None), plan(1 << 28, None));
     assert!((two.threshold / one.threshold - 2.0).abs() < 0.05, "{one:?} {two:?}");
     assert_eq!(one.config.per_flow(), two.config.per_flow());
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use twixt_sim::quantity::Nanoseconds;
-use twixt_synopsis::{Colate, ColatePlan, ColateTraffic, Reliability, Synopsis};
+use twixt_synopsis::{ColatePlan, ColateTraffic, Reliability};
 
 use crate::args::bytes;
 use crate::exit::{Exit, usage};
@@ -131,7 +131,7 @@ impl Args {
             per_flow: plan.config.per_flow(),
             bits: plan.time_bits,
             threshold: plan.threshold as u64,
-            synopsis_bytes: Synopsis::state_bytes(&Colate::new(&plan.config)),
+            synopsis_bytes: plan.config.state_bytes(),
             reachable: ReachableDocument { reliability, interval },
         })
     }
