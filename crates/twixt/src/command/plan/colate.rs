@@ -142,9 +142,11 @@ impl Args {
         let line = |memory_bytes: u64| {
             let plan = self.plan(memory_bytes)?;
             let counters = plan.config.counters();
-            let count_bits = (plan.threshold / f64::from(counters)).max(1.0).log2() + 2.0;
-            let bits = f64::from(plan.time_bits + DIGEST_BITS) + count_bits;
-            let bits_per_packet = bits * f64::from(counters) / plan.threshold;
+            let load = plan.threshold / f64::from(counters);
+            // A blank counter takes a bit.
+            let filled = 1.0 - (-load).exp();
+            let bits = f64::from(plan.time_bits + DIGEST_BITS) + load.max(1.0).log2() + 1.0;
+            let bits_per_packet = (1.0 + filled * bits) / load;
             let threshold = plan.threshold as u64;
             Some(StorageDocument { memory_bytes, counters, threshold, bits_per_packet })
         };
