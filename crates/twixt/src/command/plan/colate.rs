@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         Format::Human => output::text(&args.report(&document))?,
         Format::Json => output::json(&document)?,
         Format::Jsonl => output::jsonl(&[document])?,
-        Format::Csv => output::csv(&args.by_memory())?,
+        Format::Csv => output::csv(args.by_memory())?,
     }
     Ok(Exit::Done)
 }
@@ -138,7 +138,7 @@ impl Args {
 
     /// A quarter of the memory up to sixteen times of it.
     fn by_memory(&self) -> Vec<StorageDocument> {
-        let sizes = (0..7).map(|step| self.memory / 4 << step);
+        let sizes = (0..7).map(|step| (self.memory / 4) << step);
         let line = |memory_bytes: u64| {
             let plan = self.plan(memory_bytes)?;
             let counters = plan.config.counters();
