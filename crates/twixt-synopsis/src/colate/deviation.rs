@@ -24,6 +24,8 @@ pub(super) enum Deviation {
 const DOMINANCE: f64 = 0.9;
 /// Fewer counters say little about how much they vary.
 const COUNTERS_MIN: usize = 8;
+/// Counters of others that are looked at: enough to know what most hold.
+const OTHERS_MAX: usize = 1024;
 /// Of a normal distribution: standard deviation over median distance from the median.
 const NORMAL_MEDIAN_DISTANCE: f64 = 1.482_602;
 
@@ -41,7 +43,8 @@ pub(super) fn deviation(table: &Table<'_, Colate>, flow: &KnownFlow, mean_ns: f6
     own.dedup();
     let region = config.region_cells();
     let start = own[0] / region * region;
-    let others = (start..start + region).filter(|cell| own.binary_search(cell).is_err());
+    let others = (start..start + region).step_by(region.div_ceil(OTHERS_MAX));
+    let others = others.filter(|cell| own.binary_search(cell).is_err());
     let others = Others::of(others.filter_map(|cell| table.cells[cell]), mean_ns);
     let share = packets as f64 / f64::from(config.per_flow());
     let clear = own.iter().filter_map(|&cell| table.cells[cell]);
