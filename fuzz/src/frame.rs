@@ -48,7 +48,7 @@ static DIGESTERS: LazyLock<Vec<Digester>> = LazyLock::new(|| {
 static OBSERVER: LazyLock<Observer> = LazyLock::new(|| {
     let parsed = |text: &str| text.parse::<Filter>().expect("the filters are valid");
     Observer::new(ObserverOptions {
-        wanted: Wanted { digest: true, flow: true, detail: true },
+        wanted: Wanted { digest: true, flow: true, detail: true, group: true },
         outer: false,
         filter: None,
         classes: FILTERS.iter().map(|text| ((*text).to_owned(), parsed(text))).collect(),

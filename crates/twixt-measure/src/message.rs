@@ -13,6 +13,7 @@
 //! | shift in ns, guard in ns (0 or more) | i64, i64 |
 //! | time source, clock bound in ns | u8, optional i64 |
 //! | digest profile, hash, payload bytes, key id | u8, u8, u8, u32 |
+//! | bits of the prefixes of groups, IPv4 and IPv6 (from version 2 on) | u8, u8 |
 //! | first and last time | optional (i64, i64) |
 //! | packets, dropped, late | u64 each |
 //! | skip reasons | u64 count, then (text, u64) each |
@@ -21,11 +22,11 @@
 //! | checksum of all before | u64, XXH3 |
 //!
 //! A stash is its bound (u32), its overflow (u64), a count (u64) and so many observations: time
-//! (i64), digest (u64), flow hash (u64), length (u32), class (u16).
+//! (i64), digest (u64), flow hash (u64), length (u32), class (u16), group (u16, from version 2 on).
 
 use twixt_model::{
-    ClassId, Delay, DigestHash, DigestIdentity, DigestProfile, Epoch, EpochRule, FlowHash,
-    Observation, PacketDigest, PointId, Span, TimeSource, Timestamp,
+    ClassId, Delay, DigestHash, DigestIdentity, DigestProfile, Epoch, EpochRule, FlowHash, GroupId,
+    GroupPrefixes, Observation, PacketDigest, PointId, Span, TimeSource, Timestamp,
 };
 use twixt_synopsis::{DecodeError, Reader, Writer};
 use xxhash_rust::xxh3::xxh3_64;
@@ -42,9 +43,12 @@ pub const EPOCH_NS_MIN: i64 = 1_000;
 
 const MAGIC: &[u8; 4] = b"TWXM";
 /// Format version that this release writes; it reads all up to this one.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// The first that has groups.
+const GROUPS_VERSION: u8 = 2;
 const CHECKSUM_BYTES: usize = 8;
-const OBSERVATION_BYTES: usize = 8 + 8 + 8 + 4 + 2;
+/// In version 1; later ones have more.
+const OBSERVATION_BYTES_MIN: usize = 8 + 8 + 8 + 4 + 2;
 /// A skip reason of no letters.
 const SKIP_BYTES_MIN: usize = 4 + 8;
 
@@ -69,8 +73,9 @@ impl Sealed {
     /// # Errors
     /// When the bytes are damaged, cut short, written by a newer release or by nobody of ours.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut input = Reader::new(checked_body(bytes)?);
-        let sealed = Self::read_fields(&mut input)?;
+        let (version, body) = checked_body(bytes)?;
+        let mut input = Reader::new(body);
+        let sealed = Self::read_fields(&mut input, version)?;
         input.finish()?;
         Ok(sealed)
     }
@@ -95,6 +100,8 @@ impl Sealed {
         out.u8(self.digest.hash.code());
         out.u8(self.digest.payload_bytes);
         out.u32(self.digest.key_id);
+        out.u8(self.digest.groups.v4);
+        out.u8(self.digest.groups.v6);
     }
 
     fn write_evidence(&self, out: &mut Writer) {
@@ -113,7 +120,7 @@ impl Sealed {
     }
 
     /// Fields are read in the order in which they are written here.
-    fn read_fields(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read_fields(input: &mut Reader<'_>, version: u8) -> Result<Self, DecodeError> {
         let domain = read_name(input, "domain")?;
         let point = PointId(read_name(input, "point")?);
         let class = read_name(input, "class")?;
@@ -127,12 +134,12 @@ impl Sealed {
         let clock_bound = read_optional(input, "clock bound", |input| {
             Ok(Delay::from_nanos(input.i64("clock bound")?))
         })?;
-        let digest = read_digest(input)?;
+        let digest = read_digest(input, version)?;
         let seen = read_optional(input, "first and last time", read_span)?;
         let packets = input.u64("packets")?;
         let tally = read_tally(input)?;
-        let head = read_stash(input, "head", Stash::head)?;
-        let tail = read_stash(input, "tail", Stash::tail)?;
+        let head = read_stash(input, version, "head", Stash::head)?;
+        let tail = read_stash(input, version, "tail", Stash::tail)?;
         let (_, synopsis) = twixt_synopsis::decode(input.block("synopsis")?)?;
         Ok(Self {
             domain,
@@ -158,8 +165,8 @@ impl Sealed {
     }
 }
 
-/// What lies between version and checksum, having checked both.
-fn checked_body(bytes: &[u8]) -> Result<&[u8], DecodeError> {
+/// The version, and what lies between it and the checksum, having checked both.
+fn checked_body(bytes: &[u8]) -> Result<(u8, &[u8]), DecodeError> {
     let mut input = Reader::new(bytes);
     if input.raw("magic", MAGIC.len())? != MAGIC {
         return Err(DecodeError::Magic { expected: "a sealed epoch" });
@@ -173,7 +180,7 @@ fn checked_body(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     if input.u64("checksum")? != xxh3_64(checked) {
         return Err(DecodeError::Checksum { what: "sealed epoch" });
     }
-    Ok(body)
+    Ok((found, body))
 }
 
 fn read_name(input: &mut Reader<'_>, field: &'static str) -> Result<String, DecodeError> {
@@ -207,13 +214,25 @@ fn read_guard(input: &mut Reader<'_>) -> Result<Delay, DecodeError> {
     }
 }
 
-fn read_digest(input: &mut Reader<'_>) -> Result<DigestIdentity, DecodeError> {
+fn read_digest(input: &mut Reader<'_>, version: u8) -> Result<DigestIdentity, DecodeError> {
     Ok(DigestIdentity {
         profile: read_code(input, "digest profile", DigestProfile::from_code)?,
         hash: read_code(input, "digest hash", DigestHash::from_code)?,
         payload_bytes: input.u8("digest payload bytes")?,
         key_id: input.u32("digest key id")?,
+        groups: read_groups(input, version)?,
     })
+}
+
+fn read_groups(input: &mut Reader<'_>, version: u8) -> Result<GroupPrefixes, DecodeError> {
+    if version < GROUPS_VERSION {
+        return Ok(GroupPrefixes::default());
+    }
+    let groups = GroupPrefixes { v4: input.u8("group prefixes")?, v6: input.u8("group prefixes")? };
+    match groups.v4 <= 32 && groups.v6 <= 128 {
+        true => Ok(groups),
+        false => Err(DecodeError::invalid("group prefixes", format!("{groups:?}"))),
+    }
 }
 
 fn read_span(input: &mut Reader<'_>) -> Result<Span, DecodeError> {
@@ -254,28 +273,31 @@ fn write_stash(out: &mut Writer, stash: &Stash) {
         out.u64(observation.flow.0);
         out.u32(observation.length);
         out.u16(observation.class.0);
+        out.u16(observation.group.0);
     }
 }
 
 fn read_stash(
     input: &mut Reader<'_>,
+    version: u8,
     field: &'static str,
     empty: fn(usize) -> Stash,
 ) -> Result<Stash, DecodeError> {
     let max = input.u32(field)? as usize;
     let overflow = input.u64(field)?;
-    let count = input.count(field, OBSERVATION_BYTES)?;
+    let count = input.count(field, OBSERVATION_BYTES_MIN)?;
     if max > STASH_LIMIT || count > max {
         let problem = format!("{count} observations with a bound of {max}");
         return Err(DecodeError::invalid(field, problem));
     }
     let observations =
-        (0..count).map(|_| read_observation(input, field)).collect::<Result<_, _>>()?;
+        (0..count).map(|_| read_observation(input, version, field)).collect::<Result<_, _>>()?;
     Ok(empty(max).restored(observations, overflow))
 }
 
 fn read_observation(
     input: &mut Reader<'_>,
+    version: u8,
     field: &'static str,
 ) -> Result<Observation, DecodeError> {
     Ok(Observation {
@@ -284,6 +306,7 @@ fn read_observation(
         flow: FlowHash(input.u64(field)?),
         length: input.u32(field)?,
         class: ClassId(input.u16(field)?),
+        group: GroupId(if version < GROUPS_VERSION { 0 } else { input.u16(field)? }),
     })
 }
 

@@ -62,6 +62,21 @@ pub enum DigestHash {
     Sip13,
 }
 
+/// Which leading bits of addresses tell groups of flows apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GroupPrefixes {
+    /// Bits of an IPv4 address, at most 32.
+    pub v4: u8,
+    /// Bits of an IPv6 address, at most 128.
+    pub v6: u8,
+}
+
+impl Default for GroupPrefixes {
+    fn default() -> Self {
+        Self { v4: 24, v6: 48 }
+    }
+}
+
 /// All that must be equal at two points for their digests to be comparable.
 /// The key itself never travels; its id does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,6 +89,8 @@ pub struct DigestIdentity {
     pub payload_bytes: u8,
     /// Names the key without giving it away.
     pub key_id: u32,
+    /// By which prefixes flows are grouped.
+    pub groups: GroupPrefixes,
 }
 
 macro_rules! named {
@@ -126,11 +143,16 @@ named!(DigestHash { Xxh3 = "xxh3" / 0, Sip13 = "siphash" / 1 });
 
 impl fmt::Display for DigestIdentity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { profile, hash, payload_bytes, key_id } = self;
+        let Self { profile, hash, payload_bytes, key_id, groups } = self;
         write!(
             formatter,
             "{profile} profile, {hash}, {payload_bytes} payload bytes, key id {key_id:08x}"
-        )
+        )?;
+        // Nearly always as usual, and then nobody wonders.
+        match *groups == GroupPrefixes::default() {
+            true => Ok(()),
+            false => write!(formatter, ", groups by prefix/{},{}", groups.v4, groups.v6),
+        }
     }
 }
 

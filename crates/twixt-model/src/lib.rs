@@ -18,11 +18,15 @@ mod scope;
 mod segment;
 mod time;
 
-pub use digest::{DigestHash, DigestIdentity, DigestProfile, FlowHash, PacketDigest, mix};
+pub use digest::{
+    DigestHash, DigestIdentity, DigestProfile, FlowHash, GroupPrefixes, PacketDigest, mix,
+};
 pub use estimate::{DelayEstimate, Estimate, Evidence, OrderStatistics};
 pub use flow::{FlowKey, ParseFlowKeyError, protocol};
 pub use flow_record::{FlowEnd, FlowRecord};
-pub use observation::{Batch, BatchBuffer, ClassId, Detail, Observation, TcpFields, tcp_flag};
+pub use observation::{
+    Batch, BatchBuffer, ClassId, Detail, GroupId, Observation, TcpFields, tcp_flag,
+};
 pub use one_point::{
     HeavyFlow, ReorderEstimate, ReorderExtent, ReorderVerdict, RoundTripEstimate, RoundTripKind,
 };

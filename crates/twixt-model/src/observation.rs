@@ -7,6 +7,11 @@ use crate::{FlowHash, FlowKey, PacketDigest, Timestamp};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(pub u16);
 
+/// Stands for the pair of prefixes that a packet's source and destination lie in. Packets that
+/// take other ways through a network mostly differ in it; those of one flow never do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId(pub u16);
+
 /// One packet at one point, as small as it can be: batches of these live in the first-level
 /// cache, and copies of them near an epoch's boundary travel with the sealed epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,6 +26,8 @@ pub struct Observation {
     pub length: u32,
     /// Its class.
     pub class: ClassId,
+    /// Stands for its prefixes. 0 when no algorithm asked for it.
+    pub group: GroupId,
 }
 
 /// What only some algorithms ask for. Computed, and carried beside the observation, for those.

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use twixt_model::{Detail, Estimate, FlowHash, FlowKey, FlowRecord, Observation};
 
 use crate::codec::{DecodeError, Reader, Writer};
-use crate::exact::{PACKET_BYTES, read_packet, write_packet};
+use crate::exact::{PACKET_BYTES, kept, read_packet, write_packet};
 use crate::flow_key::{KEY_BYTES, read_key, write_key};
 use crate::question::Question;
 use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
@@ -92,7 +92,7 @@ impl Cnf {
         self.totals.add(observation.length);
         let is_selected = self.config.selects(observation);
         if is_selected {
-            self.selected.push(Selected { packet: *observation, tcp_flags });
+            self.selected.push(Selected { packet: kept(observation), tcp_flags });
         }
         is_selected
     }
@@ -119,7 +119,7 @@ impl Synopsis for Cnf {
     const TAG: u16 = 6;
     const SUMMARY: &'static str =
         "delays out of flow records of consistently sampled packets; memory grows with these";
-    const NEEDS: Needs = Needs { digest: true, flow: true, detail: true };
+    const NEEDS: Needs = Needs { digest: true, flow: true, detail: true, group: false };
     const OPTIONS: &'static [ConfigOption] = &[
         option("sampling", OptionKind::Number, "share of packets or flows that are metered"),
         option("select", OptionKind::Choice(Select::NAMES), "what is sampled: packets or flows"),
@@ -213,7 +213,8 @@ impl TwoPoint for Cnf {
         }
         // Packets that are moved lie near an epoch's boundary: at the end of the list, or in
         // front. Those of the end are found first.
-        let found = self.selected.iter().rposition(|selected| selected.packet == *observation);
+        let packet = kept(observation);
+        let found = self.selected.iter().rposition(|selected| selected.packet == packet);
         // A packet that is not there was invented by whoever sent the epoch: nothing to undo.
         if let Some(place) = found {
             self.selected.swap_remove(place);

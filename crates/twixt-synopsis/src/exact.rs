@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use twixt_model::{
-    ClassId, Detail, Estimate, FlowHash, FlowKey, Observation, PacketDigest, Timestamp,
+    ClassId, Detail, Estimate, FlowHash, FlowKey, GroupId, Observation, PacketDigest, Timestamp,
 };
 
 use crate::codec::{DecodeError, Reader, Writer};
@@ -69,7 +69,7 @@ impl Synopsis for Exact {
     const NAME: &'static str = "exact";
     const TAG: u16 = 1;
     const SUMMARY: &'static str = "every packet matched with itself; memory grows with packets";
-    const NEEDS: Needs = Needs { digest: true, flow: true, detail: true };
+    const NEEDS: Needs = Needs { digest: true, flow: true, detail: true, group: false };
     const OPTIONS: &'static [ConfigOption] = &[ConfigOption {
         name: "window",
         kind: OptionKind::Duration,
@@ -92,7 +92,7 @@ impl Synopsis for Exact {
 
     fn update(&mut self, observation: &Observation) {
         self.totals.add(observation.length);
-        self.packets.push(*observation);
+        self.packets.push(kept(observation));
     }
 
     fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
@@ -149,7 +149,8 @@ impl TwoPoint for Exact {
     fn remove(&mut self, observation: &Observation) {
         let count = self.packets.len();
         let inward = (0..count.div_ceil(2)).flat_map(|index| [index, count - 1 - index]);
-        let found = inward.into_iter().find(|&index| self.packets[index] == *observation);
+        let wanted = kept(observation);
+        let found = inward.into_iter().find(|&index| self.packets[index] == wanted);
         // A packet that is not there was invented by whoever sent the epoch: nothing to undo.
         if let Some(index) = found {
             self.packets.swap_remove(index);
@@ -160,6 +161,11 @@ impl TwoPoint for Exact {
     fn estimate(pair: Pair<'_, Self>, question: &Question<'_>) -> Vec<Estimate> {
         estimate::estimate(pair, question)
     }
+}
+
+/// Without what the referee does not ask for, and does not write.
+pub(crate) fn kept(observation: &Observation) -> Observation {
+    Observation { group: GroupId::default(), ..*observation }
 }
 
 pub(crate) fn write_packet(out: &mut Writer, packet: &Observation) {
@@ -177,5 +183,6 @@ pub(crate) fn read_packet(input: &mut Reader<'_>) -> Result<Observation, DecodeE
         flow: FlowHash(input.u64("packet flow")?),
         length: input.u32("packet length")?,
         class: ClassId(input.u16("packet class")?),
+        group: GroupId::default(),
     })
 }

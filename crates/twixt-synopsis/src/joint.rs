@@ -165,7 +165,31 @@ impl System {
     /// One solution per flow, in the order in which flows were added; `None` for a flow that has
     /// no usable cell, or an absurd size.
     pub(crate) fn solve(&self, options: &Options) -> Vec<Option<Solution>> {
-        self.solve_with(&Shares::of(self), options)
+        let shares = Shares::of(self);
+        match self.without_bystanders(&shares) {
+            Some((system, shares)) => system.solve_with(&shares, options),
+            None => self.solve_with(&shares, options),
+        }
+    }
+
+    /// The same without cells that no flow falls into, if those are the most: they have told what
+    /// is common to all, and would only cost time from here on.
+    fn without_bystanders(&self, shares: &Shares) -> Option<(Self, Shares)> {
+        let mut places = vec![None; self.cells.len()];
+        self.members.iter().for_each(|member| places[member.cell as usize] = Some(0_u32));
+        let kept: Vec<usize> = (0..places.len()).filter(|&cell| places[cell].is_some()).collect();
+        if kept.len() > self.cells.len() / 2 {
+            return None;
+        }
+        kept.iter().zip(0..).for_each(|(&cell, place)| places[cell] = Some(place));
+        let members = self.members.iter().map(|member| {
+            let cell = places[member.cell as usize].expect("cells with members are kept");
+            Member { cell, ..*member }
+        });
+        let cells = kept.iter().map(|&cell| self.cells[cell]).collect();
+        let members = members.collect();
+        let system = Self { cells, members, sizes: self.sizes.clone(), ends: self.ends.clone() };
+        Some((system, shares.of_cells(&kept)))
     }
 
     fn solve_with(&self, shares: &Shares, options: &Options) -> Vec<Option<Solution>> {

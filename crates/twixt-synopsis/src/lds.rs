@@ -13,19 +13,17 @@
 mod config;
 mod estimate;
 mod flows;
-mod loss;
 mod paper;
-mod sizes;
 mod sizing;
-mod table;
 
 pub use config::LdsConfig;
 pub use sizing::{RowPlan, sampling_for_losses};
 
-use twixt_model::{Estimate, FlowHash, Observation};
+use twixt_model::{Estimate, FlowHash, GroupId, Observation};
 
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::Question;
+use crate::sketch::{Layout, Place, Sketch};
 use crate::sums::Sums;
 use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
 use crate::totals::Totals;
@@ -98,6 +96,11 @@ impl Lds {
         })
     }
 
+    #[cfg(test)]
+    pub(crate) fn sums_mut(&mut self, cell: usize) -> &mut Sums {
+        &mut self.cells[cell].sums
+    }
+
     fn smallest_row(&self, flow: FlowHash, count: impl Fn(&Cell) -> u64 + Copy) -> u64 {
         let rows = 0..self.config.rows();
         let bounds = rows.map(|row| self.config.at_most(row, self.row_sum(flow, row, count)));
@@ -106,7 +109,8 @@ impl Lds {
 
     /// Saturates: the counts may be a stranger's.
     fn row_sum(&self, flow: FlowHash, row: usize, count: impl Fn(&Cell) -> u64) -> u64 {
-        let cells = self.config.cells_of(flow, row).map(|index| count(&self.cells[index]));
+        let place = Place { flow, group: GroupId::default() };
+        let cells = self.config.cells_of(place, row).map(|index| count(&self.cells[index]));
         cells.fold(0, u64::saturating_add)
     }
 }
@@ -115,7 +119,7 @@ impl Synopsis for Lds {
     const NAME: &'static str = "lds";
     const TAG: u16 = 3;
     const SUMMARY: &'static str = "delay and loss of every flow that you can name, from one sketch";
-    const NEEDS: Needs = Needs { digest: true, flow: true, detail: false };
+    const NEEDS: Needs = Needs { digest: true, flow: true, detail: false, group: false };
     const OPTIONS: &'static [ConfigOption] = &[
         ConfigOption {
             name: "rows",
@@ -193,6 +197,16 @@ impl Synopsis for Lds {
         let cells =
             (0..config.cells()).map(|_| Cell::decode(&mut state)).collect::<Result<_, _>>()?;
         Ok(Self { config, totals, cells })
+    }
+}
+
+impl Sketch for Lds {
+    fn cell_count(&self) -> usize {
+        self.cells.len()
+    }
+
+    fn sums(&self, cell: usize) -> &Sums {
+        &self.cells[cell].sums
     }
 }
 

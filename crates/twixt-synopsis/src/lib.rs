@@ -33,6 +33,7 @@
 mod any;
 pub mod cnf;
 mod codec;
+mod colate;
 mod exact;
 mod flow_key;
 mod heavy;
@@ -42,6 +43,7 @@ mod lds;
 mod question;
 mod registry;
 mod reorder;
+mod sketch;
 mod sums;
 mod synopsis;
 mod totals;
@@ -49,6 +51,10 @@ mod totals;
 pub use any::{AnySynopsis, Mismatch, decode, encode};
 pub use cnf::{Cnf, CnfConfig, FlowCache, FlowCacheConfig, FlowCacheCounts};
 pub use codec::{DecodeError, Reader, Writer};
+pub use colate::{
+    Colate, ColateConfig, ColatePlan, ColateTraffic, PrintedColate, Reliability, Stored,
+    binomial_interval, noise_variance, two_sided_quantile,
+};
 pub use exact::{Exact, ExactConfig};
 pub use heavy::{
     EntriesConfig, ExactTable, FlowTable, HashPipeTable, Heavy, PrecisionTable, RapTable,

@@ -1,6 +1,6 @@
 //! What is asked of an algorithm.
 
-use twixt_model::{Delay, FlowHash, FlowKey, Prefix, Scope, Span};
+use twixt_model::{Delay, FlowHash, FlowKey, GroupId, Prefix, Scope, Span};
 
 /// How estimates are split up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub struct KnownFlow {
     pub hash: FlowHash,
     /// Its name.
     pub key: FlowKey,
+    /// Stands for its prefixes in observations; 0 where no algorithm asks for it.
+    pub group: GroupId,
     /// Packets that it sent within the epoch, where that is known.
     pub packets: Option<u64>,
 }

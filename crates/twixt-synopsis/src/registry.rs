@@ -5,6 +5,7 @@ use twixt_model::{Estimate, HeavyFlow, Observation, ReorderEstimate, RoundTripEs
 use crate::any::{AnySynopsis, Mismatch, same_config, typed, typed_mut};
 use crate::cnf::Cnf;
 use crate::codec::{DecodeError, Reader};
+use crate::colate::Colate;
 use crate::exact::Exact;
 use crate::heavy::{
     ExactTable, HashPipeTable, Heavy, PrecisionTable, RapTable, RapWayTable, SpaceSavingTable,
@@ -22,6 +23,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
     Algorithm::two_point::<Exact>(Purpose::Delay),
     Algorithm::two_point::<Lda>(Purpose::Delay),
     Algorithm::two_point::<Lds>(Purpose::Delay),
+    Algorithm::two_point::<Colate>(Purpose::Delay),
     Algorithm::two_point::<Cnf>(Purpose::Delay),
     Algorithm::reorder::<ReorderExact>(),
     Algorithm::reorder::<ReorderSampled>(),
@@ -229,7 +231,13 @@ fn estimate<S: TwoPoint>(
     question: &Question<'_>,
 ) -> Result<Vec<Estimate>, Mismatch> {
     let (upstream, downstream) = (typed::<S>(pair.upstream)?, typed::<S>(pair.downstream)?);
-    same_config(upstream, downstream)?;
+    let Err(differ) = same_config(upstream, downstream) else {
+        return Ok(S::estimate(Pair { upstream, downstream }, question));
+    };
+    if let Some(upstream) = &upstream.fold_to(downstream.config()) {
+        return Ok(S::estimate(Pair { upstream, downstream }, question));
+    }
+    let downstream = &downstream.fold_to(upstream.config()).ok_or(differ)?;
     Ok(S::estimate(Pair { upstream, downstream }, question))
 }
 

@@ -95,6 +95,13 @@ pub trait TwoPoint: Synopsis {
     /// that were in flight at an epoch's boundary with it.
     fn remove(&mut self, observation: &Observation);
 
+    /// This synopsis as it would be with a smaller configuration, if that can be told: the exact
+    /// equal of one that was updated with that configuration (law 6). Points of different memory
+    /// are compared with it.
+    fn fold_to(&self, _config: &Self::Config) -> Option<Self> {
+        None
+    }
+
     /// What the two points tell together. Callers have checked that the configurations are equal.
     fn estimate(pair: Pair<'_, Self>, question: &Question<'_>) -> Vec<Estimate>;
 }
@@ -142,6 +149,8 @@ pub struct Needs {
     pub flow: bool,
     /// The flow key and fields of TCP.
     pub detail: bool,
+    /// The group of its prefixes.
+    pub group: bool,
 }
 
 /// Whether splitting a stream and merging the parts gives the same bytes as the whole.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use twixt_model::{
-    Batch, ClassId, Detail, FlowHash, FlowKey, Observation, PacketDigest, Timestamp,
+    Batch, ClassId, Detail, FlowHash, FlowKey, GroupId, Observation, PacketDigest, Timestamp,
 };
 use twixt_synopsis::{
     ALGORITHMS, Algorithm, AnySynopsis, Estimator, Purpose, SplitMerge, decode, encode,
@@ -20,6 +20,7 @@ fn packets(most: usize) -> impl Strategy<Value = Vec<Observation>> {
         flow: FlowHash(flow),
         length,
         class: ClassId(class),
+        group: GroupId((flow * 0x1357) as u16),
     });
     prop::collection::vec(observation, 0..most)
 }
@@ -162,6 +163,7 @@ fn golden_bytes_read_back_to_the_bit() {
                 flow: FlowHash(number as u64 % 7),
                 length: 40 + number as u32,
                 class: ClassId((number % 2) as u16),
+                group: GroupId((number % 7) as u16 * 0x1357),
             })
             .collect();
         let bytes = encode(of(algorithm, &packets).as_ref());

@@ -10,7 +10,8 @@ mod record;
 
 use siphasher::sip::SipHasher13;
 use twixt_model::{
-    DigestHash, DigestIdentity, DigestProfile, FlowHash, FlowKey, PacketDigest, mix,
+    DigestHash, DigestIdentity, DigestProfile, FlowHash, FlowKey, GroupId, GroupPrefixes,
+    PacketDigest, mix,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -22,7 +23,9 @@ pub use record::{Available, PAYLOAD_BYTES_MAX, RECORD_BYTES, Record, available};
 
 /// Keeps hashes of flows apart from those of packets under the same key.
 const FLOW_DOMAIN: u64 = 0x666c_6f77_6b65_7931;
-/// Keeps hashes of addresses apart from both.
+/// Keeps hashes of prefixes apart from both.
+const GROUP_DOMAIN: u64 = 0x6772_6f75_7073_5f31;
+/// Keeps hashes of addresses apart from all of them.
 const ADDRESS_DOMAIN: u64 = 0x6164_6472_6573_7331;
 
 /// Computes packet digests and flow hashes of one identity.
@@ -43,8 +46,16 @@ impl Digester {
             DigestProfile::Headers => 0,
             DigestProfile::Default | DigestProfile::Nat => payload_bytes.min(PAYLOAD_BYTES_MAX),
         };
-        let identity = DigestIdentity { profile, hash, payload_bytes, key_id: key.id() };
+        let (key_id, groups) = (key.id(), GroupPrefixes::default());
+        let identity = DigestIdentity { profile, hash, payload_bytes, key_id, groups };
         Self { identity, key, mask: Mask::new(profile, payload_bytes) }
+    }
+
+    /// The same, with flows grouped by prefixes of other lengths.
+    #[must_use]
+    pub const fn with_groups(mut self, groups: GroupPrefixes) -> Self {
+        self.identity.groups = groups;
+        self
     }
 
     /// What must be equal at two points for their digests to be comparable.
@@ -80,6 +91,20 @@ impl Digester {
         self.ends_hash(&FlowEnds::of_packet(packet))
     }
 
+    /// Stands for the prefixes of a flow's addresses. 0 for all flows under
+    /// [`DigestProfile::Nat`], where addresses differ between points.
+    #[must_use]
+    pub fn group(&self, key: &FlowKey) -> GroupId {
+        self.ends_group(&FlowEnds::of_key(key))
+    }
+
+    /// The same of a packet: equal to that of its flow key, but faster.
+    #[must_use]
+    #[inline]
+    pub fn packet_group(&self, packet: &Packet) -> GroupId {
+        self.ends_group(&FlowEnds::of_packet(packet))
+    }
+
     /// Stand for the source and for the destination address of a packet. Cheap, and no secret
     /// against an adversary, whatever the hash.
     #[must_use]
@@ -92,6 +117,14 @@ impl Digester {
     #[inline]
     fn ends_hash(&self, ends: &FlowEnds) -> FlowHash {
         FlowHash(self.hash(&ends.record(), FLOW_DOMAIN))
+    }
+
+    #[inline]
+    fn ends_group(&self, ends: &FlowEnds) -> GroupId {
+        if self.identity.profile == DigestProfile::Nat {
+            return GroupId::default();
+        }
+        GroupId(self.hash(&ends.prefixes(self.identity.groups), GROUP_DOMAIN) as u16)
     }
 
     #[inline]

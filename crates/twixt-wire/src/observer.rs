@@ -1,6 +1,6 @@
 //! From frames to observations: parsing, filter, class, hashes, and nothing that nobody wants.
 
-use twixt_model::{ClassId, Detail, FlowHash, Observation, PacketDigest, Timestamp};
+use twixt_model::{ClassId, Detail, FlowHash, GroupId, Observation, PacketDigest, Timestamp};
 
 use crate::digest::Digester;
 use crate::filter::Filter;
@@ -25,6 +25,8 @@ pub struct Wanted {
     /// Flow key and TCP fields. A note for the caller, who then uses
     /// [`Observer::observe_detailed`].
     pub detail: bool,
+    /// The group of its prefixes; 0 otherwise.
+    pub group: bool,
 }
 
 /// How to observe.
@@ -182,7 +184,9 @@ impl Observer {
             if wanted.digest { digester.digest(packet, frame) } else { PacketDigest::default() };
         let flow =
             if wanted.flow { digester.packet_flow_hash(packet) } else { FlowHash::default() };
-        Observation { time, digest, flow, length: packet.length(), class: self.class_of(packet) }
+        let group = if wanted.group { digester.packet_group(packet) } else { GroupId::default() };
+        let (length, class) = (packet.length(), self.class_of(packet));
+        Observation { time, digest, flow, length, class, group }
     }
 
     #[inline]

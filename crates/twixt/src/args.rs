@@ -7,7 +7,7 @@ mod moment;
 mod traffic;
 
 pub(crate) use algorithm::{AlgorithmArgs, Chosen, Delays, Heavies, Reorderings};
-pub(crate) use digest::{DigestArgs, Recognition};
+pub(crate) use digest::{DigestArgs, Groups, Recognition};
 pub(crate) use flows::{FlowList, FlowsArgs, Sizes};
 pub(crate) use moment::Moment;
 pub(crate) use traffic::{Split, TrafficArgs};

@@ -112,6 +112,7 @@ impl Plan<'_> {
             digest: needs().any(|needs| needs.digest),
             flow: needs().any(|needs| needs.flow) || self.notes_flows(),
             detail: needs().any(|needs| needs.detail) || self.notes_flows(),
+            group: needs().any(|needs| needs.group),
         }
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use twixt_synopsis::{ALGORITHMS, Algorithm, Purpose, find};
 use twixt_wire::Filter;
 
-use crate::args::EpochLength;
+use crate::args::{EpochLength, Groups};
 use crate::exit::usage;
 
 /// What was written. Everything may be left out.
@@ -39,6 +39,8 @@ pub(crate) struct DigestSettings {
     pub(crate) hash: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) payload_bytes: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) group_by: Option<String>,
     #[serde(skip_serializing)]
     pub(crate) key: Option<String>,
 }
@@ -113,6 +115,7 @@ impl Settings {
                 profile: digest.profile.or(built_in.digest.profile),
                 hash: digest.hash.or(built_in.digest.hash),
                 payload_bytes: digest.payload_bytes.or(built_in.digest.payload_bytes),
+                group_by: digest.group_by.or(built_in.digest.group_by),
                 key: None,
             },
             algorithm: self.algorithm.clone(),
@@ -141,6 +144,7 @@ impl Settings {
             "digest.hash",
             digest.hash.as_ref().map(|name| name.parse::<twixt_model::DigestHash>()),
         )?;
+        named("digest.group_by", digest.group_by.as_ref().map(|text| text.parse::<Groups>()))?;
         named("epoch.length", self.epoch.length.as_ref().map(|text| text.parse::<EpochLength>()))?;
         if digest.payload_bytes.is_some_and(|bytes| bytes > twixt_wire::PAYLOAD_BYTES_MAX) {
             return Err(format!("digest.payload_bytes: at most {}", twixt_wire::PAYLOAD_BYTES_MAX));
@@ -189,6 +193,7 @@ pub(crate) fn template() -> String {
          profile = \"default\"   # or \"headers\" (cut captures), \"nat\" (translated addresses)\n\
          hash = \"xxh3\"         # or \"siphash\", where senders may be hostile\n\
          payload_bytes = 24\n\
+         # group_by = \"prefix/24,48\"   # prefixes that group flows, for algorithms with banks\n\
          # key = \"a secret that both points share\"\n\n\
          # How time is cut; the same at both points of a segment.\n\
          [epoch]\n\
@@ -237,6 +242,7 @@ mod tests {
         for (text, named) in [
             ("colour = 1", "colour"),
             ("[digest]\nprofile = \"x\"", "digest.profile"),
+            ("[digest]\ngroup_by = \"flow\"", "digest.group_by"),
             ("[epoch]\nlength = \"5 parsecs\"", "epoch.length"),
             ("[[synopsis]]\nalgorithm = \"x\"", "no algorithm \"x\""),
             ("algorithm = \"x\"", "no algorithm \"x\""),

@@ -1,7 +1,7 @@
 //! How a meter is set up.
 
 use twixt_model::{
-    Delay, DigestHash, DigestIdentity, DigestProfile, EpochRule, PointId, TimeSource,
+    Delay, DigestHash, DigestIdentity, DigestProfile, EpochRule, GroupPrefixes, PointId, TimeSource,
 };
 
 use crate::message::{EPOCH_NS_MIN, NAME_BYTES_MAX};
@@ -80,6 +80,7 @@ impl MeterConfig {
                 hash: DigestHash::Xxh3,
                 payload_bytes: 0,
                 key_id: 0,
+                groups: GroupPrefixes::default(),
             },
         }
     }

@@ -43,6 +43,13 @@ impl Shares {
         shares
     }
 
+    /// The same with these cells alone, which hold all members.
+    pub(super) fn of_cells(&self, cells: &[usize]) -> Self {
+        let pick = |values: &[f64]| cells.iter().map(|&cell| values[cell]).collect();
+        let (stray, uncertainty) = (pick(&self.stray), pick(&self.uncertainty));
+        Self { packets: self.packets.clone(), stray, uncertainty }
+    }
+
     /// Per cell, the variance that its members' means do not explain, nor how a row spreads them.
     pub(super) fn own_variances(&self, variances: Variances) -> impl Iterator<Item = f64> {
         let cells = self.stray.iter().zip(&self.uncertainty);

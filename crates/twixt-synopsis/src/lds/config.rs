@@ -5,6 +5,7 @@ use twixt_model::{FlowHash, PacketDigest};
 
 use super::Cell;
 use crate::codec::{DecodeError, Reader, Writer};
+use crate::sketch::{Layout, Place, scaled};
 
 /// Sizes and sampling rates of LDS. The default takes 1 MiB and counts every packet in 4 rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -169,22 +170,6 @@ impl LdsConfig {
         self.alpha
     }
 
-    /// Whether a row counts every packet.
-    pub(super) fn is_whole(&self, row: usize) -> bool {
-        self.sampling[row] >= 1.0
-    }
-
-    /// What a row's count of `counted` packets stands for at most: itself where all are counted;
-    /// else the count plus two standard deviations, scaled up. (As printed, the count itself is
-    /// scaled up: then of several rows the noisiest one looks emptiest and is chosen.)
-    pub(super) fn at_most(&self, row: usize, counted: u64) -> f64 {
-        let counted = counted as f64;
-        match self.is_whole(row) {
-            true => counted,
-            false => (counted + 2.0 * (counted + 1.0).sqrt() + 1.0) / self.sampling[row],
-        }
-    }
-
     pub(super) fn cells(&self) -> usize {
         self.rows() * self.columns as usize
     }
@@ -201,16 +186,6 @@ impl LdsConfig {
             let offset = if self.reads_digest { self.offset(digest, row, threshold)? } else { 0 };
             Some(self.index(row, self.first_column(flow, row), offset))
         })
-    }
-
-    /// The cells that share a flow's packets in one row.
-    pub(super) fn cells_of(
-        &self,
-        flow: FlowHash,
-        row: usize,
-    ) -> impl ExactSizeIterator<Item = usize> {
-        let first = self.first_column(flow, row);
-        (0..self.virtual_cells).map(move |offset| self.index(row, first, offset))
     }
 
     #[inline]
@@ -259,10 +234,23 @@ impl LdsConfig {
     }
 }
 
-/// The high half of evenly spread bits, scaled to [0, `limit`) without a division.
-#[inline]
-const fn scaled(bits: u64, limit: u32) -> u32 {
-    (((bits >> 32) * limit as u64) >> 32) as u32
+impl Layout for LdsConfig {
+    fn sampling(&self) -> &[f64] {
+        &self.sampling
+    }
+
+    fn spread(&self) -> u32 {
+        self.virtual_cells
+    }
+
+    fn region_cells(&self) -> usize {
+        self.columns as usize
+    }
+
+    fn cells_of(&self, place: Place, row: usize) -> impl ExactSizeIterator<Item = usize> {
+        let first = self.first_column(place.flow, row);
+        (0..self.virtual_cells).map(move |offset| self.index(row, first, offset))
+    }
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl<const LARGE: bool> Synopsis for Follow<LARGE> {
     } else {
         "flows followed in turns, each for a short while, from records of fixed number"
     };
-    const NEEDS: Needs = Needs { digest: false, flow: true, detail: true };
+    const NEEDS: Needs = Needs { digest: false, flow: true, detail: true, group: false };
     const OPTIONS: &'static [ConfigOption] = if LARGE {
         &[
             RECORDS_OPTION,

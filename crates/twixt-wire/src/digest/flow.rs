@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use twixt_model::FlowKey;
+use twixt_model::{FlowKey, GroupPrefixes};
 
 use super::record;
 use crate::packet::Packet;
@@ -40,6 +40,23 @@ impl FlowEnds {
             protocol: packet.protocol,
             version: packet.version,
         }
+    }
+
+    /// The same bytes of the prefixes alone, ports and protocol zero.
+    #[inline]
+    pub(super) fn prefixes(&self, groups: GroupPrefixes) -> [u8; 40] {
+        let length = if self.version == 4 { groups.v4.min(32) } else { groups.v6.min(128) };
+        // Addresses stand in the upper bits, IPv4 ones too.
+        let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
+        let prefixes = Self {
+            source: self.source & mask,
+            destination: self.destination & mask,
+            source_port: 0,
+            destination_port: 0,
+            protocol: 0,
+            version: self.version,
+        };
+        prefixes.record()
     }
 
     /// Source and destination (16 bytes each, IPv4 in the first four), ports, protocol, version,

@@ -1,6 +1,9 @@
 //! Observations: only what is wanted, for what is selected, in the right class.
 
-use twixt_model::{ClassId, DigestHash, DigestProfile, FlowHash, PacketDigest, Timestamp};
+use twixt_model::{
+    ClassId, DigestHash, DigestProfile, FlowHash, FlowKey, GroupId, GroupPrefixes, PacketDigest,
+    Timestamp,
+};
 use twixt_wire::{
     CLASSES_MAX, Digester, HashKey, LinkType, Observer, ObserverError, ObserverOptions, Skip,
     Wanted,
@@ -13,7 +16,7 @@ const TIME: Timestamp = Timestamp::from_nanos(1_700_000_000_000_000_000);
 fn options() -> ObserverOptions {
     let key = HashKey::from_seed(1);
     ObserverOptions {
-        wanted: Wanted { digest: true, flow: true, detail: false },
+        wanted: Wanted { digest: true, flow: true, detail: false, group: false },
         outer: false,
         filter: None,
         classes: Vec::new(),
@@ -46,6 +49,35 @@ fn an_observation_holds_what_is_wanted() {
     assert_eq!(full.flow, digester.flow_hash(&packet.flow_key()));
     let bare = observe(ObserverOptions { wanted: Wanted::default(), ..options() }, &frame).unwrap();
     assert_eq!((bare.digest, bare.flow), (PacketDigest(0), FlowHash(0)));
+}
+
+#[test]
+fn groups_follow_the_prefixes_of_both_addresses() {
+    let wanted = Wanted { group: true, ..Wanted::default() };
+    let (frame, digester) = (web(), options().digester);
+    let key = parsed(&frame).unwrap().flow_key();
+    let group = observe(ObserverOptions { wanted, ..options() }, &frame).unwrap().group;
+    assert_eq!(group, digester.group(&key));
+    assert_eq!(observe(options(), &frame).unwrap().group, GroupId(0));
+    let other_port = FlowKey { source_port: 9, ..key };
+    assert_eq!(digester.group(&other_port), group);
+    assert_ne!(digester.group(&key.reversed()), group);
+    let neighbour = FlowKey { source: "10.0.0.200".parse().unwrap(), ..key };
+    assert_eq!(digester.group(&neighbour), group);
+    let elsewhere = FlowKey { source: "10.0.7.1".parse().unwrap(), ..key };
+    assert_ne!(digester.group(&elsewhere), group);
+    let coarse = digester.clone().with_groups(GroupPrefixes { v4: 16, v6: 48 });
+    assert_eq!(coarse.group(&elsewhere), coarse.group(&key));
+    assert_ne!(coarse.identity(), digester.identity());
+    let none = digester.with_groups(GroupPrefixes { v4: 0, v6: 0 });
+    assert_eq!(none.group(&key.reversed()), none.group(&key));
+}
+
+#[test]
+fn translated_addresses_have_one_group() {
+    let key = parsed(&web()).unwrap().flow_key();
+    let digester = Digester::new(DigestProfile::Nat, DigestHash::Xxh3, 24, HashKey::from_seed(1));
+    assert_eq!(digester.group(&key), GroupId(0));
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn for_each_frame(path: &Path, mut each: impl FnMut(&Frame<'_>) -> u64) -> u64 {
 fn observer(flow: bool) -> Observer {
     let key = HashKey::from_seed(1);
     Observer::new(ObserverOptions {
-        wanted: Wanted { digest: true, flow, detail: false },
+        wanted: Wanted { digest: true, flow, detail: false, group: false },
         outer: false,
         filter: None,
         classes: Vec::new(),

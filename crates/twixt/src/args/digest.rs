@@ -1,8 +1,12 @@
 //! How packets are recognised at both points.
 
+use std::str::FromStr;
+
+use crate::args::traffic::Split;
 use crate::settings::Settings;
 use clap::Args;
-use twixt_model::{DigestHash, DigestProfile};
+use twixt_model::{DigestHash, DigestProfile, GroupPrefixes};
+use twixt_synopsis::By;
 use twixt_wire::{Digester, HashKey, PAYLOAD_BYTES_MAX};
 
 /// How packets are recognised at both points.
@@ -21,6 +25,24 @@ pub(crate) struct DigestArgs {
     /// Payload bytes that identify a packet [default: as many as both captures have, up to 24]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=i64::from(PAYLOAD_BYTES_MAX)))]
     payload_bytes: Option<u8>,
+    /// Prefixes that group flows, for algorithms with banks [default: prefix/24,48]
+    #[arg(long, value_name = "prefix/N,N")]
+    group_by: Option<Groups>,
+}
+
+/// By which prefixes flows are grouped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Groups(GroupPrefixes);
+
+impl FromStr for Groups {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(Split::By(By::Prefix { v4, v6 })) => Ok(Self(GroupPrefixes { v4, v6 })),
+            _ => Err("use prefix/24 (prefix/24,48 for IPv6 too)".to_owned()),
+        }
+    }
 }
 
 /// Which parts of a packet identify it.
@@ -45,7 +67,9 @@ impl DigestArgs {
     pub(crate) fn digester(&self, recognition: Recognition) -> Digester {
         let Recognition { profile, payload_bytes } = recognition;
         let key = HashKey::from_passphrase(self.key.as_deref().unwrap_or_default());
+        let groups = self.group_by.map_or_else(GroupPrefixes::default, |groups| groups.0);
         Digester::new(profile, self.hash.unwrap_or_default(), payload_bytes, key)
+            .with_groups(groups)
     }
 
     /// Takes from the configuration file what the command line left out.
@@ -57,6 +81,9 @@ impl DigestArgs {
             hash: self.hash.or_else(|| Some(written.hash.as_ref()?.parse().expect(known))),
             key: self.key.or_else(|| written.key.clone()),
             payload_bytes: self.payload_bytes.or(written.payload_bytes),
+            group_by: self
+                .group_by
+                .or_else(|| Some(written.group_by.as_ref()?.parse().expect(known))),
         }
     }
 }

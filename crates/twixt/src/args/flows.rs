@@ -96,6 +96,7 @@ impl FlowList {
         let known = |&(key, packets): &Named| KnownFlow {
             hash: digester.flow_hash(&key),
             key,
+            group: digester.group(&key),
             packets: packets.filter(|_| self.sizes == Sizes::Known),
         };
         self.named.iter().flatten().map(known).collect()

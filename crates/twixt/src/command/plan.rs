@@ -1,6 +1,7 @@
 //! `twixt plan`: how much memory for how small an error, and where to begin. One file for each
 //! thing to plan.
 
+mod colate;
 mod lda;
 mod upgrade;
 
@@ -9,12 +10,14 @@ use crate::exit::Exit;
 /// Size a synopsis for the traffic and the loss that you expect; choose routers to upgrade
 #[derive(clap::Subcommand)]
 pub(crate) enum Args {
+    Colate(colate::Args),
     Lda(lda::Args),
     Upgrade(upgrade::Args),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match args {
+        Args::Colate(args) => colate::run(args),
         Args::Lda(args) => lda::run(args),
         Args::Upgrade(args) => upgrade::run(args),
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use twixt_model::{Epoch, EpochRule, FlowHash, FlowKey, Timestamp};
+use twixt_model::{Epoch, EpochRule, FlowHash, FlowKey, Observation};
 use twixt_synopsis::KnownFlow;
 
 /// Flows of one epoch at most.
@@ -12,7 +12,7 @@ const FLOWS_MAX: usize = 1 << 20;
 /// Names and sizes of flows.
 pub(super) struct Directory {
     rule: EpochRule,
-    epochs: BTreeMap<Epoch, HashMap<FlowHash, (FlowKey, u64)>>,
+    epochs: BTreeMap<Epoch, HashMap<FlowHash, KnownFlow>>,
     refused: u64,
 }
 
@@ -23,12 +23,13 @@ impl Directory {
     }
 
     /// Notes a packet.
-    pub(super) fn note(&mut self, time: Timestamp, flow: FlowHash, key: FlowKey) {
-        let flows = self.epochs.entry(self.rule.epoch_of(time)).or_default();
-        if let Some((_, packets)) = flows.get_mut(&flow) {
-            *packets += 1;
+    pub(super) fn note(&mut self, packet: &Observation, key: FlowKey) {
+        let flows = self.epochs.entry(self.rule.epoch_of(packet.time)).or_default();
+        if let Some(known) = flows.get_mut(&packet.flow) {
+            known.packets = known.packets.map(|packets| packets + 1);
         } else if flows.len() < FLOWS_MAX {
-            flows.insert(flow, (key, 1));
+            let Observation { flow: hash, group, .. } = *packet;
+            flows.insert(hash, KnownFlow { hash, key, group, packets: Some(1) });
         } else {
             self.refused += 1;
         }
@@ -37,14 +38,10 @@ impl Directory {
     /// The flows of an epoch, which is forgotten; in the order of their keys, so that equal
     /// captures give equal answers.
     pub(super) fn take(&mut self, epoch: Epoch, sizes_known: bool) -> Arc<[KnownFlow]> {
-        let flows = self.epochs.remove(&epoch).unwrap_or_default().into_iter();
-        let mut known: Vec<KnownFlow> = flows
-            .map(|(hash, (key, packets))| KnownFlow {
-                hash,
-                key,
-                packets: sizes_known.then_some(packets),
-            })
-            .collect();
+        let flows = self.epochs.remove(&epoch).unwrap_or_default().into_values();
+        let told =
+            |flow: KnownFlow| KnownFlow { packets: flow.packets.filter(|_| sizes_known), ..flow };
+        let mut known: Vec<KnownFlow> = flows.map(told).collect();
         known.sort_unstable_by_key(|flow| flow.key);
         known.into()
     }

@@ -74,7 +74,7 @@ fn survey_with(
     files: Files<'_>,
     recognition: Recognition,
 ) -> anyhow::Result<(Surveyed, Surveyed)> {
-    let wanted = Wanted { digest: true, flow: true, detail: false };
+    let wanted = Wanted { digest: true, flow: true, detail: false, group: false };
     let observer = plan.traffic.observer(wanted, plan.digest.digester(recognition))?;
     let (up, down) = (Capture::open(files.upstream)?, Capture::open(files.downstream)?);
     let progress = Progress::new(up.size_bytes() + down.size_bytes());

@@ -49,7 +49,7 @@ impl OnePoint {
         // Hashes never leave this command: a fixed key will do.
         let key = HashKey::from_seed(0);
         let digester = Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, key);
-        let wanted = Wanted { digest, flow, detail: true };
+        let wanted = Wanted { digest, flow, detail: true, group: false };
         Ok(Self {
             observer: traffic.observer(wanted, digester)?,
             toward: traffic.toward,

@@ -291,7 +291,7 @@ impl Taking<'_> {
     fn push(&mut self, observation: Observation, detail: Option<Detail>) {
         let Some(detail) = detail else { return self.meters.push(observation) };
         if let Some(directory) = &mut self.directory {
-            directory.note(observation.time, observation.flow, detail.key);
+            directory.note(&observation, detail.key);
         }
         self.meters.push_detailed(observation, detail);
     }

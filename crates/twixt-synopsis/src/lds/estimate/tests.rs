@@ -1,9 +1,12 @@
 //! All traffic, flows and prefixes of small sketches.
 
-use twixt_model::{Delay, FlowHash, FlowKey, Observation, PacketDigest, Span, Timestamp, mix};
+use twixt_model::{
+    Delay, FlowHash, FlowKey, GroupId, Observation, PacketDigest, Span, Timestamp, mix,
+};
 
 use super::*;
 use crate::lds::LdsConfig;
+use crate::question::{By, KnownFlow};
 use crate::synopsis::{Synopsis, TwoPoint};
 
 const YEARS_NS: i64 = 315_360_000_000_000_000;
@@ -11,7 +14,8 @@ const YEARS_NS: i64 = 315_360_000_000_000_000;
 fn flow(number: u8, packets: Option<u64>) -> KnownFlow {
     let address = std::net::IpAddr::from([10, 0, number / 2, number]);
     let key = FlowKey { source: address, protocol: 17, ..FlowKey::default() };
-    KnownFlow { hash: FlowHash(mix(u64::from(number))), key, packets }
+    let hash = FlowHash(mix(u64::from(number)));
+    KnownFlow { hash, key, group: GroupId::default(), packets }
 }
 
 /// Flows 0, 1, 2, ... of so many packets, with a delay of 1000 ns times the flow's number plus

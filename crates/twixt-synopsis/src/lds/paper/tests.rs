@@ -1,10 +1,12 @@
 //! Which cells are chosen, and what comes of them.
 
+use twixt_model::{FlowHash, GroupId};
+
 use super::*;
-use crate::lds::{Lds, LdsConfig};
+use crate::lds::LdsConfig;
 use crate::synopsis::{Pair, Synopsis};
 
-const FLOW: FlowHash = FlowHash(42);
+const FLOW: Place = Place { flow: FlowHash(42), group: GroupId(0) };
 
 /// Both ends of a sketch in which the flow's cells hold (row, offset, packets, total delay).
 fn ends(config: &LdsConfig, cells: &[(usize, usize, u64, i64)]) -> (Lds, Lds) {

@@ -144,7 +144,8 @@ impl Args {
         if select == Select::Flow && select_hash == SelectionFunction::Ipsx {
             return Err(usage("ipsx chooses packets only: use --select-hash bob or keyed"));
         }
-        let wanted = Wanted { digest: true, flow: select == Select::Flow, detail: true };
+        let wanted =
+            Wanted { digest: true, flow: select == Select::Flow, detail: true, group: false };
         let digester = self.digest.digester(self.digest.recognition());
         let timeout = |length: Nanoseconds| length.0.max(1) as u64;
         Ok(Metering {

@@ -21,7 +21,7 @@ pub(super) fn run(mut source: Source, traffic: &TrafficArgs, args: &Args) -> any
     // Flow hashes never leave this command: a fixed key will do.
     let digester =
         Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, HashKey::from_seed(0));
-    let wanted = Wanted { digest: false, flow: true, detail: false };
+    let wanted = Wanted { digest: false, flow: true, detail: false, group: false };
     let mut content = Content { most: args.count.unwrap_or(u64::MAX), ..Content::default() };
     let observer = traffic.observer(wanted, digester)?;
     while source.read_batch(|frame| content.add(&observer, &frame))? == BatchEnd::More

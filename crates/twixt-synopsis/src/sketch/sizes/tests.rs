@@ -1,9 +1,10 @@
 //! Sizes against those of a simulation.
 
+use twixt_model::GroupId;
 use twixt_sim::{Config, Point, Simulation};
 
 use super::*;
-use crate::lds::LdsConfig;
+use crate::lds::{Lds, LdsConfig};
 use crate::synopsis::Synopsis;
 
 /// A class of flows: how far off their sizes are, and how many within two of the errors stated.
@@ -35,6 +36,7 @@ fn simulated() -> (Simulation, Vec<KnownFlow>, Vec<u64>) {
     let flow = |flow: u32| KnownFlow {
         hash: simulation.flow_hash(flow),
         key: simulation.flow_key(flow),
+        group: GroupId::default(),
         packets: None,
     };
     let flows = (0..simulation.flows() as u32).map(flow).collect();

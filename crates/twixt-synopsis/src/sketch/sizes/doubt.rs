@@ -11,7 +11,7 @@ use rand_distr::{Binomial, Distribution};
 use twixt_model::mix;
 
 use super::strangers::Strangers;
-use super::{Members, Size};
+use super::{Layout, Members, Size};
 
 const SEED: u64 = 0x646f_7562_7400;
 /// Quantile of the normal distribution for a two-sided 95 % interval.
@@ -21,8 +21,8 @@ const FLOWS_MIN: usize = 20;
 const CLASSES: usize = 32;
 
 /// Fills in the errors of sizes that are not known.
-pub(super) fn doubt(
-    members: &Members<'_>,
+pub(super) fn doubt<L: Layout>(
+    members: &Members<'_, L>,
     counts: &[f64],
     strangers: &Strangers,
     sizes: &mut [Size],
@@ -50,7 +50,7 @@ fn dealt(sizes: &[Size]) -> Vec<f64> {
 }
 
 /// What the cells count of flows of such sizes, besides `counts` of strangers.
-fn counted(members: &Members<'_>, dealt: &[f64], mut counts: Vec<f64>) -> Vec<f64> {
+fn counted<L: Layout>(members: &Members<'_, L>, dealt: &[f64], mut counts: Vec<f64>) -> Vec<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);
     for (&packets, cells) in dealt.iter().zip(members.flows()) {
         for (cells, rate) in members.rows(cells) {
@@ -74,7 +74,7 @@ fn draw(packets: f64, chance: f64, rng: &mut ChaCha8Rng) -> f64 {
 }
 
 /// Packets of other flows in a flow's cells, in the row that has the fewest of them, and chance.
-fn others(members: &Members<'_>, cells: &[u32], counts: &[f64], packets: f64) -> f64 {
+fn others<L: Layout>(members: &Members<'_, L>, cells: &[u32], counts: &[f64], packets: f64) -> f64 {
     let rows = members.rows(cells).map(|(cells, rate)| {
         let counted: f64 = cells.iter().map(|&cell| counts[cell as usize]).sum();
         (counted / rate - packets).max(0.0).hypot((packets * (1.0 - rate) / rate).sqrt())
@@ -87,7 +87,12 @@ fn class(packets: f64) -> usize {
 }
 
 /// For each class of sizes: standard error over packets of others, so that 95 % are within.
-fn ratios(members: &Members<'_>, counts: &[f64], dealt: &[f64], found: &[Size]) -> Vec<f64> {
+fn ratios<L: Layout>(
+    members: &Members<'_, L>,
+    counts: &[f64],
+    dealt: &[f64],
+    found: &[Size],
+) -> Vec<f64> {
     let mut classes: Vec<Vec<f64>> = vec![Vec::new(); CLASSES];
     let flows = found.iter().zip(dealt).zip(members.flows());
     for ((size, &packets), cells) in flows.filter(|((size, _), _)| !size.known) {

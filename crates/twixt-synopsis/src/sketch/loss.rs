@@ -5,24 +5,28 @@
 
 use std::borrow::Cow;
 
-use twixt_model::FlowHash;
-
-use super::table::Table;
+use super::{Layout, Place, Sketch, Table};
 
 /// Lost packets, or why that is not known.
-pub(super) type Loss = Result<u64, Cow<'static, str>>;
+pub(crate) type Loss = Result<u64, Cow<'static, str>>;
 
-/// `packets` is the flow's size, where that is more than a bound.
-pub(super) fn lost(table: &Table<'_>, flow: FlowHash, packets: Option<u64>) -> Loss {
+/// `packets` is the flow's size, where that is more than a bound. Losses are the flow's if at
+/// least the share `dominance` of the packets in its cells is.
+pub(crate) fn lost<S: Sketch>(
+    table: &Table<'_, S>,
+    place: Place,
+    packets: Option<u64>,
+    dominance: f64,
+) -> Loss {
     let sampling = table.config().sampling();
     let highest = sampling.iter().copied().fold(0.0, f64::max);
     let rows = || (0..sampling.len()).filter(|&row| sampling[row] == highest);
     let whole = highest >= 1.0;
-    if whole && rows().any(|row| table.is_intact(flow, row)) {
+    if whole && rows().any(|row| table.is_intact(place, row)) {
         return Ok(0);
     }
-    let row = rows().min_by_key(|&row| table.missing_of(flow, row)).expect("there is a row");
-    let missing = table.missing_of(flow, row);
+    let row = rows().min_by_key(|&row| table.missing_of(place, row)).expect("there is a row");
+    let missing = table.missing_of(place, row);
     if missing <= 0 {
         return Err(match whole {
             true => "loss is not known: some of its cells counted more downstream than upstream",
@@ -31,9 +35,9 @@ pub(super) fn lost(table: &Table<'_>, flow: FlowHash, packets: Option<u64>) -> L
         .into());
     }
     let at_most = (missing as f64 / highest).round() as u64;
-    let in_cells = table.packets_of(flow, row) as f64 / highest;
+    let in_cells = table.packets_of(place, row) as f64 / highest;
     match packets {
-        Some(packets) if 2.0 * packets as f64 >= in_cells => Ok(at_most.min(packets)),
+        Some(packets) if packets as f64 >= dominance * in_cells => Ok(at_most.min(packets)),
         _ => Err(format!("lost at most {at_most}: other flows share its cells").into()),
     }
 }

@@ -9,17 +9,17 @@ mod doubt;
 mod strangers;
 
 use self::strangers::Strangers;
-use super::{Lds, LdsConfig};
+use super::{Layout, Place, Sketch};
 use crate::joint::{self, Cell, Options, System};
 use crate::question::KnownFlow;
 
 /// How many packets a flow sent, or a guess at it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Size {
-    pub(super) packets: f64,
+pub(crate) struct Size {
+    pub(crate) packets: f64,
     /// Standard error; 0 where the size is known.
-    pub(super) error: f64,
-    pub(super) known: bool,
+    pub(crate) error: f64,
+    pub(crate) known: bool,
 }
 
 /// So many bring large flows close to where they settle; the equations do the rest. More would
@@ -30,7 +30,7 @@ const ITERATIONS: usize = 30;
 const BOLDNESS: i32 = 3;
 
 /// The sizes of all flows that were listed: as told, or estimated from the upstream counts.
-pub(super) fn sizes(upstream: &Lds, flows: &[KnownFlow]) -> Vec<Size> {
+pub(crate) fn sizes<S: Sketch>(upstream: &S, flows: &[KnownFlow]) -> Vec<Size> {
     let told = |flow: &KnownFlow| match flow.packets {
         Some(packets) => Size { packets: packets as f64, error: 0.0, known: true },
         None => Size { packets: 0.0, error: 0.0, known: false },
@@ -39,8 +39,9 @@ pub(super) fn sizes(upstream: &Lds, flows: &[KnownFlow]) -> Vec<Size> {
     if sizes.iter().all(|size| size.known) {
         return sizes;
     }
-    let members = Members::new(&upstream.config, flows);
-    let counts: Vec<f64> = upstream.cells.iter().map(|cell| cell.sums.packets as f64).collect();
+    let members = Members::new(upstream.config(), flows);
+    let cells = 0..upstream.cell_count();
+    let counts: Vec<f64> = cells.map(|cell| upstream.sums(cell).packets as f64).collect();
     let strangers = Strangers::of(&members, &counts);
     members.believe(&counts, &strangers, &mut sizes);
     doubt::doubt(&members, &counts, &strangers, &mut sizes);
@@ -48,28 +49,29 @@ pub(super) fn sizes(upstream: &Lds, flows: &[KnownFlow]) -> Vec<Size> {
 }
 
 /// Which cells the flows fall into.
-struct Members<'a> {
-    config: &'a LdsConfig,
+struct Members<'a, L> {
+    config: &'a L,
     /// Those of each flow, row by row.
     cells: Vec<u32>,
 }
 
-impl<'a> Members<'a> {
-    fn new(config: &'a LdsConfig, flows: &[KnownFlow]) -> Self {
+impl<'a, L: Layout> Members<'a, L> {
+    fn new(config: &'a L, flows: &[KnownFlow]) -> Self {
         let cells = flows
             .iter()
-            .flat_map(|flow| (0..config.rows()).flat_map(|row| config.cells_of(flow.hash, row)));
+            .map(Place::of)
+            .flat_map(|place| (0..config.rows()).flat_map(move |row| config.cells_of(place, row)));
         Self { config, cells: cells.map(|index| index as u32).collect() }
     }
 
     /// Each flow's cells, all rows in one slice.
     fn flows(&self) -> impl Iterator<Item = &[u32]> {
-        self.cells.chunks_exact(self.config.rows() * self.config.virtual_cells() as usize)
+        self.cells.chunks_exact(self.config.rows() * self.config.spread() as usize)
     }
 
     /// A flow's cells row by row, with the row's sampling rate.
     fn rows<'b>(&self, cells: &'b [u32]) -> impl Iterator<Item = (&'b [u32], f64)> {
-        let rows = cells.chunks_exact(self.config.virtual_cells() as usize);
+        let rows = cells.chunks_exact(self.config.spread() as usize);
         rows.zip(self.config.sampling().iter().copied())
     }
 
@@ -99,7 +101,7 @@ impl<'a> Members<'a> {
     /// What each cell should have counted.
     fn expected(&self, strangers: &Strangers, sizes: &[Size]) -> Vec<f64> {
         let mut sums = strangers.expected();
-        let spread = 1.0 / f64::from(self.config.virtual_cells());
+        let spread = 1.0 / f64::from(self.config.spread());
         for (size, cells) in sizes.iter().zip(self.flows()) {
             for (cells, rate) in self.rows(cells) {
                 cells.iter().for_each(|&cell| sums[cell as usize] += size.packets * rate * spread);
@@ -113,7 +115,7 @@ impl<'a> Members<'a> {
         let cells = counts.iter().zip(expected);
         let ratios: Vec<f64> = cells.map(|(count, sum)| count / sum.max(1e-9)).collect();
         let rates: f64 = self.config.sampling().iter().sum();
-        let whole = rates * f64::from(self.config.virtual_cells());
+        let whole = rates * f64::from(self.config.spread());
         for ((size, cells), &most) in sizes.iter_mut().zip(self.flows()).zip(most) {
             if size.known {
                 continue;
@@ -129,14 +131,14 @@ impl<'a> Members<'a> {
     /// what was believed: the same kind of equations as those of delays, with counts in place of
     /// sums of delays, and chance in place of jitter.
     fn refine(&self, counts: &[f64], expected: &[f64], sizes: &mut [Size], most: &[f64]) {
-        let columns = self.config.columns() as usize;
+        let region = self.config.region_cells();
         let cells = counts.iter().zip(expected).enumerate();
         let cells = cells.map(|(index, (count, &packets))| {
-            let (row, delay_sum_ns) = ((index / columns) as u32, count - packets);
+            let (row, delay_sum_ns) = ((index / region) as u32, count - packets);
             (packets > 0.0).then_some(Cell { row, packets, delay_sum_ns })
         });
         let mut system = System::new(cells.collect());
-        let spread = 1.0 / f64::from(self.config.virtual_cells());
+        let spread = 1.0 / f64::from(self.config.spread());
         for (size, cells) in sizes.iter().zip(self.flows()) {
             let cells = self.rows(cells).flat_map(|(cells, rate)| {
                 cells.iter().map(move |&cell| (cell as usize, rate * spread))

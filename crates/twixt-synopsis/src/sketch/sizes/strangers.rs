@@ -5,7 +5,7 @@
 
 use twixt_model::mix;
 
-use super::Members;
+use super::{Layout, Members};
 
 /// Fewer cells say nothing: then all packets are taken for those of listed flows.
 const CELLS_MIN: usize = 20;
@@ -22,10 +22,10 @@ struct Row {
 }
 
 impl Strangers {
-    pub(super) fn of(members: &Members<'_>, counts: &[f64]) -> Self {
+    pub(super) fn of<L: Layout>(members: &Members<'_, L>, counts: &[f64]) -> Self {
         let mut is_listed = vec![false; counts.len()];
         members.cells.iter().for_each(|&cell| is_listed[cell as usize] = true);
-        let columns = members.config.columns() as usize;
+        let columns = members.config.region_cells();
         let rows = counts.chunks_exact(columns).zip(is_listed.chunks_exact(columns));
         let rows = rows.map(|(counts, is_listed)| {
             let alone = counts.iter().zip(is_listed).filter(|(_, is_listed)| !**is_listed);

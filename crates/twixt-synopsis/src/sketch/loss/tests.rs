@@ -1,10 +1,12 @@
 //! When loss is known, and how much.
 
+use twixt_model::{FlowHash, GroupId};
+
 use super::*;
 use crate::lds::{Lds, LdsConfig};
 use crate::synopsis::{Pair, Synopsis};
 
-const FLOW: FlowHash = FlowHash(42);
+const FLOW: Place = Place { flow: FlowHash(42), group: GroupId(0) };
 
 /// Rows are (packets upstream, packets downstream) in the flow's one cell there.
 #[track_caller]
@@ -13,12 +15,12 @@ fn check(sampling: &[f64], rows: &[(u64, u64)], size: Option<u64>, expected: Res
     let (mut upstream, mut downstream) = (Lds::new(&config), Lds::new(&config));
     for (row, &(sent, received)) in rows.iter().enumerate() {
         let index = config.cells_of(FLOW, row).next().unwrap();
-        upstream.cells[index].sums.packets = sent;
-        downstream.cells[index].sums.packets = received;
-        downstream.cells[index].sums.digests = u64::from(sent != received);
+        upstream.sums_mut(index).packets = sent;
+        downstream.sums_mut(index).packets = received;
+        downstream.sums_mut(index).digests = u64::from(sent != received);
     }
     let table = Table::new(Pair { upstream: &upstream, downstream: &downstream }, 0);
-    let found = lost(&table, FLOW, size);
+    let found = lost(&table, FLOW, size, 0.5);
     match (&found, expected) {
         (Ok(lost), Ok(expected)) => assert_eq!(*lost, expected),
         (Err(reason), Err(part)) => assert!(reason.contains(part), "{reason}"),

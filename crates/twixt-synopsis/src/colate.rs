@@ -1,0 +1,263 @@
+//! COLATE: the delay of flows long past, between any two points, from one vector of counters each.
+//!
+//! Every packet adds its time to one of a few counters that its flow shares with others. No flow
+//! is stored and none is chosen beforehand; whoever later knows a flow's name asks two vectors of
+//! one epoch what they tell about it together.
+//!
+//! Shahzad, Liu: "Noise Can Help: Accurate and Efficient Per-flow Latency Measurement without
+//! Packet Probing and Time Stamping", SIGMETRICS 2014. As printed it cannot work: each point adds
+//! a packet's time to a counter drawn at random, so that the two vectors have nothing to do with
+//! each other and whole time stamps of other flows are left over. Here the packet itself decides
+//! on its counter, equally at both points; counters also count, so that those which saw other
+//! packets at one end are left out; and everything is taken relative to the mean delay.
+
+mod bits;
+mod config;
+mod deviation;
+mod estimate;
+mod packing;
+mod printed;
+mod single;
+mod sizing;
+
+pub use config::{ColateConfig, Stored};
+pub use printed::PrintedColate;
+pub use sizing::{
+    ColatePlan, ColateTraffic, Reliability, binomial_interval, noise_variance, two_sided_quantile,
+};
+
+use twixt_model::{Estimate, Observation};
+
+use self::bits::low_mask;
+use crate::codec::{DecodeError, Reader, Writer};
+use crate::question::Question;
+use crate::sketch::{Layout, Sketch};
+use crate::sums::{Sums, Usable};
+use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
+use crate::totals::Totals;
+
+/// Vectors of counters, as COLATE keeps them at one point for one epoch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Colate {
+    config: ColateConfig,
+    totals: Totals,
+    /// Vector by vector, in each bank by bank.
+    cells: Vec<Sums>,
+}
+
+impl Colate {
+    /// Every counter: sum of times, packets, sum of digests.
+    pub fn counters(&self) -> impl ExactSizeIterator<Item = [u64; 3]> + '_ {
+        self.cells.iter().map(|cell| [cell.times, cell.packets, cell.digests])
+    }
+
+    /// What a packet adds to its counters.
+    #[inline]
+    fn sums_of(&self, observation: &Observation) -> Sums {
+        let resolution_ns = self.config.stored().resolution_ns;
+        let mut sums = Sums::of(observation);
+        if resolution_ns > 1 {
+            let units = observation.time.as_nanos().div_euclid(i64::from(resolution_ns));
+            sums.times = units as u64;
+        }
+        sums
+    }
+}
+
+impl Synopsis for Colate {
+    const NAME: &'static str = "colate";
+    const TAG: u16 = 4;
+    const SUMMARY: &'static str =
+        "delay of any flow between any two points, long after, from few bits per packet";
+    const NEEDS: Needs = Needs { digest: true, flow: true, detail: false, group: false };
+    const OPTIONS: &'static [ConfigOption] = &[
+        ConfigOption { name: "counters", kind: OptionKind::Integer, help: "counters per vector" },
+        ConfigOption {
+            name: "per_flow",
+            kind: OptionKind::Integer,
+            help: "counters of a vector that a flow's packets spread over",
+        },
+        ConfigOption {
+            name: "banks",
+            kind: OptionKind::Integer,
+            help: "parts of a vector, by source and destination prefix, against other traffic",
+        },
+        ConfigOption {
+            name: "sampling",
+            kind: OptionKind::Numbers,
+            help: "share of packets that each vector counts, such as 1,0.1",
+        },
+        ConfigOption {
+            name: "resolution",
+            kind: OptionKind::Duration,
+            help: "times are rounded down to multiples of this, such as 1us",
+        },
+        ConfigOption {
+            name: "time_bits",
+            kind: OptionKind::Integer,
+            help: "bits of a sum of times that are kept, of 64",
+        },
+        ConfigOption {
+            name: "digest_bits",
+            kind: OptionKind::Integer,
+            help: "bits of a sum of digests that are kept, of 64",
+        },
+    ];
+    type Config = ColateConfig;
+
+    fn sized(memory_bytes: u64) -> Option<ColateConfig> {
+        ColateConfig::within(memory_bytes)
+    }
+
+    fn new(config: &ColateConfig) -> Self {
+        let cells = vec![Sums::default(); config.cells()];
+        Self { config: config.clone(), totals: Totals::default(), cells }
+    }
+
+    fn config(&self) -> &ColateConfig {
+        &self.config
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { group: self.config.banks() > 1, ..Self::NEEDS }
+    }
+
+    #[inline]
+    fn update(&mut self, observation: &Observation) {
+        self.totals.add(observation.length);
+        let packet = self.sums_of(observation);
+        let Self { config, cells, .. } = self;
+        let masks = Masks::of(config);
+        for index in config.cells_for(observation) {
+            cells[index].add(&packet);
+            masks.trim(&mut cells[index]);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.totals.merge(other.totals);
+        let masks = Masks::of(&self.config);
+        for (cell, other) in self.cells.iter_mut().zip(&other.cells) {
+            cell.add(other);
+            masks.trim(cell);
+        }
+    }
+
+    fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    fn state_bytes(&self) -> u64 {
+        self.config.state_bytes()
+    }
+
+    fn encode(&self, out: &mut Writer) {
+        self.config.encode(out);
+        self.totals.encode(out);
+        for vector in self.cells.chunks_exact(self.config.counters() as usize) {
+            packing::encode(vector, self.config.stored(), out);
+        }
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let config = ColateConfig::decode(input)?;
+        let totals = Totals::decode(input)?;
+        let counters = config.counters() as usize;
+        let mut cells = Vec::new();
+        for _ in 0..config.cells() / counters {
+            cells.extend(packing::decode(counters, config.stored(), input)?);
+        }
+        Ok(Self { config, totals, cells })
+    }
+}
+
+/// What of a counter's sums is kept.
+#[derive(Clone, Copy)]
+struct Masks {
+    times: u64,
+    digests: u64,
+}
+
+impl Masks {
+    #[inline]
+    const fn of(config: &ColateConfig) -> Self {
+        let Stored { time_bits, digest_bits, .. } = config.stored();
+        Self { times: low_mask(time_bits as u32), digests: low_mask(digest_bits as u32) }
+    }
+
+    #[inline]
+    const fn trim(self, cell: &mut Sums) {
+        cell.times &= self.times;
+        cell.digests &= self.digests;
+    }
+}
+
+impl Sketch for Colate {
+    fn cell_count(&self) -> usize {
+        self.cells.len()
+    }
+
+    fn sums(&self, cell: usize) -> &Sums {
+        &self.cells[cell]
+    }
+
+    /// Differences are taken in units of the resolution and with as many bits as there are.
+    fn usable(
+        upstream: &Self,
+        downstream: &Self,
+        cell: usize,
+        reference_ns: i64,
+    ) -> Option<Usable> {
+        let (up, down) = (upstream.cells[cell], downstream.cells[cell]);
+        let Stored { resolution_ns, time_bits, .. } = upstream.config.stored();
+        let unit_ns = i64::from(resolution_ns);
+        let reference = reference_ns.div_euclid(unit_ns);
+        let mean = (reference as u64).wrapping_mul(up.packets);
+        let unused = 64 - u32::from(time_bits);
+        let difference = down.times.wrapping_sub(up.times).wrapping_sub(mean) << unused;
+        let difference = i128::from(difference as i64 >> unused) * i128::from(unit_ns);
+        // The reference was rounded down, too.
+        let rounded_ns = i128::from(reference_ns.rem_euclid(unit_ns)) * i128::from(up.packets);
+        let delay_sum_ns = difference.saturating_sub(rounded_ns);
+        let delay_sum_ns = delay_sum_ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        (up.packets > 0 && up.agrees_with(&down))
+            .then_some(Usable { packets: up.packets, delay_sum_ns })
+    }
+}
+
+impl TwoPoint for Colate {
+    const ESTIMATORS: &'static [&'static str] = &["joint", "median", "paper"];
+    const PER_FLOW: bool = true;
+
+    fn remove(&mut self, observation: &Observation) {
+        self.totals.subtract(observation.length);
+        let packet = self.sums_of(observation);
+        let Self { config, cells, .. } = self;
+        let masks = Masks::of(config);
+        for index in config.cells_for(observation) {
+            cells[index].subtract(&packet);
+            masks.trim(&mut cells[index]);
+        }
+    }
+
+    fn fold_to(&self, config: &ColateConfig) -> Option<Self> {
+        let (banks, counters) = self.config.finer_than(config)?;
+        let mut folded = Self { totals: self.totals, ..Self::new(config) };
+        let masks = Masks::of(config);
+        let (fine, coarse) = (self.config.region_cells(), config.region_cells());
+        for (index, cell) in self.cells.iter().enumerate() {
+            let (bank, in_bank) = (index / fine, index % fine);
+            let target = bank / banks as usize * coarse + in_bank / counters as usize;
+            folded.cells[target].add(cell);
+            masks.trim(&mut folded.cells[target]);
+        }
+        Some(folded)
+    }
+
+    fn estimate(pair: Pair<'_, Self>, question: &Question<'_>) -> Vec<Estimate> {
+        estimate::estimate(pair, question)
+    }
+}
+
+#[cfg(test)]
+mod tests;

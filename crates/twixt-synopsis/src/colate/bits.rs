@@ -1,0 +1,172 @@
+//! Numbers in as few bits as they need.
+//!
+//! Whole numbers of mostly similar size k are written as Golomb codes of exponential order: the
+//! low k bits as they are, and the rest in twice as many bits as it has.
+//!
+//! Teuhola: "A Compression Method for Clustered Bit-Vectors", Information Processing Letters 7,
+//! 1978.
+
+/// Writes bits, the first into the lowest bit of the first byte.
+#[derive(Debug, Default)]
+pub(super) struct BitWriter {
+    bytes: Vec<u8>,
+    /// Bits that do not fill a byte yet, and how many.
+    rest: u128,
+    rest_bits: u32, // below 8
+}
+
+impl BitWriter {
+    /// Appends the low `bits` (at most 64) of a number.
+    pub(super) fn number(&mut self, value: u64, bits: u32) {
+        let value = value & low_mask(bits);
+        self.rest |= u128::from(value) << self.rest_bits;
+        self.rest_bits += bits;
+        while self.rest_bits >= 8 {
+            self.bytes.push(self.rest as u8);
+            self.rest >>= 8;
+            self.rest_bits -= 8;
+        }
+    }
+
+    /// Appends a number of about `order` (at most 63) bits.
+    pub(super) fn golomb(&mut self, value: u64, order: u32) {
+        let high = u128::from(value >> order) + 1;
+        let more = high.ilog2();
+        // As many zeros as bits follow the first one; that one; those bits; the low ones.
+        self.number(0, more);
+        self.number(1, 1);
+        self.number(high as u64, more);
+        self.number(value, order);
+    }
+
+    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+        if self.rest_bits > 0 {
+            self.bytes.push(self.rest as u8);
+        }
+        self.bytes
+    }
+}
+
+/// Bits that [`BitWriter::golomb`] takes for a number of `length` bits, or one more where that
+/// is all ones.
+pub(super) const fn golomb_bits(length: u32, order: u32) -> u32 {
+    let more = length.saturating_sub(order);
+    2 * more + 1 + order
+}
+
+/// Reads what [`BitWriter`] wrote. Whatever the bytes, it answers or says `None`.
+#[derive(Debug)]
+pub(super) struct BitReader<'a> {
+    bytes: &'a [u8],
+    position: usize,
+}
+
+impl<'a> BitReader<'a> {
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, position: 0 }
+    }
+
+    /// The next `bits` (at most 64).
+    pub(super) fn number(&mut self, bits: u32) -> Option<u64> {
+        let (mut value, mut have) = (0_u64, 0);
+        while have < bits {
+            let byte = *self.bytes.get(self.position / 8)?;
+            let skip = (self.position % 8) as u32;
+            let take = (8 - skip).min(bits - have);
+            let part = u64::from(byte >> skip) & low_mask(take);
+            value |= part << have;
+            have += take;
+            self.position += take as usize;
+        }
+        Some(value)
+    }
+
+    /// What [`BitWriter::golomb`] wrote.
+    pub(super) fn golomb(&mut self, order: u32) -> Option<u64> {
+        let mut more = 0;
+        while self.number(1)? == 0 {
+            more += 1;
+            if more > 64 {
+                return None;
+            }
+        }
+        let high = (1_u128 << more | u128::from(self.number(more)?)) - 1;
+        let high = u64::try_from(high).ok().filter(|high| high.leading_zeros() >= order)?;
+        Some(high << order | self.number(order)?)
+    }
+
+    /// Whether only what fills up the last byte is left.
+    pub(super) const fn is_finished(&self) -> bool {
+        self.position.div_ceil(8) == self.bytes.len()
+    }
+}
+
+pub(super) const fn low_mask(bits: u32) -> u64 {
+    match bits {
+        64.. => u64::MAX,
+        bits => (1 << bits) - 1,
+    }
+}
+
+/// Small numbers of either sign as small numbers: 0, -1, 1, -2, 2, ...
+pub(super) const fn unsigned(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+/// The inverse of [`unsigned`].
+pub(super) const fn signed(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn numbers_read_back(
+            numbers in prop::collection::vec((any::<u64>(), 0..=64_u32, 0..64_u32), 0..40),
+        ) {
+            let mut writer = BitWriter::default();
+            for &(value, bits, order) in &numbers {
+                writer.number(value, bits);
+                writer.golomb(value >> (64 - bits).min(63), order);
+            }
+            let bytes = writer.into_bytes();
+            let mut reader = BitReader::new(&bytes);
+            for &(value, bits, order) in &numbers {
+                prop_assert_eq!(reader.number(bits), Some(value & low_mask(bits)));
+                prop_assert_eq!(reader.golomb(order), Some(value >> (64 - bits).min(63)));
+            }
+            prop_assert!(reader.is_finished());
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..40), orders in prop::collection::vec(0..64_u32, 0..40),
+        ) {
+            let mut reader = BitReader::new(&bytes);
+            for order in orders {
+                if reader.golomb(order).is_none() {
+                    break;
+                }
+            }
+        }
+
+        #[test]
+        fn signs_read_back(value in any::<i64>()) {
+            prop_assert_eq!(signed(unsigned(value)), value);
+        }
+    }
+
+    #[test]
+    fn small_numbers_take_few_bits() {
+        for (value, order, bits) in [(0, 0, 1), (1, 0, 3), (5, 2, 5), (1000, 9, 12), (0, 9, 10)] {
+            let mut writer = BitWriter::default();
+            writer.golomb(value, order);
+            assert_eq!(writer.bytes.len() as u32 * 8 + writer.rest_bits, bits, "{value} {order}");
+        }
+    }
+}

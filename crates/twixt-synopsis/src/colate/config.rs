@@ -1,0 +1,283 @@
+//! Sizes, banks, widths and sampling rates of COLATE, and where packets and flows are counted.
+
+mod settings;
+
+use serde::{Deserialize, Serialize};
+use twixt_model::{FlowHash, GroupId, Observation, mix};
+
+use crate::codec::{DecodeError, Reader, Writer};
+use crate::sketch::{Layout, Place, scaled};
+use crate::sums::Sums;
+use crate::totals::Totals;
+
+/// Sizes and sampling rates of COLATE. The default takes 1 MiB and counts every packet once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "settings::Settings", into = "settings::Settings")]
+pub struct ColateConfig {
+    counters: u32,      // in [1, COUNTERS_MAX], a multiple of banks
+    per_flow: u32,      // in [1, min(counters / banks, PER_FLOW_MAX)]
+    banks: u32,         // in [1, BANKS_MAX]
+    sampling: Vec<f64>, // in (0, 1], one per vector, at least one and at most VECTORS_MAX
+    stored: Stored,
+    /// `sampling` in units of 2^-32, as the update compares it.
+    thresholds: Vec<u64>,
+}
+
+/// How much of its sums a counter keeps. Less takes less room where counters are stored for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Times are rounded down to a multiple of this before they are added up.
+    pub resolution_ns: u32, // in [1, RESOLUTION_NS_MAX]
+    /// Bits that sums of times have. They wrap around: only their difference matters, and that
+    /// is right while it stays below half of what so many bits hold, in units of the resolution.
+    pub time_bits: u8, // in [8, 64]
+    /// Bits that sums of digests have. A counter that lost one packet and gained another passes
+    /// for intact once in 2 to the power of this.
+    pub digest_bits: u8, // in [0, 64]
+}
+
+impl Default for Stored {
+    fn default() -> Self {
+        Self { resolution_ns: 1, time_bits: 64, digest_bits: 64 }
+    }
+}
+
+/// Keep the derived bits apart from those of every other algorithm; vector and number of the
+/// counter are added.
+const FLOW_SALT: u64 = 0x434f_4c41_0000_0000;
+const PACKET_SALT: u64 = 0x434f_4c41_8000_0000;
+const BANK_SALT: u64 = 0x434f_4c41_c000_0000;
+const VECTORS_MAX: usize = 16;
+/// All vectors together: 384 MiB.
+const COUNTERS_MAX: u32 = 1 << 24;
+const PER_FLOW_MAX: u32 = 1024;
+const BANKS_MAX: u32 = 1 << 12;
+const RESOLUTION_NS_MAX: u32 = 1_000_000_000;
+const TIME_BITS_MIN: u8 = 8;
+const DEFAULT_PER_FLOW: u32 = 20;
+const DEFAULT_MEMORY_BYTES: u64 = 1 << 20;
+
+impl Default for ColateConfig {
+    fn default() -> Self {
+        Self::within(DEFAULT_MEMORY_BYTES).expect("that is enough for the defaults")
+    }
+}
+
+impl ColateConfig {
+    /// As many vectors of `counters` counters as there are sampling rates; in each vector a
+    /// flow's packets spread over `per_flow` of them.
+    ///
+    /// # Errors
+    /// When a number is out of its range; the text says which.
+    pub fn new(counters: u32, per_flow: u32, sampling: &[f64]) -> Result<Self, String> {
+        let vectors = sampling.len();
+        if vectors == 0 || vectors > VECTORS_MAX {
+            return Err(format!("sampling takes 1 to {VECTORS_MAX} rates, not {vectors}"));
+        }
+        let most = COUNTERS_MAX / vectors as u32;
+        if !(1..=most).contains(&counters) {
+            return Err(format!("counters must be between 1 and {most}, not {counters}"));
+        }
+        if let Some(rate) = sampling.iter().find(|&&rate| !(rate > 0.0 && rate <= 1.0)) {
+            return Err(format!("a sampling rate must be above 0 and at most 1, not {rate}"));
+        }
+        let thresholds = sampling.iter().map(|rate| (rate * 2_f64.powi(32)).round() as u64);
+        let config = Self {
+            counters,
+            per_flow,
+            banks: 1,
+            sampling: sampling.to_vec(),
+            stored: Stored::default(),
+            thresholds: thresholds.collect(),
+        };
+        config.with_banks(1)
+    }
+
+    /// The same counters, in so many banks: flows of one pair of prefixes share a bank, and those
+    /// of most other pairs are in others.
+    ///
+    /// # Errors
+    /// When banks are too many, or not all alike.
+    pub fn with_banks(self, banks: u32) -> Result<Self, String> {
+        let counters = self.counters;
+        if !(1..=BANKS_MAX).contains(&banks) {
+            return Err(format!("banks must be between 1 and {BANKS_MAX}, not {banks}"));
+        }
+        if !counters.is_multiple_of(banks) {
+            return Err(format!("{counters} counters cannot be split into {banks} equal banks"));
+        }
+        let most = (counters / banks).min(PER_FLOW_MAX);
+        let per_flow = self.per_flow;
+        if !(1..=most).contains(&per_flow) {
+            return Err(format!(
+                "per_flow must be between 1 and {most} with {} counters to a bank, not {per_flow}",
+                counters / banks
+            ));
+        }
+        Ok(Self { banks, ..self })
+    }
+
+    /// The same, keeping less of sums.
+    ///
+    /// # Errors
+    /// When a number is out of its range; the text says which.
+    pub fn with_stored(self, stored: Stored) -> Result<Self, String> {
+        let Stored { resolution_ns, time_bits, digest_bits } = stored;
+        if !(1..=RESOLUTION_NS_MAX).contains(&resolution_ns) {
+            return Err(format!("resolution must be between 1 ns and 1 s, not {resolution_ns} ns"));
+        }
+        if !(TIME_BITS_MIN..=64).contains(&time_bits) {
+            return Err(format!("time_bits must be between 8 and 64, not {time_bits}"));
+        }
+        if digest_bits > 64 {
+            return Err(format!("digest_bits must be at most 64, not {digest_bits}"));
+        }
+        Ok(Self { stored, ..self })
+    }
+
+    /// One vector of as many counters as `memory_bytes` hold, rounded down to four binary digits
+    /// and zeros after them, so that points with twice the memory have twice the counters and
+    /// theirs can be folded.
+    pub(super) fn within(memory_bytes: u64) -> Option<Self> {
+        let counters = memory_bytes.saturating_sub(16) / Sums::BYTES as u64;
+        let counters = counters.min(u64::from(COUNTERS_MAX)) as u32;
+        let zeros = counters.checked_ilog2()?.saturating_sub(3);
+        let counters = counters >> zeros << zeros;
+        Self::new(counters, DEFAULT_PER_FLOW.min(counters), &[1.0]).ok()
+    }
+
+    /// Counters per vector.
+    #[must_use]
+    pub const fn counters(&self) -> u32 {
+        self.counters
+    }
+
+    /// Counters of a vector that a flow's packets spread over.
+    #[must_use]
+    pub const fn per_flow(&self) -> u32 {
+        self.per_flow
+    }
+
+    /// Parts of a vector, one of which a flow's counters are in.
+    #[must_use]
+    pub const fn banks(&self) -> u32 {
+        self.banks
+    }
+
+    /// How much of its sums a counter keeps.
+    #[must_use]
+    pub const fn stored(&self) -> Stored {
+        self.stored
+    }
+
+    /// Bytes of state that counters take at one point.
+    #[must_use]
+    pub fn state_bytes(&self) -> u64 {
+        (size_of::<Totals>() + self.cells() * Sums::BYTES) as u64
+    }
+
+    pub(super) fn cells(&self) -> usize {
+        self.sampling.len() * self.counters as usize
+    }
+
+    /// Where a packet is counted: one counter in each vector that samples it. The high half of a
+    /// packet's bits decides on the sample and the low half on the counter: a vector that samples
+    /// little would otherwise use few of them.
+    #[inline]
+    pub(super) fn cells_for(&self, packet: &Observation) -> impl Iterator<Item = usize> {
+        let (flow, digest, bank) = (packet.flow, packet.digest, self.bank_of(packet.group));
+        let vectors = self.thresholds.iter().enumerate();
+        vectors.filter_map(move |(vector, &threshold)| {
+            let bits = digest.derive(PACKET_SALT + vector as u64);
+            let counted = bits >> 32 < threshold;
+            counted.then(|| self.cell(vector, bank, flow, scaled(bits << 32, self.per_flow)))
+        })
+    }
+
+    #[inline]
+    fn bank_of(&self, group: GroupId) -> u32 {
+        match self.banks {
+            1 => 0,
+            banks => scaled(mix(u64::from(group.0) ^ BANK_SALT), banks),
+        }
+    }
+
+    /// One of a flow's counters, by its number.
+    #[inline]
+    fn cell(&self, vector: usize, bank: u32, flow: FlowHash, number: u32) -> usize {
+        let salt = FLOW_SALT + ((vector as u64) << 16) + u64::from(number);
+        let in_bank = scaled(flow.derive(salt), self.bank_counters());
+        let before = bank * self.bank_counters() + in_bank;
+        vector * self.counters as usize + before as usize
+    }
+
+    const fn bank_counters(&self) -> u32 {
+        self.counters / self.banks
+    }
+
+    /// How many times as many banks, and as many counters to a bank, this has as `coarser`, if
+    /// both are powers of two and all else is equal.
+    pub(super) fn finer_than(&self, coarser: &Self) -> Option<(u32, u32)> {
+        let factor = |fine: u32, coarse: u32| {
+            let factor = fine / coarse;
+            (fine.is_multiple_of(coarse) && factor.is_power_of_two()).then_some(factor)
+        };
+        let banks = factor(self.banks, coarser.banks)?;
+        let counters = factor(self.bank_counters(), coarser.bank_counters())?;
+        let like = Self { counters: self.counters, banks: self.banks, ..coarser.clone() };
+        (*self == like).then_some((banks, counters))
+    }
+
+    pub(super) fn encode(&self, out: &mut Writer) {
+        out.u32(self.counters);
+        out.u32(self.per_flow);
+        out.u32(self.banks);
+        out.u32(self.stored.resolution_ns);
+        out.u8(self.stored.time_bits);
+        out.u8(self.stored.digest_bits);
+        out.u8(self.sampling.len() as u8);
+        for &rate in &self.sampling {
+            out.f64(rate);
+        }
+    }
+
+    pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let counters = input.u32("counters")?;
+        let per_flow = input.u32("counters per flow")?;
+        let banks = input.u32("banks")?;
+        let stored = Stored {
+            resolution_ns: input.u32("resolution")?,
+            time_bits: input.u8("time bits")?,
+            digest_bits: input.u8("digest bits")?,
+        };
+        let vectors = input.u8("vectors")?;
+        let sampling =
+            (0..vectors).map(|_| input.f64("sampling")).collect::<Result<Vec<_>, _>>()?;
+        Self::new(counters, per_flow, &sampling)
+            .and_then(|config| config.with_banks(banks))
+            .and_then(|config| config.with_stored(stored))
+            .map_err(|problem| DecodeError::invalid("configuration", problem))
+    }
+}
+
+impl Layout for ColateConfig {
+    fn sampling(&self) -> &[f64] {
+        &self.sampling
+    }
+
+    fn spread(&self) -> u32 {
+        self.per_flow
+    }
+
+    fn region_cells(&self) -> usize {
+        self.bank_counters() as usize
+    }
+
+    fn cells_of(&self, place: Place, row: usize) -> impl ExactSizeIterator<Item = usize> {
+        let bank = self.bank_of(place.group);
+        (0..self.per_flow).map(move |number| self.cell(row, bank, place.flow, number))
+    }
+}
+
+#[cfg(test)]
+mod tests;

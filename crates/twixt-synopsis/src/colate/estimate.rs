@@ -1,0 +1,137 @@
+//! What two vectors tell together, about all traffic and about flows.
+
+use twixt_model::{DelayEstimate, Estimate};
+
+use super::Colate;
+use super::deviation::{Deviation, deviation};
+use super::single::{Means, by_equation, by_median};
+use crate::question::{KnownFlow, Question};
+use crate::sketch::{self, Answer, Layout, Place, Size, Sketch, Solved, Sum, Table, lost, sizes};
+use crate::synopsis::Pair;
+
+pub(super) fn estimate(pair: Pair<'_, Colate>, question: &Question<'_>) -> Vec<Estimate> {
+    sketch::estimate(pair, question, |table, flows| {
+        let sizes = sizes(table.upstream, flows);
+        let found = match question.estimator {
+            Some("median") => one_by_one(table, flows, &sizes, by_median),
+            Some("paper") => one_by_one(table, flows, &sizes, by_equation),
+            _ => all_at_once(table, flows, &sizes),
+        };
+        let flows = flows.iter().zip(&sizes).zip(found);
+        flows.map(|((flow, size), found)| answer(table, flow, size, found)).collect()
+    })
+}
+
+/// The mean delay of a flow, relative to the reference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Found {
+    pub(super) mean_ns: f64,
+    /// Half of the 95 % interval, where that is known.
+    pub(super) half_width_ns: Option<f64>,
+}
+
+/// A flow that has at least this share of the packets in its counters has their losses. Others
+/// may be packets that never were to pass the other point: with much fewer than this there is no
+/// telling.
+const DOMINANCE: f64 = 0.9;
+
+/// Every usable counter is one equation in the means of all flows.
+fn all_at_once(
+    table: &Table<'_, Colate>,
+    flows: &[KnownFlow],
+    sizes: &[Size],
+) -> Vec<Option<Found>> {
+    let Solved { common_ns, solutions } = sketch::solve(table, flows, sizes);
+    let found = |solution: crate::joint::Solution| Found {
+        mean_ns: common_ns + solution.mean_offset_ns,
+        half_width_ns: Some(solution.half_width_ns),
+    };
+    solutions.into_iter().map(|solution| solution.map(found)).collect()
+}
+
+/// Every flow by its own counters.
+fn one_by_one(
+    table: &Table<'_, Colate>,
+    flows: &[KnownFlow],
+    sizes: &[Size],
+    estimator: fn(&Means<'_>, Place, f64) -> Option<Found>,
+) -> Vec<Option<Found>> {
+    let means = Means::of(table);
+    let flows = flows.iter().zip(sizes);
+    flows.map(|(flow, size)| estimator(&means, Place::of(flow), size.packets)).collect()
+}
+
+fn answer(
+    table: &Table<'_, Colate>,
+    flow: &KnownFlow,
+    size: &Size,
+    found: Option<Found>,
+) -> Answer {
+    let (packets, place) = (size.packets.round() as u64, Place::of(flow));
+    let mut answer = Answer { packets, ..Answer::default() };
+    match lost(table, place, size.known.then_some(packets), DOMINANCE) {
+        Ok(lost) => answer.lost = Some(lost),
+        Err(reason) => answer.reasons.push(reason),
+    }
+    let intact = intact_counters(table, place);
+    let whole = table.config().per_flow();
+    if intact.most < whole {
+        let reason = format!("{} of {whole} counters usable", intact.most);
+        answer.reasons.push(reason.into());
+    }
+    let Some(found) = found.filter(|_| packets > 0 && intact.share > 0.0) else {
+        answer.reasons.push(match packets {
+            0 => "no packets".into(),
+            _ => "no usable counter: packets were lost or added in all of them".into(),
+        });
+        return answer;
+    };
+    answer.used = ((intact.share * size.packets).round() as u64).max(1);
+    answer.delay = Some(delay(table, &answer, found));
+    explain(&mut answer, table, flow, found);
+    answer
+}
+
+fn delay(table: &Table<'_, Colate>, answer: &Answer, found: Found) -> DelayEstimate {
+    let delay_sum_ns = (found.mean_ns * answer.used as f64).round() as i128;
+    let sum = Sum { packets: answer.used, delay_sum_ns };
+    let delay = sum.delay(answer.used, table.reference_ns);
+    DelayEstimate { half_width_ns: found.half_width_ns, ..delay }
+}
+
+/// Adds the deviation, and says why what is not known is not.
+fn explain(answer: &mut Answer, table: &Table<'_, Colate>, flow: &KnownFlow, found: Found) {
+    let Some(delay) = &mut answer.delay else { return };
+    match deviation(table, flow, found.mean_ns) {
+        Deviation::Known(deviation_ns) => delay.deviation_ns = Some(deviation_ns),
+        Deviation::Unknown(reason) => answer.reasons.push(reason.into()),
+    }
+    if delay.half_width_ns.is_none() {
+        answer.reasons.push("no interval: the share of other flows is not known".into());
+    }
+}
+
+/// Counters of a flow that saw the same packets at both ends.
+struct Intact {
+    /// In the vector that has most of them.
+    most: u32,
+    /// Of the flow's packets, in the vector that has most of those.
+    share: f64,
+}
+
+fn intact_counters(table: &Table<'_, Colate>, place: Place) -> Intact {
+    let config = table.config();
+    let mut intact = Intact { most: 0, share: 0.0 };
+    for (vector, rate) in config.sampling().iter().enumerate() {
+        let cells = config.cells_of(place, vector);
+        let agree = |cell: &usize| Colate::agree(table.upstream, table.downstream, *cell);
+        let count = cells.filter(agree).count() as u32;
+        intact.most = intact.most.max(count);
+        let share = f64::from(count) / f64::from(config.per_flow()) * rate;
+        intact.share = intact.share.max(share);
+    }
+    intact
+}
+
+#[cfg(test)]
+mod tests;

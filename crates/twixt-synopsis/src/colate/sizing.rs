@@ -1,0 +1,189 @@
+//! How many counters for how small an error: sections 3.2 and 5 of the paper, as corrected.
+//!
+//! The paper takes a counter for a binomial variable in units of time, whose variance then depends
+//! on the unit. What varies is which packets, and which whole flows, fall into a flow's counters.
+//! All of this is about its equation 4, which looks at one flow at a time; what solves for all
+//! flows at once does better.
+
+use super::ColateConfig;
+
+/// Traffic that is planned for. Delays are relative to their mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ColateTraffic {
+    /// Packets of the smallest flow that matters.
+    pub smallest: f64,
+    /// Packets of the largest flow. Between the two, flows of twice the size are taken to be half
+    /// as many, so that all sizes have a like share of packets.
+    pub largest: f64,
+    /// Deviation of the flows' means.
+    pub spread: f64,
+    /// Deviation of one flow's packets.
+    pub jitter: f64,
+}
+
+/// What is asked for, or reached: so small an error, so often.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reliability {
+    /// Share of estimates that are within the interval.
+    pub reliability: f64,
+    /// Half of the interval, relative to the mean delay.
+    pub interval: f64,
+}
+
+/// Sizes, and what comes of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColatePlan {
+    /// Counters, and how many of them to a flow.
+    pub config: ColateConfig,
+    /// Bits of a sum of times that suffice.
+    pub time_bits: u32,
+    /// Packets that an epoch may have.
+    pub threshold: f64,
+    /// What is reached with as many.
+    pub reachable: Reliability,
+}
+
+/// Rounds in which the size of an epoch and the counters of a flow settle.
+const ROUNDS: usize = 20;
+const USUAL_PER_FLOW: f64 = 20.0;
+/// Part of the variance that spreading flows may add.
+const LITTLE_NOISE: f64 = 0.01;
+
+impl ColatePlan {
+    /// The most packets that an epoch may have with so much memory. `packets` says how many it has
+    /// if that is not free. `None` for less memory than a flow needs.
+    ///
+    /// `delay_units` is the longest delay of a packet beyond the usual one, in units of the
+    /// resolution: it decides on the width of sums.
+    #[must_use]
+    pub fn within(
+        memory_bytes: u64,
+        traffic: &ColateTraffic,
+        wanted: Reliability,
+        packets: Option<f64>,
+        delay_units: f64,
+    ) -> Option<Self> {
+        let counters = ColateConfig::within(memory_bytes)?.counters();
+        let n = f64::from(counters);
+        let (mut threshold, mut per_flow) = (packets.unwrap_or(n), 1);
+        for _ in 0..ROUNDS {
+            per_flow = traffic.per_flow(n, threshold);
+            let most = traffic.threshold(n, f64::from(per_flow), wanted);
+            threshold = packets.unwrap_or(most.max(traffic.largest));
+        }
+        let config = ColateConfig::new(counters, per_flow.min(counters), &[1.0]).ok()?;
+        let fullest = traffic.fullest_counter(n, f64::from(per_flow), threshold);
+        let time_bits = (fullest * delay_units).max(1.0).log2().ceil() as u32 + 2;
+        let reachable = traffic.reachable(n, f64::from(per_flow), threshold, wanted);
+        Some(Self { config, time_bits: time_bits.clamp(8, 64), threshold, reachable })
+    }
+}
+
+impl ColateTraffic {
+    /// Mean size of a flow as a packet finds it: sum of squares over sum.
+    fn mean_square_size(&self) -> f64 {
+        match self.largest > self.smallest {
+            true => (self.largest - self.smallest) / (self.largest / self.smallest).ln(),
+            false => self.smallest,
+        }
+    }
+
+    /// What a packet adds to the variance of what others leave in a flow's counters.
+    fn noise_of_packet(&self, per_flow: f64) -> f64 {
+        let packet = self.noise_of_one();
+        let together = self.spread * self.spread * (self.mean_square_size() - 1.0);
+        per_flow * packet + together
+    }
+
+    fn noise_of_one(&self) -> f64 {
+        self.spread * self.spread + self.jitter * self.jitter
+    }
+
+    /// Counters that spread the largest flow down to what the others hold: equations 13 to 15.
+    /// More than usual only while they add little to the noise.
+    fn per_flow(&self, counters: f64, packets: f64) -> u32 {
+        let load = (packets / counters).max(1.0);
+        let cheap = LITTLE_NOISE * self.noise_of_packet(0.0) / self.noise_of_one();
+        let most = cheap.clamp(USUAL_PER_FLOW, 1024.0).min(counters / 2.0).max(1.0);
+        (self.largest / load).ceil().clamp(1.0, most) as u32
+    }
+
+    fn fullest_counter(&self, counters: f64, per_flow: f64, packets: f64) -> f64 {
+        self.largest / per_flow + packets / counters
+    }
+
+    /// Error of the smallest flow's mean, relative to it, at one standard deviation.
+    fn error(&self, counters: f64, per_flow: f64, packets: f64) -> f64 {
+        let variance = packets * self.noise_of_packet(per_flow) / counters;
+        counters / (counters - per_flow).max(1.0) * variance.sqrt() / self.smallest
+    }
+
+    fn threshold(&self, counters: f64, per_flow: f64, wanted: Reliability) -> f64 {
+        let error = wanted.interval / two_sided_quantile(wanted.reliability);
+        let of_one = self.error(counters, per_flow, 1.0);
+        (error / of_one).powi(2)
+    }
+
+    /// As asked if that can be; else how often the interval holds, and which one would.
+    fn reachable(
+        &self,
+        counters: f64,
+        per_flow: f64,
+        packets: f64,
+        wanted: Reliability,
+    ) -> Reliability {
+        let error = self.error(counters, per_flow, packets);
+        let reliability = within(wanted.interval / error);
+        let interval = two_sided_quantile(wanted.reliability) * error;
+        // Rounding of the threshold is no failure.
+        match interval <= wanted.interval * (1.0 + 1e-9) {
+            true => wanted,
+            false => Reliability { reliability, interval },
+        }
+    }
+}
+
+/// Variance of what others add to the counters of a flow, `per_flow` of `counters`, from the sum
+/// of squares over all packets and that over the totals of all flows: packets fall there one by
+/// one, and those of one flow together.
+#[must_use]
+pub fn noise_variance(counters: f64, per_flow: f64, packet_squares: f64, flow_squares: f64) -> f64 {
+    (per_flow * packet_squares + (flow_squares - packet_squares)) / counters
+}
+
+/// The interval of the paper's equation 21, relative to `own` of `all`, at `quantile` standard
+/// deviations. (Printed with n - m where (n - m)^2 belongs.)
+#[must_use]
+pub fn binomial_interval(counters: f64, per_flow: f64, all: f64, own: f64, quantile: f64) -> f64 {
+    let (n, m) = (counters, per_flow);
+    let variance = own / m * (1.0 - 1.0 / m) + (all - own) / n * (1.0 - 1.0 / n);
+    quantile * n * m.sqrt() / (n - m) * variance.sqrt() / own
+}
+
+/// How many standard deviations to both sides hold so large a share of a normal distribution.
+#[must_use]
+pub fn two_sided_quantile(share: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 10.0);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if within(middle) < share { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// Share of a normal distribution within so many standard deviations, by Simpson's rule.
+fn within(quantile: f64) -> f64 {
+    const STEPS: u32 = 400;
+    let step = quantile.min(10.0) / f64::from(STEPS);
+    let density = |index: u32| (-(f64::from(index) * step).powi(2) / 2.0).exp();
+    let weight = |index: u32| match index {
+        0 | STEPS => 1.0,
+        odd if odd % 2 == 1 => 4.0,
+        _ => 2.0,
+    };
+    let sum: f64 = (0..=STEPS).map(|index| weight(index) * density(index)).sum();
+    sum * step / 3.0 * (2.0 / std::f64::consts::PI).sqrt()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Counting, folding, and what is kept of sums.
+
+use proptest::prelude::*;
+use twixt_model::{FlowHash, GroupId, PacketDigest, Timestamp, mix};
+
+use super::*;
+
+fn packet(number: u64, time_ns: i64) -> Observation {
+    Observation {
+        time: Timestamp::from_nanos(time_ns),
+        digest: PacketDigest(mix(number)),
+        flow: FlowHash(mix(number % 13)),
+        length: 100,
+        group: GroupId((number % 13 % 5) as u16),
+        ..Observation::default()
+    }
+}
+
+fn config(counters: u32, banks: u32, sampling: &[f64]) -> ColateConfig {
+    ColateConfig::new(counters, 5, sampling).unwrap().with_banks(banks).unwrap()
+}
+
+fn of(config: &ColateConfig, times_ns: &[i64]) -> Colate {
+    let mut colate = Colate::new(config);
+    for (number, &time_ns) in times_ns.iter().enumerate() {
+        colate.update(&packet(number as u64, time_ns));
+    }
+    colate
+}
+
+#[test]
+fn a_packet_is_counted_once_in_every_vector_that_samples_it() {
+    let times: Vec<i64> = (0..10_000).collect();
+    let colate = of(&config(64, 4, &[1.0, 0.25]), &times);
+    let counted = |vector: &[Sums]| vector.iter().map(|cell| cell.packets).sum::<u64>();
+    assert_eq!(counted(&colate.cells[..64]), 10_000);
+    // Ten standard deviations.
+    assert!(counted(&colate.cells[64..]).abs_diff(2500) < 433);
+    assert_eq!(colate.state_bytes(), 16 + 128 * 24);
+}
+
+#[test]
+fn a_flow_stays_within_one_bank() {
+    let config = config(64, 4, &[1.0]);
+    let times: Vec<i64> = (0..1000).collect();
+    let alone: Vec<Observation> =
+        times.iter().map(|&time| packet(13 * time as u64, time)).collect();
+    let mut colate = Colate::new(&config);
+    alone.iter().for_each(|packet| colate.update(packet));
+    let banks = colate.cells.chunks(16).filter(|bank| bank.iter().any(|cell| cell.packets > 0));
+    assert_eq!(banks.count(), 1);
+    let counters = colate.cells.iter().filter(|cell| cell.packets > 0).count();
+    assert!((2..=5).contains(&counters), "{counters}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    /// Law 6.
+    #[test]
+    fn folding_equals_counting_in_fewer_counters(
+        times in prop::collection::vec(any::<i64>(), 0..200), banks in 0..3_u32, counters in 0..3_u32,
+    ) {
+        let small = config(48, 2, &[1.0, 0.5]);
+        let large = config(48 << banks << counters, 2 << banks, &[1.0, 0.5]);
+        prop_assert_eq!(of(&large, &times).fold_to(&small), Some(of(&small, &times)));
+    }
+
+    #[test]
+    fn bytes_read_back_whatever_the_sums(
+        cells in prop::collection::vec((any::<u64>(), 0..50_u64, any::<u64>()), 48),
+        time_bits in 8..=64_u8, digest_bits in 0..=64_u8, large in any::<u64>(),
+    ) {
+        let stored = Stored { resolution_ns: 1, time_bits, digest_bits };
+        let config = config(48, 1, &[1.0]).with_stored(stored).unwrap();
+        let mut colate = Colate::new(&config);
+        let masks = Masks::of(&config);
+        for (cell, &(times, packets, digests)) in colate.cells.iter_mut().zip(&cells) {
+            *cell = Sums { times, packets, digests };
+            masks.trim(cell);
+        }
+        colate.cells[7].packets = large;
+        let mut out = Writer::new();
+        colate.encode(&mut out);
+        let bytes = out.into_bytes();
+        prop_assert_eq!(Colate::decode(&mut Reader::new(&bytes)).unwrap(), colate);
+    }
+}
+
+#[test]
+fn only_powers_of_two_are_folded_and_nothing_else_may_differ() {
+    let colate = of(&config(60, 2, &[1.0]), &[1, 2, 3]);
+    assert!(colate.fold_to(&config(30, 2, &[1.0])).is_some());
+    assert!(colate.fold_to(&config(30, 1, &[1.0])).is_some());
+    for other in [config(20, 2, &[1.0]), config(120, 2, &[1.0]), config(30, 2, &[0.5])] {
+        assert_eq!(colate.fold_to(&other), None);
+    }
+    assert_eq!(colate.fold_to(&ColateConfig::new(30, 4, &[1.0]).unwrap()), None);
+}
+
+/// Delays of 1 ms plus a packet's number, and a reference of 900 us.
+#[track_caller]
+fn check_sums(stored: Stored, within_ns: i64) {
+    let config = ColateConfig::new(4, 1, &[1.0]).unwrap().with_stored(stored).unwrap();
+    let sent: Vec<i64> = (0..100).map(|number| 1_700_000_000_000_000_000 + number * 777).collect();
+    let arrived: Vec<i64> =
+        sent.iter().zip(0..).map(|(time, number)| time + 1_000_000 + number).collect();
+    let (upstream, downstream) = (of(&config, &sent), of(&config, &arrived));
+    let cells = (0..4).filter_map(|cell| Colate::usable(&upstream, &downstream, cell, 900_000));
+    let (mut packets, mut sum_ns) = (0, 0);
+    for cell in cells {
+        packets += cell.packets;
+        sum_ns += cell.delay_sum_ns;
+    }
+    assert_eq!(packets, 100);
+    assert!((sum_ns - (100 * 100_000 + 4950)).abs() <= within_ns, "{sum_ns}");
+}
+
+#[test]
+fn differences_survive_narrow_sums() {
+    let stored = Stored::default();
+    check_sums(stored, 0);
+    check_sums(Stored { time_bits: 25, digest_bits: 8, ..stored }, 0);
+    // Rounding is off by a unit per packet at most, and by a tenth of that on average.
+    check_sums(Stored { resolution_ns: 1000, time_bits: 20, ..stored }, 20_000);
+}
+
+#[test]
+fn counters_announced_but_not_there_are_refused_before_they_are_reserved() {
+    let mut out = Writer::new();
+    ColateConfig::new(1 << 24, 20, &[1.0]).unwrap().encode(&mut out);
+    Totals::default().encode(&mut out);
+    out.raw(&[0; 32]);
+    let bytes = out.into_bytes();
+    let error = Colate::decode(&mut Reader::new(&bytes)).unwrap_err().to_string();
+    assert!(error.contains("fewer than announced"), "{error}");
+}

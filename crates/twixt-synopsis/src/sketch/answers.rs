@@ -1,0 +1,179 @@
+//! Answers about all traffic, about flows, about pairs of prefixes.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use twixt_model::{DelayEstimate, Estimate, Evidence, Scope};
+
+use super::{Layout, Sketch, Table};
+use crate::question::{By, KnownFlow, Question};
+use crate::sums::Usable;
+use crate::synopsis::Pair;
+
+/// What is known of a flow, or of several together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) packets: u64,
+    pub(crate) used: u64,
+    pub(crate) lost: Option<u64>,
+    pub(crate) delay: Option<DelayEstimate>,
+    pub(crate) reasons: Vec<Cow<'static, str>>,
+}
+
+/// Counts and delays of some cells, added up as they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sum {
+    pub(crate) packets: u64,
+    /// Relative to the reference.
+    pub(crate) delay_sum_ns: i128,
+}
+
+impl Sum {
+    /// Saturates: the counts may be a stranger's.
+    pub(crate) fn add(&mut self, cell: Usable) {
+        self.packets = self.packets.saturating_add(cell.packets);
+        self.delay_sum_ns += i128::from(cell.delay_sum_ns);
+    }
+
+    /// The mean of these cells, as that of `used` packets.
+    pub(crate) fn delay(self, used: u64, reference_ns: i64) -> DelayEstimate {
+        let relative = match self.packets == used {
+            true => self.delay_sum_ns,
+            false => {
+                let mean_ns = self.delay_sum_ns as f64 / self.packets as f64;
+                (mean_ns * used as f64).round() as i128
+            }
+        };
+        let reference = i128::from(reference_ns) * i128::from(used);
+        let sum_ns = relative.saturating_add(reference);
+        DelayEstimate { count: used, sum_ns, deviation_ns: None, half_width_ns: None, order: None }
+    }
+}
+
+/// Answers a question; `answer` does so for distinct flows, in their order.
+pub(crate) fn estimate<'a, S: Sketch>(
+    pair: Pair<'a, S>,
+    question: &Question<'_>,
+    answer: impl FnOnce(&Table<'a, S>, &[KnownFlow]) -> Vec<Answer>,
+) -> Vec<Estimate> {
+    let table = Table::new(pair, question.reference.as_nanos());
+    if question.by == By::All {
+        return vec![all(&table).estimate(Scope::All, question)];
+    }
+    let flows = distinct(question.flows);
+    let answers = answer(&table, &flows);
+    let flows = flows.iter().map(|flow| question.by.scope_of(&flow.key)).zip(answers);
+    match question.by {
+        By::Flow => flows.map(|(scope, answer)| answer.estimate(scope, question)).collect(),
+        _ => gathered(flows).map(|(scope, answer)| answer.estimate(scope, question)).collect(),
+    }
+}
+
+impl Answer {
+    fn estimate(self, scope: Scope, question: &Question<'_>) -> Estimate {
+        let Self { packets, used, lost, delay, reasons } = self;
+        let evidence = Evidence { packets, used, lost, clock_error: None };
+        let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+        Estimate { scope, span: question.span, evidence, delay, reason }
+    }
+}
+
+/// A flow that is listed twice would seem to be two that share all of their cells.
+fn distinct(flows: &[KnownFlow]) -> Vec<KnownFlow> {
+    let mut seen = BTreeSet::new();
+    flows.iter().filter(|flow| seen.insert(flow.hash)).copied().collect()
+}
+
+/// All traffic: the row whose usable cells hold the most packets. Other rows count the same
+/// packets again.
+fn all<S: Sketch>(table: &Table<'_, S>) -> Answer {
+    let row_cells = table.cells.len() / table.config().rows();
+    let rows = table.cells.chunks_exact(row_cells).map(|row| {
+        let mut sum = Sum::default();
+        row.iter().flatten().for_each(|&cell| sum.add(cell));
+        sum
+    });
+    let best = rows.max_by_key(|sum| sum.packets).expect("there is a row");
+    let (sent, received) = (table.upstream.totals(), table.downstream.totals());
+    let lost = sent.lost_until(received);
+    let is_whole = best.packets == received.packets && lost == Some(0);
+    let delay = (best.packets > 0).then(|| DelayEstimate {
+        half_width_ns: is_whole.then_some(0.0),
+        ..best.delay(best.packets, table.reference_ns)
+    });
+    let mut reasons: Vec<Cow<'static, str>> = Vec::new();
+    reasons.push(match delay {
+        None => "no usable cell: every cell lost a packet, or there were none".into(),
+        // A cell's total varies with which flows fell into it, far more than packets do.
+        Some(_) => "no deviation: cells hold whole flows".into(),
+    });
+    if delay.is_some() && !is_whole {
+        reasons.push("no interval: cells with loss are left out, and large flows with them".into());
+    }
+    if lost.is_none() {
+        reasons.push("more packets downstream than upstream: loss is not known".into());
+    }
+    Answer { packets: sent.packets, used: best.packets, lost, delay, reasons }
+}
+
+/// Flows brought together by scope.
+fn gathered(flows: impl Iterator<Item = (Scope, Answer)>) -> impl Iterator<Item = (Scope, Answer)> {
+    let mut groups: BTreeMap<Scope, Vec<Answer>> = BTreeMap::new();
+    for (scope, answer) in flows {
+        groups.entry(scope).or_default().push(answer);
+    }
+    groups.into_iter().map(|(scope, answers)| (scope, together(&answers)))
+}
+
+/// Several flows as one: each counts for as much as it sent.
+fn together(answers: &[Answer]) -> Answer {
+    let total = |of: fn(&Answer) -> u64| answers.iter().map(of).fold(0, u64::saturating_add);
+    let lost = answers.iter().try_fold(0_u64, |sum, answer| Some(sum.saturating_add(answer.lost?)));
+    let known: Vec<(u64, DelayEstimate)> =
+        answers.iter().filter_map(|answer| Some((answer.packets.max(1), answer.delay?))).collect();
+    let delay = weighted(&known);
+    let mut reasons: Vec<Cow<'static, str>> = Vec::new();
+    if known.len() < answers.len() {
+        let without = answers.len() - known.len();
+        reasons.push(format!("{without} of {} flows without a delay", answers.len()).into());
+    }
+    if delay.is_some() {
+        reasons.push("no deviation: only the flows' means are known".into());
+    }
+    if delay.is_some_and(|delay| delay.half_width_ns.is_none()) {
+        reasons.push("no interval: not every flow has one".into());
+    }
+    if lost.is_none() {
+        let without = answers.iter().filter(|answer| answer.lost.is_none()).count();
+        reasons.push(format!("loss is not known for {without} flows").into());
+    }
+    let (packets, used) = (total(|answer| answer.packets), total(|answer| answer.used));
+    Answer { packets, used, lost, delay, reasons }
+}
+
+/// Errors of flows are taken to agree: those that share cells with one large flow, or that are
+/// drawn towards the common mean, are wrong in the same direction.
+fn weighted(flows: &[(u64, DelayEstimate)]) -> Option<DelayEstimate> {
+    let count = flows.iter().fold(0_u64, |sum, &(packets, _)| sum.saturating_add(packets));
+    let sum_ns = flows.iter().fold(0_i128, |sum, &(packets, delay)| {
+        sum.saturating_add(scaled(delay.sum_ns, delay.count, packets))
+    });
+    let widths = flows
+        .iter()
+        .try_fold(0.0, |sum, &(packets, delay)| Some(sum + packets as f64 * delay.half_width_ns?));
+    let half_width_ns = widths.map(|sum| sum / count as f64);
+    (count > 0).then_some(DelayEstimate {
+        count,
+        sum_ns,
+        deviation_ns: None,
+        half_width_ns,
+        order: None,
+    })
+}
+
+/// `sum` of `count` packets, as the sum of `packets` with the same mean.
+fn scaled(sum: i128, count: u64, packets: u64) -> i128 {
+    let (count, packets) = (i128::from(count), i128::from(packets));
+    let rest = sum.rem_euclid(count) as f64 / count as f64 * packets as f64;
+    sum.div_euclid(count).saturating_mul(packets).saturating_add(rest.round() as i128)
+}
