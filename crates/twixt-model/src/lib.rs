@@ -11,6 +11,7 @@ mod digest;
 mod estimate;
 mod flow;
 mod flow_record;
+mod histogram;
 mod observation;
 mod one_point;
 mod prefix;
@@ -22,8 +23,14 @@ pub use digest::{DigestHash, DigestIdentity, DigestProfile, FlowHash, PacketDige
 pub use estimate::{DelayEstimate, Estimate, Evidence, OrderStatistics};
 pub use flow::{FlowKey, ParseFlowKeyError, protocol};
 pub use flow_record::{FlowEnd, FlowRecord};
-pub use observation::{Batch, BatchBuffer, ClassId, Detail, Observation, TcpFields, tcp_flag};
-pub use one_point::{HeavyFlow, ReorderEstimate, RoundTripEstimate, RoundTripKind};
+pub use histogram::{Bucket, Histogram, HistogramState};
+pub use observation::{
+    Batch, BatchBuffer, ClassId, Detail, Exchange, Observation, TcpFields, tcp_flag,
+};
+pub use one_point::{
+    HeavyFlow, Percentile, ReorderEstimate, RoundTripEstimate, RoundTripKind, RoundTripSample,
+    RoundTripTimes,
+};
 pub use prefix::{ParsePrefixError, Prefix};
 pub use scope::Scope;
 pub use segment::{Epoch, EpochRule, PointId, Segment, TimeSource};
