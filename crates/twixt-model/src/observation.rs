@@ -202,7 +202,8 @@ impl BatchBuffer {
 }
 
 const _: () = assert!(size_of::<Observation>() <= 32, "a batch must fit the first-level cache");
-const _: () = assert!(size_of::<Detail>() <= 96, "details of a batch must fit the second-level cache");
+const _: () =
+    assert!(size_of::<Detail>() <= 96, "details of a batch must fit the second-level cache");
 
 #[cfg(test)]
 mod tests {

@@ -111,13 +111,14 @@ pub struct RoundTripEstimate {
     /// What they are trips of.
     pub kind: RoundTripKind,
     /// Packets that could begin one. Counted for all traffic only.
-    pub requests: u64,
+    pub requests: Option<u64>,
     /// Packets that could end one. Counted for all traffic only.
-    pub responses: u64,
+    pub responses: Option<u64>,
     /// Round trips that were measured.
     pub matched: u64,
-    /// Requests whose answer could not be told from that of another, and was not used.
-    pub ambiguous: u64,
+    /// Packets that could begin or end one, if it could be told which. Counted for all traffic
+    /// only.
+    pub ambiguous: Option<u64>,
     /// Round trips that there were, as estimated from those that were measured.
     pub weighted: f64,
     /// How long they took; `None` when none was measured.

@@ -38,6 +38,7 @@ mod lda;
 mod lds;
 mod question;
 mod registry;
+pub mod rtt;
 mod sums;
 mod synopsis;
 mod totals;
@@ -50,7 +51,7 @@ pub use lds::{Lds, LdsConfig, RowPlan, sampling_for_losses};
 pub use question::{By, KnownFlow, Question};
 pub use registry::{
     ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, EstimateTwoPoint, Estimator,
-    Purpose, find,
+    Purpose, TakeSamples, find,
 };
 pub use synopsis::{
     ConfigOption, Needs, OnePoint, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint,

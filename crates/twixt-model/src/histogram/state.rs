@@ -61,10 +61,9 @@ impl Histogram {
             return Err("its buckets are out of range");
         }
         let [all, first, second] = state.sums;
-        let weights = state.buckets.iter().chain([&state.nothing, &all]);
-        if !weights.into_iter().all(|bucket| bucket.weight >= 0.0 && bucket.is_finite())
-            || !(first.is_finite() && second.is_finite())
-        {
+        let positive = |bucket: &Bucket| bucket.weight >= 0.0 && bucket.is_finite();
+        let sound = state.buckets.iter().all(positive) && positive(&state.nothing) && positive(&all);
+        if !(sound && first.is_finite() && second.is_finite()) {
             return Err("its weights are not numbers");
         }
         Ok(Self {
