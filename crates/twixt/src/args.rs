@@ -5,7 +5,7 @@ mod digest;
 mod flows;
 mod traffic;
 
-pub(crate) use algorithm::{AlgorithmArgs, Chosen, Delays};
+pub(crate) use algorithm::{AlgorithmArgs, Chosen, Delays, RoundTrips};
 pub(crate) use digest::{DigestArgs, Recognition};
 pub(crate) use flows::{FlowList, FlowsArgs, Sizes};
 pub(crate) use traffic::{Split, TrafficArgs};

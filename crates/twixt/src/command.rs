@@ -7,8 +7,11 @@ mod generate;
 mod info;
 mod plan;
 mod record;
+mod rtt;
 mod simulate;
 mod verify;
+
+pub(crate) use rtt::Watched;
 
 use std::path::PathBuf;
 
@@ -35,6 +38,7 @@ enum Command {
     Delay(delay::Args),
     Verify(verify::Args),
     Record(record::Args),
+    Rtt(rtt::Args),
     Info(info::Args),
     Simulate(simulate::Args),
     Demo(demo::Args),
@@ -53,6 +57,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Delay(args) => delay::run(&args.with(&settings)),
         Command::Verify(args) => verify::run(&args.with(&settings)),
         Command::Record(args) => record::run(&args.with(&settings)),
+        Command::Rtt(args) => rtt::run(&args.with(&settings)),
         Command::Info(args) => info::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),

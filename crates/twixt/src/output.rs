@@ -5,10 +5,12 @@
 
 mod document;
 mod human;
+mod round_trip;
 pub(crate) mod units;
 
 pub(crate) use document::{DelayDocument, SegmentDocument, SegmentsDocument, estimate_rows};
 pub(crate) use human::{ROWS_DEFAULT, Table, delay_report};
+pub(crate) use round_trip::{RoundTripDocument, SampleRow, round_trip_report};
 
 use std::io::{self, Write};
 
@@ -62,6 +64,14 @@ pub(crate) fn csv<T: Serialize>(rows: impl IntoIterator<Item = T>) -> anyhow::Re
     }
     out.flush()?;
     Ok(())
+}
+
+/// One row as comma-separated values.
+pub(crate) fn csv_line(row: &impl Serialize) -> anyhow::Result<String> {
+    let serde_json::Value::Object(fields) = serde_json::to_value(row)? else {
+        return Ok(String::new());
+    };
+    Ok(fields.values().map(csv_field).collect::<Vec<_>>().join(","))
 }
 
 /// A value that is not known is an empty field.

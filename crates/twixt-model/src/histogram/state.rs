@@ -62,7 +62,8 @@ impl Histogram {
         }
         let [all, first, second] = state.sums;
         let positive = |bucket: &Bucket| bucket.weight >= 0.0 && bucket.is_finite();
-        let sound = state.buckets.iter().all(positive) && positive(&state.nothing) && positive(&all);
+        let sound =
+            state.buckets.iter().all(positive) && positive(&state.nothing) && positive(&all);
         if !(sound && first.is_finite() && second.is_finite()) {
             return Err("its weights are not numbers");
         }

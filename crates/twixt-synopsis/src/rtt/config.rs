@@ -201,14 +201,24 @@ pub(super) fn checked_probability(probability: f64) -> Result<f64, String> {
     }
 }
 
+/// Bytes of state of a table of so many entries, with a histogram for one kind of round trip.
+pub(super) fn bytes_of(entries: u32, watch: &Watch) -> u64 {
+    OVERHEAD_BYTES
+        + u64::from(entries) * ENTRY_BYTES
+        + u64::from(watch.flows) * FLOW_BYTES
+        + u64::from(watch.buckets) * BUCKET_BYTES
+}
+
+const ENTRY_BYTES: u64 = 24;
+const FLOW_BYTES: u64 = 24;
+const BUCKET_BYTES: u64 = 16;
+/// Counts and sums of one kind.
+const OVERHEAD_BYTES: u64 = 512;
+
 /// How memory is shared out: entries of the table, and the rest of the state, for one kind of
 /// round trip. Half goes to the table; flows and buckets get a quarter each, up to their defaults.
 pub(super) fn within(memory_bytes: u64) -> Option<(u32, Watch)> {
-    const FLOW_BYTES: u64 = 24;
-    const BUCKET_BYTES: u64 = 16;
-    const ENTRY_BYTES: u64 = 24;
     const ENTRIES_WORTH_IT: u64 = 16;
-    const OVERHEAD_BYTES: u64 = 512;
     let left = memory_bytes.checked_sub(OVERHEAD_BYTES)?;
     let default = Watch::default();
     let flows = (left / 4 / FLOW_BYTES).min(u64::from(default.flows));

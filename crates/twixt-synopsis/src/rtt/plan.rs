@@ -1,6 +1,6 @@
 //! How large a fridge for how small an error.
 
-use super::config::within;
+use super::config::{bytes_of, within};
 use super::weights::{Compartment, LIFETIME_SHARE, horizon_lifetimes};
 
 /// What a fridge is wanted for.
@@ -23,6 +23,8 @@ pub struct FridgeNeed {
 pub struct FridgePlan {
     /// Its size.
     pub fridge: Compartment,
+    /// Bytes of state, flows and one histogram included.
+    pub synopsis_bytes: u64,
     /// Round trips that it measures in an epoch.
     pub matched: f64,
     /// Beyond this nothing is to be trusted.
@@ -46,7 +48,7 @@ impl FridgeNeed {
     /// all of them, by N^2; with a density of 1/(t ln r) that is a relative error of t times ln r.
     #[must_use]
     pub fn plan(&self) -> Option<FridgePlan> {
-        let (entries, _) = within(self.memory_bytes)?;
+        let (entries, watch) = within(self.memory_bytes)?;
         let longest_requests = self.rate * self.longest_ns / 1e9;
         let round_trips = self.rate * self.epoch_ns / 1e9 * self.answered;
         if !(longest_requests > 0.0 && round_trips >= 1.0 && self.longest_ns > SHORTEST_NS) {
@@ -60,6 +62,7 @@ impl FridgeNeed {
         let error = |share: f64| (share, self.error(&found, round_trips, share));
         Some(FridgePlan {
             fridge,
+            synopsis_bytes: bytes_of(entries, &watch),
             matched,
             horizon_ns: lifetime_ns * horizon_lifetimes(matched as u64),
             expected: twixt_model::Percentile::SHARES.map(error).to_vec(),

@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn elsewhere_a_long_header_must_have_been_seen() {
-        let mut spins = FlowTable::new(Some(16));
+        let mut spins = FlowTable::new(None);
         let at = |ms: i64| Timestamp::from_nanos(ms * MILLISECOND);
         let ports = [4000, 50_000];
         assert_eq!(spins.heard_short(1, ports, false, at(0)), Turn::None);
