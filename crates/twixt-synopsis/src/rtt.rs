@@ -38,3 +38,6 @@ pub use simple::{NewestRequests, SimpleConfig, SimpleRoundTrips};
 pub use tally::GROUPS_MAX;
 pub use watcher::{Pace, RoundTrips, Store, Watcher};
 pub use weights::{Compartment, fridge_weight, fridges_weight, halvings_for, horizon_lifetimes};
+
+#[cfg(test)]
+mod tests;

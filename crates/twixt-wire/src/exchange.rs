@@ -77,10 +77,12 @@ fn ntp(message: &[u8]) -> Option<Exchange> {
     }
 }
 
-/// Versions of QUIC whose packets are known: 1 (RFC 9000), 2 (RFC 9369), and drafts towards 1.
+/// Versions of QUIC whose packets are known: 1 (RFC 9000), 2 (RFC 9369), drafts towards 1, and
+/// numbers that implementations use for experiments with 1.
 const QUIC_V1: u32 = 1;
 const QUIC_V2: u32 = 0x6b33_43cf;
 const QUIC_DRAFTS: std::ops::RangeInclusive<u32> = 0xff00_0016..=0xff00_00ff;
+const QUIC_EXPERIMENTS: std::ops::RangeInclusive<u32> = 0xf0f0_f000..=0xf0f0_ffff;
 /// Connection ids are no longer than this (RFC 9000, section 17.2).
 const CONNECTION_ID_BYTES_MAX: u8 = 20;
 /// No packet with a short header is smaller: a byte, a packet number, and what header protection
@@ -104,7 +106,7 @@ fn quic_long(first: u8, datagram: &[u8]) -> Option<Exchange> {
     let initial_type = match version {
         QUIC_V1 => 0,
         QUIC_V2 => 1,
-        draft if QUIC_DRAFTS.contains(&draft) => 0,
+        other if QUIC_DRAFTS.contains(&other) || QUIC_EXPERIMENTS.contains(&other) => 0,
         _ => return None,
     };
     let (destination_id, rest) = connection_id(datagram.get(5..)?)?;
