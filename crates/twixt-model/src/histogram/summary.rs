@@ -118,8 +118,10 @@ impl Histogram {
         let mut points: Vec<(i64, f64)> = Vec::new();
         let mut due = 0.0;
         for (index, step) in ranks.iter().enumerate() {
-            let share = step.up_to / self.weight();
-            if share >= due || index + 1 == ranks.len() {
+            let last = index + 1 == ranks.len();
+            // Sums in another order differ in their last digits.
+            let share = if last { 1.0 } else { (step.up_to / self.weight()).min(1.0) };
+            if share >= due || last {
                 points.push(((step.upper_ns.round() as i64).clamp(self.min, self.max), share));
                 due = share + 1.0 / CDF_POINTS_MAX as f64;
             }

@@ -91,7 +91,7 @@ pub(super) const BUCKETS: ConfigOption = ConfigOption {
 pub(super) const SEED: ConfigOption = ConfigOption {
     name: "seed",
     kind: OptionKind::Integer,
-    help: "of the hash that chooses requests and places",
+    help: "of the hash that chooses requests and places [default: 1]",
 };
 
 impl Settings {
@@ -129,12 +129,13 @@ impl Settings {
 }
 
 impl Watch {
-    /// As settings; what is watched only if that is not everything.
+    /// As settings; what has nothing to do with size only if it is not the default, so that it can
+    /// be given beside a size.
     pub(super) fn settings(&self) -> Settings {
         Settings {
             flows: Some(self.flows),
             buckets: Some(self.buckets),
-            seed: Some(self.seed),
+            seed: (self.seed != Self::default().seed).then_some(self.seed),
             ..self.bare_settings()
         }
     }

@@ -93,7 +93,7 @@ impl From<FridgeConfig> for Settings {
         Self {
             entries: Some(config.entries),
             entry_probability: config.probability,
-            longest: Some(config.longest_ns),
+            longest: (config.longest_ns != LONGEST_DEFAULT_NS).then_some(config.longest_ns),
             ..config.watch.settings()
         }
     }
@@ -179,7 +179,7 @@ impl Store for FridgeStore {
         ConfigOption {
             name: "longest",
             kind: OptionKind::Duration,
-            help: "longest round trip of interest",
+            help: "longest round trip of interest [default: 2s]",
         },
         FLOWS,
         BUCKETS,

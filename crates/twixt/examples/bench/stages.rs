@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use twixt_capture::{BatchEnd, CaptureFile, Frame};
 use twixt_model::{Batch, Detail, DigestHash, DigestProfile, Observation};
-use twixt_synopsis::{ALGORITHMS, Algorithm};
+use twixt_synopsis::{ALGORITHMS, Algorithm, Purpose};
 use twixt_wire::{
     Digester, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX, ParseOptions,
     RECORD_BYTES, Wanted, parse,
@@ -146,7 +146,11 @@ fn update(algorithm: &'static Algorithm, path: &Path) -> Stage {
         }
         synopsis.totals().packets
     };
-    Stage { name: format!("update of {}", algorithm.name), run: Box::new(run) }
+    let purpose = match algorithm.purpose {
+        Purpose::Delay => String::new(),
+        purpose => format!("{} ", purpose.name()),
+    };
+    Stage { name: format!("update of {purpose}{}", algorithm.name), run: Box::new(run) }
 }
 
 fn observations(path: &Path, detail: bool) -> (Vec<Observation>, Vec<Detail>) {
