@@ -126,6 +126,9 @@ pub struct RoundTripEstimate {
     /// The longest round trip of which enough could have been measured; `None` if there is no
     /// such limit.
     pub horizon_ns: Option<i64>,
+    /// Flows whose state gave way to that of others; what these sent again may have been
+    /// measured. `None` where no such state is needed, or none gives way.
+    pub forgotten_flows: Option<u64>,
 }
 
 /// How long round trips took.

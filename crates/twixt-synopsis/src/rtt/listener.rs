@@ -19,6 +19,38 @@ pub(super) struct Listener {
     spins: FlowTable<Spin>,
 }
 
+/// Flows that lost their state to others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Forgotten {
+    pub(super) sequence: u64,
+    pub(super) spin: u64,
+}
+
+impl Forgotten {
+    /// Those that matter for a kind; `None` if it needs no state of flows.
+    pub(super) const fn of(&self, kind: RoundTripKind) -> Option<u64> {
+        match kind {
+            RoundTripKind::TcpSequence => Some(self.sequence),
+            RoundTripKind::QuicSpin => Some(self.spin),
+            _ => None,
+        }
+    }
+
+    pub(super) const fn plus(self, other: Self) -> Self {
+        Self {
+            sequence: self.sequence.wrapping_add(other.sequence),
+            spin: self.spin.wrapping_add(other.spin),
+        }
+    }
+
+    pub(super) const fn minus(self, earlier: Self) -> Self {
+        Self {
+            sequence: self.sequence.wrapping_sub(earlier.sequence),
+            spin: self.spin.wrapping_sub(earlier.spin),
+        }
+    }
+}
+
 impl Listener {
     /// For these kinds, with state for so many flows; for all there are if `None`.
     pub(super) fn new(kinds: KindSet, seed: u64, flows: Option<u32>) -> Self {
@@ -54,9 +86,9 @@ impl Listener {
         }
     }
 
-    /// Flows that lost their state to others.
-    pub(super) const fn replaced(&self) -> u64 {
-        self.ranges.replaced().wrapping_add(self.spins.replaced())
+    /// Flows that lost their state to others: for sequence numbers, and for spin bits.
+    pub(super) const fn forgotten(&self) -> Forgotten {
+        Forgotten { sequence: self.ranges.replaced(), spin: self.spins.replaced() }
     }
 
     /// Bytes of state.

@@ -258,6 +258,7 @@ fn estimate(
         weighted: times.weight(),
         times: times.summary(),
         horizon_ns,
+        forgotten_flows: None,
     }
 }
 

@@ -6,13 +6,14 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use twixt_model::{
-    Detail, FlowKey, Observation, RoundTripEstimate, RoundTripKind, RoundTripSample, Timestamp,
+    Detail, FlowKey, Observation, RoundTripEstimate, RoundTripKind, RoundTripSample, Scope,
+    Timestamp,
 };
 
 use super::config::Watch;
 use super::entry::{Answer, Asked, Request};
 use super::event::Event;
-use super::listener::Listener;
+use super::listener::{Forgotten, Listener};
 use super::tally::Tally;
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::Question;
@@ -110,16 +111,16 @@ pub struct Watcher<S: Store> {
     listener: Listener,
     store: S,
     tally: Tally,
-    /// Flows that had lost their state to others when the epoch began.
-    replaced_before: u64,
+    /// Flows that lost their state to others, in what was merged or read.
+    forgotten: Forgotten,
+    /// What the listener had forgotten when the epoch began.
+    forgotten_before: Forgotten,
 }
 
 impl<S: Store> Watcher<S> {
-    /// Flows that lost their state to others in this epoch: retransmissions of these may have
-    /// been measured.
-    #[must_use]
-    pub fn replaced_flows(&self) -> u64 {
-        self.listener.replaced().wrapping_sub(self.replaced_before)
+    /// Flows that lost their state to others in this epoch.
+    fn forgotten(&self) -> Forgotten {
+        self.forgotten.plus(self.listener.forgotten().minus(self.forgotten_before))
     }
 
     fn buckets(config: &S::Config) -> Option<u32> {
@@ -152,7 +153,8 @@ impl<S: Store> Synopsis for Watcher<S> {
             listener: Listener::new(watch.kinds, u64::from(watch.seed), flows),
             store: S::new(config),
             tally: Tally::new(Self::buckets(config)),
-            replaced_before: 0,
+            forgotten: Forgotten::default(),
+            forgotten_before: Forgotten::default(),
         }
     }
 
@@ -177,6 +179,7 @@ impl<S: Store> Synopsis for Watcher<S> {
         self.totals.merge(other.totals);
         self.pace.merge(&other.pace);
         self.tally.merge(&other.tally);
+        self.forgotten = self.forgotten.plus(other.forgotten());
     }
 
     fn totals(&self) -> Totals {
@@ -198,6 +201,9 @@ impl<S: Store> Synopsis for Watcher<S> {
         out.u8(self.pace.span.is_some().into());
         out.i64(first.as_nanos());
         out.i64(last.as_nanos());
+        let forgotten = self.forgotten();
+        out.u64(forgotten.sequence);
+        out.u64(forgotten.spin);
         self.tally.encode(out);
     }
 
@@ -209,9 +215,11 @@ impl<S: Store> Synopsis for Watcher<S> {
         let first = Timestamp::from_nanos(input.i64("first request")?);
         let last = Timestamp::from_nanos(input.i64("last request")?);
         let pace = Pace { requests, kept, span: any.then_some((first, last)) };
+        let sequence = input.u64("flows forgotten for sequence numbers")?;
+        let forgotten = Forgotten { sequence, spin: input.u64("flows forgotten for spin bits")? };
         let tally = Tally::decode(input, Self::buckets(&config))?;
         // Only now that all is read are tables made: their size is a stranger's number.
-        Ok(Self { totals, pace, tally, ..Self::new(&config) })
+        Ok(Self { totals, pace, tally, forgotten, ..Self::new(&config) })
     }
 }
 
@@ -219,20 +227,28 @@ impl<S: Store> OnePoint for Watcher<S> {
     type Conclusion = RoundTripEstimate;
 
     fn conclude(&self, _: &Question<'_>) -> Vec<RoundTripEstimate> {
-        self.tally.conclude(|kind| match kind {
+        let mut estimates = self.tally.conclude(|kind| match kind {
             // Spin bits wait in no store.
             RoundTripKind::QuicSpin => None,
             kind => S::horizon(&self.config, &self.pace, self.tally.matched(kind)),
-        })
+        });
+        if S::BOUNDED {
+            let forgotten = self.forgotten();
+            for estimate in estimates.iter_mut().filter(|estimate| estimate.scope == Scope::All) {
+                estimate.forgotten_flows = forgotten.of(estimate.kind);
+            }
+        }
+        estimates
     }
 
     fn cut(&mut self) -> Self {
-        let tally = self.tally.cut();
+        let (tally, forgotten) = (self.tally.cut(), self.forgotten());
         let totals = std::mem::take(&mut self.totals);
         let pace = std::mem::take(&mut self.pace);
         self.store.end_epoch();
-        self.replaced_before = self.listener.replaced();
-        Self { totals, pace, tally, ..Self::new(&self.config) }
+        self.forgotten_before = self.listener.forgotten();
+        self.forgotten = Forgotten::default();
+        Self { totals, pace, tally, forgotten, ..Self::new(&self.config) }
     }
 }
 

@@ -49,6 +49,7 @@ struct KindDocument {
     #[serde(flatten)]
     times: TimesDocument,
     ambiguous: Option<u64>,
+    forgotten_flows: Option<u64>,
     population: &'static str,
     cdf: Vec<(i64, f64)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -163,6 +164,7 @@ impl KindDocument {
             responses: estimate.responses,
             times: TimesDocument::new(estimate),
             ambiguous: estimate.ambiguous,
+            forgotten_flows: estimate.forgotten_flows,
             population: estimate.kind.population(),
             cdf: estimate.times.as_ref().map(|times| times.cdf.clone()).unwrap_or_default(),
             groups: Vec::new(),
@@ -174,14 +176,6 @@ impl TimesDocument {
     fn new(estimate: &RoundTripEstimate) -> Self {
         let times = estimate.times.as_ref();
         let round = |value: f64| value.round() as i64;
-        let key = |share: f64| format!("p{}_ns", share.to_string().trim_start_matches("0."));
-        let each = |value: &dyn Fn(&Percentile) -> Value| {
-            let unknown = || Percentile::SHARES.map(|share| (key(share), Value::Null)).to_vec();
-            let known = |times: &RoundTripTimes| -> Vec<(String, Value)> {
-                times.percentiles.iter().map(|found| (key(found.share), value(found))).collect()
-            };
-            times.map_or_else(unknown, known).into_iter().map(p50_not_p5).collect()
-        };
         Self {
             matched: estimate.matched,
             weighted: estimate.weighted,
@@ -191,8 +185,8 @@ impl TimesDocument {
             ci95_high_ns: times.map(|times| round(times.mean_ns + times.half_width_ns)),
             min_ns: times.map(|times| times.min_ns),
             max_ns: times.map(|times| times.max_ns),
-            percentiles: each(&|found| found.time_ns.into()),
-            percentiles_ci95: each(&|found| vec![found.low_ns, found.high_ns].into()),
+            percentiles: percentiles(times, |found| found.time_ns.into()),
+            percentiles_ci95: percentiles(times, |found| vec![found.low_ns, found.high_ns].into()),
             horizon_ns: estimate.horizon_ns,
             reason: times.is_none().then_some("no request met its response"),
         }
@@ -204,13 +198,16 @@ impl TimesDocument {
     }
 }
 
-/// Shares are written without trailing zeros: 0.5 is p50, 0.9 is p90.
-fn p50_not_p5((key, value): (String, Value)) -> (String, Value) {
-    match key.as_str() {
-        "p5_ns" => ("p50_ns".to_owned(), value),
-        "p9_ns" => ("p90_ns".to_owned(), value),
-        _ => (key, value),
-    }
+/// Keys of [`Percentile::SHARES`].
+const PERCENTILE_KEYS: [&str; 5] = ["p50_ns", "p90_ns", "p95_ns", "p99_ns", "p999_ns"];
+
+fn percentiles(
+    times: Option<&RoundTripTimes>,
+    value: impl Fn(&Percentile) -> Value,
+) -> Map<String, Value> {
+    let known = |at: usize| times.and_then(|times| times.percentiles.get(at)).map(&value);
+    let numbered = PERCENTILE_KEYS.iter().enumerate();
+    numbered.map(|(at, key)| ((*key).to_owned(), known(at).unwrap_or(Value::Null))).collect()
 }
 
 /// A flat row: one kind of one group in one epoch.

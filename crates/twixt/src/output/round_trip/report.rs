@@ -112,6 +112,13 @@ fn footer(document: &RoundTripDocument) -> String {
             footer += &format!("ambiguous  {ambiguous} packets of {} were not used\n", kind.kind);
         }
     }
+    for kind in &document.kinds {
+        if let Some(flows) = kind.forgotten_flows.filter(|&flows| flows > 0) {
+            let (flows, kind) = (units::count(flows), kind.kind);
+            footer +=
+                &format!("forgotten  {flows} flows of {kind} gave way to others: raise --flows\n");
+        }
+    }
     let skipped: Vec<String> = document
         .skipped
         .iter()
