@@ -103,7 +103,7 @@ impl Truth {
             handshakes,
             streams: rows.iter().map(|row| row[2]).collect::<HashSet<_>>().len(),
             sent_again: rows.iter().filter(again).count(),
-            tolerance: if composite { 0.06 } else { 0.0 },
+            tolerance: if composite { 0.005 } else { 0.0 },
             initial,
         }
     }
