@@ -13,8 +13,7 @@
 #[must_use]
 #[inline]
 pub fn fridge_weight(entries: u32, probability: f64, insertions: u32) -> f64 {
-    let per_insertion = (-1.0 / f64::from(entries)).ln_1p();
-    (-per_insertion * f64::from(insertions)).exp() / probability
+    inverse(probability * power(1.0 - 1.0 / f64::from(entries), insertions))
 }
 
 /// Weight of a round trip that lasted `requests` and was found in any of several fridges, of which
@@ -23,10 +22,32 @@ pub fn fridge_weight(entries: u32, probability: f64, insertions: u32) -> f64 {
 #[must_use]
 pub fn fridges_weight(fridges: &[Compartment], requests: u32) -> f64 {
     let found = |fridge: &Compartment| {
-        let per_request = (-fridge.probability / f64::from(fridge.entries)).ln_1p();
-        fridge.probability * (per_request * f64::from(requests)).exp()
+        let survived = 1.0 - fridge.probability / f64::from(fridge.entries);
+        fridge.probability * power(survived, requests)
     };
-    1.0 / fridges.iter().map(found).sum::<f64>()
+    inverse(fridges.iter().map(found).sum())
+}
+
+/// No weight is larger: far beyond any horizon, and small enough for sums of squares.
+const WEIGHT_MAX: f64 = 1e15;
+
+fn inverse(chance: f64) -> f64 {
+    (1.0 / chance).min(WEIGHT_MAX)
+}
+
+/// By squaring, so that every machine computes the same bits; exact to about `exponent` parts in
+/// 2^53.
+#[inline]
+fn power(mut base: f64, mut exponent: u32) -> f64 {
+    let mut product = 1.0;
+    while exponent > 0 {
+        if exponent & 1 != 0 {
+            product *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    product
 }
 
 /// One of several fridges.
@@ -85,6 +106,7 @@ mod tests {
         check(1024, 1.0 / 16.0, 1000, 42.505283, 1e-7);
         check(1024, 1.0 / 16.0, 5000, 2117.067, 1e-6);
         check(2, 1.0, 10, 1024.0, 1e-12);
+        check(2, 1.0, u32::MAX, WEIGHT_MAX, 1e-12);
     }
 
     #[test]
