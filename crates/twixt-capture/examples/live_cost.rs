@@ -103,7 +103,7 @@ impl Reader {
         let key = HashKey::from_seed(1);
         let algorithm = ALGORITHMS.iter().find(|algorithm| algorithm.name == name);
         let observer = Observer::new(ObserverOptions {
-            wanted: Wanted { digest: true, flow: name == "lds", detail: false },
+            wanted: Wanted { digest: true, flow: name == "lds", detail: false, group: false },
             outer: false,
             filter: None,
             classes: Vec::new(),

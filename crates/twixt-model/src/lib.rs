@@ -11,6 +11,7 @@ mod digest;
 mod estimate;
 mod flow;
 mod flow_record;
+mod histogram;
 mod observation;
 mod one_point;
 mod prefix;
@@ -24,11 +25,13 @@ pub use digest::{
 pub use estimate::{DelayEstimate, Estimate, Evidence, OrderStatistics};
 pub use flow::{FlowKey, ParseFlowKeyError, protocol};
 pub use flow_record::{FlowEnd, FlowRecord};
+pub use histogram::{Bucket, Histogram, HistogramState};
 pub use observation::{
-    Batch, BatchBuffer, ClassId, Detail, GroupId, Observation, TcpFields, tcp_flag,
+    Batch, BatchBuffer, ClassId, Detail, Exchange, GroupId, Observation, TcpFields, tcp_flag,
 };
 pub use one_point::{
-    HeavyFlow, ReorderEstimate, ReorderExtent, ReorderVerdict, RoundTripEstimate, RoundTripKind,
+    HeavyFlow, Percentile, ReorderEstimate, ReorderExtent, ReorderVerdict, RoundTripEstimate,
+    RoundTripKind, RoundTripSample, RoundTripTimes,
 };
 pub use prefix::{ParsePrefixError, Prefix};
 pub use scope::Scope;

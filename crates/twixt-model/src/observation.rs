@@ -39,6 +39,49 @@ pub struct Detail {
     pub tcp: Option<TcpFields>,
     /// Identification of IPv4, which most senders count up; 0 where there is none.
     pub identification: u16,
+    /// A part of an exchange that another protocol begins or ends with this packet.
+    pub exchange: Option<Exchange>,
+}
+
+/// A packet that asks something or answers: what of it tells which answer belongs to which
+/// question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exchange {
+    /// A message of DNS.
+    Dns {
+        /// Its transaction.
+        id: u16,
+        /// An answer, not a query.
+        response: bool,
+    },
+    /// A message of NTP between client and server.
+    Ntp {
+        /// The client's transmit timestamp, which the server sends back.
+        stamp: u64,
+        /// An answer, not a query.
+        response: bool,
+    },
+    /// An echo message of ICMP.
+    IcmpEcho {
+        /// Identifier and sequence number.
+        id: u32,
+        /// A reply, not a request.
+        reply: bool,
+    },
+    /// A packet of QUIC with a long header.
+    QuicLong {
+        /// An Initial packet.
+        initial: bool,
+        /// Stands for the connection id that its sender chose for itself.
+        source_id: u64,
+        /// Stands for the connection id of its receiver.
+        destination_id: u64,
+    },
+    /// What may be a packet of QUIC with a short header.
+    QuicShort {
+        /// The spin bit.
+        spin: bool,
+    },
 }
 
 /// The part of a TCP header that one-point algorithms read.
@@ -168,6 +211,8 @@ impl BatchBuffer {
 }
 
 const _: () = assert!(size_of::<Observation>() <= 32, "a batch must fit the first-level cache");
+const _: () =
+    assert!(size_of::<Detail>() <= 96, "details of a batch must fit the second-level cache");
 
 #[cfg(test)]
 mod tests {

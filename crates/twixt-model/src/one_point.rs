@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{FlowHash, FlowKey, Prefix, Scope};
+use crate::{FlowHash, FlowKey, Prefix, Scope, Timestamp};
 
 /// What a round trip is a trip of. Tools differ by definition more than by code, so each kind is
 /// measured and reported on its own.
@@ -58,6 +58,32 @@ impl RoundTripKind {
             Self::QuicSpin => "quic-spin",
         }
     }
+
+    /// What exactly is measured: tools differ here more than in anything else.
+    #[must_use]
+    pub const fn population(self) -> &'static str {
+        match self {
+            Self::TcpHandshake => {
+                "SYN to SYN-ACK, and SYN-ACK to the first ACK of it; none if either was sent again before the answer"
+            }
+            Self::TcpSequence => {
+                "in-order data to the first ACK equal to its end; none once data was sent again, came out of order, left a gap, or an ACK was repeated"
+            }
+            Self::TcpTimestamp => {
+                "the first data with a TSval to the first packet that echoes it; delayed ACKs included"
+            }
+            Self::TcpDuration => "the first SYN to the first FIN or RST of either side",
+            Self::Dns => "query to the first answer with its id; none if the query was sent again",
+            Self::Ntp => "client message to the server message that returns its timestamp",
+            Self::Icmp => "echo request to the first reply; none if the request was sent again",
+            Self::QuicHandshake => {
+                "first Initial of the client to the first long header back; none if the Initial was sent again later"
+            }
+            Self::QuicSpin => {
+                "edge to edge of the spin bit in one direction, without edges too early to be real"
+            }
+        }
+    }
 }
 
 impl fmt::Display for RoundTripKind {
@@ -80,16 +106,82 @@ impl FromStr for RoundTripKind {
 /// Round trips of one kind and scope.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundTripEstimate {
-    /// Whose they are.
+    /// Whose they are: for flows and pairs of prefixes, in the direction of the request.
     pub scope: Scope,
     /// What they are trips of.
     pub kind: RoundTripKind,
-    /// Packets that could begin one.
-    pub requests: u64,
-    /// Packets that could end one.
-    pub responses: u64,
+    /// Packets that could begin one. Counted for all traffic only.
+    pub requests: Option<u64>,
+    /// Packets that could end one. Counted for all traffic only.
+    pub responses: Option<u64>,
     /// Round trips that were measured.
     pub matched: u64,
+    /// Packets that could begin or end one, if it could be told which. Counted for all traffic
+    /// only.
+    pub ambiguous: Option<u64>,
+    /// Round trips that there were, as estimated from those that were measured.
+    pub weighted: f64,
+    /// How long they took; `None` when none was measured.
+    pub times: Option<RoundTripTimes>,
+    /// The longest round trip of which enough could have been measured; `None` if there is no
+    /// such limit.
+    pub horizon_ns: Option<i64>,
+    /// Flows whose state gave way to that of others; what these sent again may have been
+    /// measured. `None` where no such state is needed, or none gives way.
+    pub forgotten_flows: Option<u64>,
+}
+
+/// How long round trips took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoundTripTimes {
+    /// Mean.
+    pub mean_ns: f64,
+    /// Half the width of the 95 % confidence interval of the mean over all round trips that there
+    /// were. 0 where every one was measured.
+    pub half_width_ns: f64,
+    /// Standard deviation.
+    pub deviation_ns: f64,
+    /// Shortest that was measured.
+    pub min_ns: i64,
+    /// Longest that was measured.
+    pub max_ns: i64,
+    /// In ascending order of share.
+    pub percentiles: Vec<Percentile>,
+    /// Times with the share of round trips that took no longer, ascending.
+    pub cdf: Vec<(i64, f64)>,
+}
+
+/// A time that a share of round trips did not exceed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Percentile {
+    /// The share, such as 0.95.
+    pub share: f64,
+    /// The time.
+    pub time_ns: i64,
+    /// Lower end of its 95 % confidence interval.
+    pub low_ns: i64,
+    /// Upper end.
+    pub high_ns: i64,
+}
+
+impl Percentile {
+    /// The shares that are reported.
+    pub const SHARES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
+}
+
+/// One round trip, as it was found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundTripSample {
+    /// When it ended.
+    pub time: Timestamp,
+    /// The flow that asked.
+    pub key: FlowKey,
+    /// What it is a trip of.
+    pub kind: RoundTripKind,
+    /// How long it took.
+    pub rtt_ns: i64,
+    /// How many round trips it stands for.
+    pub weight: f64,
 }
 
 /// Reordering of one prefix.

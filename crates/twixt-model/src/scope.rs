@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{FlowKey, Prefix};
+use crate::{FlowKey, Prefix, protocol};
 
 /// What an estimate is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +20,15 @@ pub enum Scope {
     },
     /// One directed flow.
     Flow(FlowKey),
+    /// The traffic of one service, by its port.
+    Port {
+        /// Protocol number of IP.
+        protocol: u8,
+        /// The port.
+        port: u16,
+    },
+    /// What is left when only the largest scopes are kept.
+    Other,
 }
 
 impl fmt::Display for Scope {
@@ -31,6 +40,10 @@ impl fmt::Display for Scope {
                 write!(formatter, "{source} > {destination}")
             }
             Self::Flow(key) => key.fmt(formatter),
+            Self::Port { protocol: protocol::TCP, port } => write!(formatter, "tcp port {port}"),
+            Self::Port { protocol: protocol::UDP, port } => write!(formatter, "udp port {port}"),
+            Self::Port { protocol, port } => write!(formatter, "ip-proto {protocol} port {port}"),
+            Self::Other => formatter.write_str("other"),
         }
     }
 }

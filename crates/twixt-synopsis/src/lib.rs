@@ -43,6 +43,7 @@ mod lds;
 mod question;
 mod registry;
 mod reorder;
+pub mod rtt;
 mod sketch;
 mod sums;
 mod synopsis;
@@ -65,7 +66,7 @@ pub use lds::{Lds, LdsConfig, RowPlan, sampling_for_losses};
 pub use question::{By, KnownFlow, Question};
 pub use registry::{
     ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, EstimateTwoPoint, Estimator,
-    Purpose, find,
+    Purpose, TakeSamples, find,
 };
 pub use reorder::{Definition, ReorderExact, ReorderHybrid, ReorderSampled};
 pub use synopsis::{

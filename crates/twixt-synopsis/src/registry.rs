@@ -1,6 +1,8 @@
 //! Every algorithm we ship, and the only list of them.
 
-use twixt_model::{Estimate, HeavyFlow, Observation, ReorderEstimate, RoundTripEstimate};
+use twixt_model::{
+    Estimate, HeavyFlow, Observation, ReorderEstimate, RoundTripEstimate, RoundTripSample,
+};
 
 use crate::any::{AnySynopsis, Mismatch, same_config, typed, typed_mut};
 use crate::cnf::Cnf;
@@ -14,6 +16,7 @@ use crate::lda::Lda;
 use crate::lds::Lds;
 use crate::question::Question;
 use crate::reorder::{ReorderExact, ReorderHybrid, ReorderSampled};
+use crate::rtt::{ExactRoundTrips, Fridge, Fridges, RoundTrips, SimpleRoundTrips};
 use crate::synopsis::{ConfigOption, Needs, OnePoint, Pair, SplitMerge, Synopsis, TwoPoint};
 
 /// Every algorithm we ship. Configuration, decoding, command-line help, the documentation's
@@ -25,6 +28,10 @@ pub static ALGORITHMS: &[Algorithm] = &[
     Algorithm::two_point::<Lds>(Purpose::Delay),
     Algorithm::two_point::<Colate>(Purpose::Delay),
     Algorithm::two_point::<Cnf>(Purpose::Delay),
+    Algorithm::round_trip::<ExactRoundTrips>(),
+    Algorithm::round_trip::<SimpleRoundTrips>(),
+    Algorithm::round_trip::<Fridge>(),
+    Algorithm::round_trip::<Fridges>(),
     Algorithm::reorder::<ReorderExact>(),
     Algorithm::reorder::<ReorderSampled>(),
     Algorithm::reorder::<ReorderHybrid>(),
@@ -106,7 +113,12 @@ pub enum Estimator {
         remove: fn(&mut dyn AnySynopsis, &Observation) -> Result<(), Mismatch>,
     },
     /// Round trips, from one point.
-    RoundTrip(Conclude<RoundTripEstimate>),
+    RoundTrip {
+        /// How it concludes.
+        conclude: Conclude<RoundTripEstimate>,
+        /// Hands over single round trips; see [`RoundTrips::take_samples`].
+        samples: TakeSamples,
+    },
     /// Reordering, from one point.
     Reorder(Conclude<ReorderEstimate>),
     /// Large flows, from one point.
@@ -121,6 +133,9 @@ pub struct Conclude<C> {
     /// Ends an epoch; what goes on across the boundary stays.
     pub cut: CutOnePoint,
 }
+
+/// Hands over round trips that were found since the last time.
+pub type TakeSamples = fn(&mut dyn AnySynopsis) -> Result<Vec<RoundTripSample>, Mismatch>;
 
 /// Ends an epoch of a one-point synopsis.
 pub type CutOnePoint = fn(&mut dyn AnySynopsis) -> Result<Box<dyn AnySynopsis>, Mismatch>;
@@ -153,8 +168,10 @@ impl Algorithm {
 
     /// The entry of an algorithm for round trips.
     #[must_use]
-    pub const fn round_trip<S: OnePoint<Conclusion = RoundTripEstimate>>() -> Self {
-        Self::of::<S>(Purpose::RoundTrip, Estimator::RoundTrip(Conclude::of::<S>()))
+    pub const fn round_trip<S: RoundTrips>() -> Self {
+        let samples: TakeSamples = |synopsis| Ok(typed_mut::<S>(synopsis)?.take_samples());
+        let conclude = Conclude::of::<S>();
+        Self::of::<S>(Purpose::RoundTrip, Estimator::RoundTrip { conclude, samples })
     }
 
     /// The entry of an algorithm for reordering.

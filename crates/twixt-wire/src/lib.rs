@@ -47,6 +47,7 @@
 
 mod bytes;
 mod digest;
+mod exchange;
 mod filter;
 mod link;
 mod observer;

@@ -203,10 +203,15 @@ impl Packet {
         }
     }
 
-    /// What only some algorithms ask for: flow key and TCP fields.
+    /// What only some algorithms ask for: flow key, TCP fields, questions and answers.
     #[must_use]
     pub fn detail(&self, frame: &[u8]) -> Detail {
-        Detail { key: self.flow_key(), tcp: self.tcp(frame), identification: self.identification }
+        Detail {
+            key: self.flow_key(),
+            tcp: self.tcp(frame),
+            identification: self.identification,
+            exchange: self.exchange(frame),
+        }
     }
 
     /// The captured bytes from the transport header on; for later fragments, all of theirs.

@@ -6,7 +6,7 @@ mod flows;
 mod moment;
 mod traffic;
 
-pub(crate) use algorithm::{AlgorithmArgs, Chosen, Delays, Heavies, Reorderings};
+pub(crate) use algorithm::{AlgorithmArgs, Chosen, Delays, Heavies, Reorderings, RoundTrips};
 pub(crate) use digest::{DigestArgs, Groups, Recognition};
 pub(crate) use flows::{FlowList, FlowsArgs, Sizes};
 pub(crate) use moment::Moment;

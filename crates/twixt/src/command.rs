@@ -12,8 +12,11 @@ mod plan;
 mod query;
 mod record;
 mod reorder;
+mod rtt;
 mod simulate;
 mod verify;
+
+pub(crate) use rtt::Watched;
 
 use std::path::PathBuf;
 
@@ -43,6 +46,7 @@ enum Command {
     Reorder(reorder::Args),
     Record(record::Args),
     Query(query::Args),
+    Rtt(rtt::Args),
     Info(info::Args),
     #[command(subcommand)]
     Flow(flow::Args),
@@ -67,6 +71,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Reorder(args) => reorder::run(&args.with(&settings)),
         Command::Record(args) => record::run(&args.with(&settings)),
         Command::Query(args) => query::run(&args.with(&settings)),
+        Command::Rtt(args) => rtt::run(&args.with(&settings)),
         Command::Info(args) => info::run(&args),
         Command::Flow(args) => flow::run(args, &settings),
         Command::Simulate(args) => simulate::run(&args),

@@ -5,12 +5,14 @@
 
 mod document;
 mod human;
+mod round_trip;
 pub(crate) mod units;
 
 pub(crate) use document::{
     DelayDocument, EstimateRow, SegmentDocument, SegmentsDocument, estimate_rows,
 };
 pub(crate) use human::{ROWS_DEFAULT, Table, delay_report, total_report};
+pub(crate) use round_trip::{RoundTripDocument, SampleRow, round_trip_report};
 
 use std::io::{self, Write};
 
@@ -74,6 +76,14 @@ pub(crate) fn csv_row(
     let values: Vec<String> = fields.values().map(csv_field).collect();
     writeln!(out, "{}", values.join(","))?;
     Ok(())
+}
+
+/// One row as comma-separated values.
+pub(crate) fn csv_line(row: &impl Serialize) -> anyhow::Result<String> {
+    let serde_json::Value::Object(fields) = serde_json::to_value(row)? else {
+        return Ok(String::new());
+    };
+    Ok(fields.values().map(csv_field).collect::<Vec<_>>().join(","))
 }
 
 /// A value that is not known is an empty field.

@@ -11,27 +11,39 @@ use super::capture::Capture;
 /// A command over one capture.
 pub(crate) struct Whole {
     pub(crate) name: String,
-    algorithm: &'static str,
+    algorithm: &'static Algorithm,
 }
 
 /// The one-pass pipeline with every algorithm.
 pub(crate) fn commands() -> Vec<Whole> {
-    let record = |algorithm: &'static Algorithm| Whole {
-        name: format!("record with {}", algorithm.name),
-        algorithm: algorithm.name,
+    let served = |entry: &&Algorithm| matches!(entry.purpose, Purpose::Delay | Purpose::RoundTrip);
+    let whole = |algorithm: &'static Algorithm| Whole {
+        name: format!("{} with {}", command(algorithm), algorithm.name),
+        algorithm,
     };
-    let delay = |entry: &&Algorithm| entry.purpose == Purpose::Delay;
-    ALGORITHMS.iter().filter(delay).map(record).collect()
+    ALGORITHMS.iter().filter(served).map(whole).collect()
+}
+
+/// The command that runs an algorithm in one pass.
+fn command(algorithm: &Algorithm) -> &'static str {
+    match algorithm.purpose {
+        Purpose::Delay => "record",
+        purpose => purpose.name(),
+    }
 }
 
 impl Whole {
     /// The command line.
     pub(crate) fn arguments(&self, file: &Capture) -> Vec<String> {
         let path = |path: PathBuf| path.display().to_string();
-        let out = path(file.folder().join("out.epochs"));
-        ["record", "-a", self.algorithm, "-r", &path(file.path()), "-w", &out]
-            .map(str::to_owned)
-            .into()
+        let (name, out) = (self.algorithm.name, path(file.folder().join("out.epochs")));
+        let mut arguments = vec![command(self.algorithm), "-a", name, "-r"];
+        let read = path(file.path());
+        arguments.push(&read);
+        if self.algorithm.purpose == Purpose::Delay {
+            arguments.extend(["-w", &out]);
+        }
+        arguments.into_iter().map(str::to_owned).collect()
     }
 
     /// Nanoseconds per packet (median) and peak memory.
@@ -51,6 +63,7 @@ impl Whole {
         let start = Instant::now();
         let mut child = Command::new(binary())
             .args(self.arguments(file))
+            .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();

@@ -40,6 +40,14 @@ impl Asks for Reorderings {
     const PURPOSE: Purpose = Purpose::Reorder;
 }
 
+/// Those for round trips at one point.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RoundTrips;
+
+impl Asks for RoundTrips {
+    const PURPOSE: Purpose = Purpose::RoundTrip;
+}
+
 /// What the user said about the algorithm.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AlgorithmArgs<A: Asks = Delays> {
@@ -106,10 +114,7 @@ impl<A: Asks> AlgorithmArgs<A> {
 
     fn settings(&self, algorithm: &Algorithm) -> anyhow::Result<toml::Table> {
         let mut settings = match self.memory_bytes {
-            Some(_) if !self.given.is_empty() => {
-                return Err(usage("give either --memory or the sizes themselves, not both"));
-            }
-            Some(bytes) => (algorithm.sized)(bytes).ok_or_else(|| cannot_size(algorithm, bytes))?,
+            Some(bytes) => self.sized(algorithm, bytes)?,
             None => {
                 let written = self.written.iter().find(|entry| entry.is_of(algorithm));
                 written.map(|entry| entry.options.clone()).unwrap_or_default()
@@ -121,6 +126,15 @@ impl<A: Asks> AlgorithmArgs<A> {
             settings.insert(name.to_owned(), value(option, text)?);
         }
         Ok(settings)
+    }
+
+    /// What suits so many bytes. What does not depend on them may still be given.
+    fn sized(&self, algorithm: &Algorithm, bytes: u64) -> anyhow::Result<toml::Table> {
+        let sized = (algorithm.sized)(bytes).ok_or_else(|| cannot_size(algorithm, bytes))?;
+        match self.given.keys().any(|&name| sized.contains_key(name)) {
+            true => Err(usage("give either --memory or the sizes themselves, not both")),
+            false => Ok(sized),
+        }
     }
 }
 

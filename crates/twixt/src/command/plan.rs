@@ -2,6 +2,7 @@
 //! thing to plan.
 
 mod colate;
+mod fridge;
 mod lda;
 mod upgrade;
 
@@ -13,6 +14,7 @@ pub(crate) enum Args {
     Colate(colate::Args),
     Lda(lda::Args),
     Upgrade(upgrade::Args),
+    Fridge(fridge::Args),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -20,5 +22,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Args::Colate(args) => colate::run(args),
         Args::Lda(args) => lda::run(args),
         Args::Upgrade(args) => upgrade::run(args),
+        Args::Fridge(args) => fridge::run(args),
     }
 }

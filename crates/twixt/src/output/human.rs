@@ -8,7 +8,7 @@ use crate::args::Chosen;
 use crate::measure::{Concluded, Files, Measured, PointCounts};
 
 /// Shown where nothing is known.
-const UNKNOWN: &str = "–";
+pub(super) const UNKNOWN: &str = "–";
 /// Rows shown unless the user asks for more.
 pub(crate) const ROWS_DEFAULT: usize = 30;
 

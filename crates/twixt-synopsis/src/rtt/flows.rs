@@ -1,0 +1,137 @@
+//! A little state for each flow: bounded, or as much as there are flows.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// State by the hash of a directed flow.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum FlowTable<T> {
+    /// So many places, made when the first is needed; each hash has one of them, and the newest
+    /// flow has it.
+    Bounded { flows: usize, places: Vec<Place<T>>, replaced: u64 },
+    /// A place for every flow.
+    Growing(HashMap<u64, T, BuildHasherDefault<AsItIs>>),
+}
+
+/// A place and whose it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place<T> {
+    /// 0 for nobody's.
+    flow: u64,
+    state: T,
+}
+
+impl<T: Copy + Default> FlowTable<T> {
+    /// For so many flows at once; for all there are if `None`.
+    pub(super) fn new(flows: Option<u32>) -> Self {
+        match flows {
+            Some(flows) => Self::Bounded { flows: flows as usize, places: Vec::new(), replaced: 0 },
+            None => Self::Growing(HashMap::default()),
+        }
+    }
+
+    /// Whether there is any place at all.
+    pub(super) fn is_kept(&self) -> bool {
+        !matches!(self, Self::Bounded { flows: 0, .. })
+    }
+
+    /// The state of a flow, if it is kept.
+    #[inline]
+    pub(super) fn find(&mut self, flow: u64) -> Option<&mut T> {
+        match self {
+            Self::Bounded { places, .. } => {
+                let at = place_of(flow, places.len());
+                places.get_mut(at).filter(|place| place.flow == flow).map(|place| &mut place.state)
+            }
+            Self::Growing(states) => states.get_mut(&flow),
+        }
+    }
+
+    /// The state of a flow: a new one if it was not kept. Callers have checked that states are
+    /// kept.
+    #[inline]
+    pub(super) fn entry(&mut self, flow: u64) -> &mut T {
+        match self {
+            Self::Bounded { flows, places, replaced } => {
+                if places.is_empty() {
+                    places.resize(*flows, Place { flow: 0, state: T::default() });
+                }
+                let at = place_of(flow, places.len());
+                let place = &mut places[at];
+                if place.flow != flow {
+                    *replaced = replaced.wrapping_add(u64::from(place.flow != 0));
+                    *place = Place { flow, state: T::default() };
+                }
+                &mut place.state
+            }
+            Self::Growing(states) => states.entry(flow).or_default(),
+        }
+    }
+
+    /// How many flows lost their place to another.
+    pub(super) const fn replaced(&self) -> u64 {
+        match self {
+            Self::Bounded { replaced, .. } => *replaced,
+            Self::Growing(_) => 0,
+        }
+    }
+
+    /// Bytes of state.
+    pub(super) fn state_bytes(&self) -> u64 {
+        let places = match self {
+            Self::Bounded { places, .. } => places.len(),
+            Self::Growing(states) => states.capacity(),
+        };
+        (places * size_of::<Place<T>>()) as u64
+    }
+}
+
+#[inline]
+const fn place_of(flow: u64, places: usize) -> usize {
+    (((flow >> 32) * places as u64) >> 32) as usize
+}
+
+/// Hashes of numbers that are hashes already.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_flow_has_the_place_and_the_change_is_counted() {
+        let mut table = FlowTable::<u8>::new(Some(1));
+        *table.entry(5) = 7;
+        assert_eq!(table.find(5).copied(), Some(7));
+        assert_eq!(*table.entry(6), 0);
+        assert!(table.find(5).is_none());
+        assert_eq!(table.replaced(), 1);
+        let mut none = FlowTable::<u8>::new(Some(0));
+        assert!(!none.is_kept() && none.find(5).is_none());
+    }
+
+    #[test]
+    fn a_growing_table_forgets_nobody() {
+        let mut table = FlowTable::<u64>::new(None);
+        (0..1000).for_each(|flow| *table.entry(flow) = flow);
+        assert!((0..1000).all(|flow| table.find(flow).copied() == Some(flow)));
+        assert!(table.is_kept() && table.state_bytes() >= 8000);
+    }
+}

@@ -1,0 +1,89 @@
+//! Which kinds of round trip are measured.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use twixt_model::RoundTripKind;
+
+/// A set of kinds; all of them unless told otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct KindSet(u16); // never 0, bits of RoundTripKind::ALL only
+
+const ALL: u16 = (1 << RoundTripKind::ALL.len()) - 1;
+
+impl KindSet {
+    /// These kinds; `None` if there are none.
+    #[must_use]
+    pub fn of(kinds: &[RoundTripKind]) -> Option<Self> {
+        Self::from_bits(kinds.iter().fold(0, |bits, &kind| bits | 1 << kind as u16))
+    }
+
+    /// Whether a kind is in it.
+    #[must_use]
+    #[inline]
+    pub const fn has(self, kind: RoundTripKind) -> bool {
+        self.0 & (1 << kind as u16) != 0
+    }
+
+    pub(super) const fn bits(self) -> u16 {
+        self.0
+    }
+
+    pub(super) fn from_bits(bits: u16) -> Option<Self> {
+        (bits != 0 && bits & !ALL == 0).then_some(Self(bits))
+    }
+}
+
+impl Default for KindSet {
+    fn default() -> Self {
+        Self(ALL)
+    }
+}
+
+impl FromStr for KindSet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let kinds: Result<Vec<RoundTripKind>, String> =
+            text.split(',').map(|name| name.trim().parse()).collect();
+        Self::of(&kinds?).ok_or_else(|| "name at least one kind".to_owned())
+    }
+}
+
+impl TryFrom<String> for KindSet {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for KindSet {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = RoundTripKind::ALL.into_iter().filter(|&kind| self.has(kind));
+        formatter.write_str(&kinds.map(RoundTripKind::name).collect::<Vec<_>>().join(","))
+    }
+}
+
+impl From<KindSet> for String {
+    fn from(kinds: KindSet) -> Self {
+        kinds.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_names_reads_back() {
+        let kinds: KindSet = "dns, tcp-handshake".parse().unwrap();
+        assert_eq!(kinds.to_string(), "tcp-handshake,dns");
+        assert!(kinds.has(RoundTripKind::Dns) && !kinds.has(RoundTripKind::Ntp));
+        assert!("dns,tls".parse::<KindSet>().unwrap_err().contains("tls"));
+        assert_eq!(KindSet::of(&RoundTripKind::ALL), Some(KindSet::default()));
+        assert_eq!((KindSet::from_bits(0), KindSet::from_bits(1 << 9)), (None, None));
+    }
+}

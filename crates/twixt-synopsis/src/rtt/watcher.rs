@@ -1,0 +1,329 @@
+//! What all algorithms for round trips do alike: hear packets, keep requests in a store of their
+//! own, and tally the answers.
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use twixt_model::{
+    Detail, FlowKey, Observation, RoundTripEstimate, RoundTripKind, RoundTripSample, Scope,
+    Timestamp,
+};
+
+use super::config::Watch;
+use super::entry::{Answer, Asked, Request};
+use super::event::Event;
+use super::listener::{Forgotten, Listener};
+use super::tally::Tally;
+use crate::codec::{DecodeError, Reader, Writer};
+use crate::question::Question;
+use crate::synopsis::{ConfigOption, Needs, OnePoint, SplitMerge, Synopsis};
+use crate::totals::Totals;
+
+/// Where requests wait for their responses: what distinguishes one algorithm from another.
+pub trait Store: Clone + PartialEq + Debug + Send + 'static {
+    /// Name of the algorithm.
+    const NAME: &'static str;
+    /// Its tag.
+    const TAG: u16;
+    /// What it is, in one line.
+    const SUMMARY: &'static str;
+    /// Its settings.
+    const OPTIONS: &'static [ConfigOption];
+    /// Whether it is of bounded size. If not, every time is kept as well.
+    const BOUNDED: bool;
+    /// Its configuration.
+    type Config: Clone + PartialEq + Debug + Default + Send + Serialize + DeserializeOwned;
+
+    /// An empty store.
+    fn new(config: &Self::Config) -> Self;
+    /// The best configuration within `memory_bytes`.
+    fn sized(memory_bytes: u64) -> Option<Self::Config>;
+    /// The part of the configuration that all share.
+    fn watch(config: &Self::Config) -> &Watch;
+    /// Appends the configuration.
+    fn encode_config(config: &Self::Config, out: &mut Writer);
+    /// Reads the configuration.
+    ///
+    /// # Errors
+    /// When the bytes are none.
+    fn decode_config(input: &mut Reader<'_>) -> Result<Self::Config, DecodeError>;
+
+    /// Takes a request.
+    fn ask(&mut self, request: &Request) -> Asked;
+    /// The request that a response answers.
+    fn answer(&mut self, id: u64, now: Timestamp) -> Option<Answer>;
+    /// An epoch ends: the time for a store to tune itself.
+    fn end_epoch(&mut self) {}
+    /// How many requests or insertions a round trip may last, of `matched` that were measured,
+    /// for its length to be trusted; `None` if there is no such limit.
+    fn horizon(config: &Self::Config, pace: &Pace, matched: u64) -> Option<i64>;
+    /// Bytes of state.
+    fn state_bytes(&self) -> u64;
+}
+
+/// How fast requests came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// Requests that were new.
+    pub requests: u64,
+    /// Those that came into the store.
+    pub kept: u64,
+    /// When the first and the last came.
+    pub span: Option<(Timestamp, Timestamp)>,
+}
+
+impl Pace {
+    fn count(&mut self, time: Timestamp, kept: bool) {
+        self.requests = self.requests.saturating_add(1);
+        self.kept = self.kept.saturating_add(u64::from(kept));
+        let (first, last) = self.span.unwrap_or((time, time));
+        self.span = Some((first.min(time), last.max(time)));
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.requests = self.requests.saturating_add(other.requests);
+        self.kept = self.kept.saturating_add(other.kept);
+        self.span = match (self.span, other.span) {
+            (Some(ours), Some(theirs)) => Some((ours.0.min(theirs.0), ours.1.max(theirs.1))),
+            (ours, theirs) => ours.or(theirs),
+        };
+    }
+
+    /// How long it takes until `count` of every `among` that came in this time have come again;
+    /// `None` if nothing is known of the pace.
+    #[must_use]
+    pub fn time_of(&self, count: f64, among: u64) -> Option<i64> {
+        let (first, last) = self.span?;
+        let length_ns = (last - first).as_nanos();
+        // A single burst has no pace.
+        (among > 1 && length_ns > 0)
+            .then(|| (count * length_ns as f64 / (among - 1) as f64).min(i64::MAX as f64) as i64)
+    }
+}
+
+/// A synopsis of round trips.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Watcher<S: Store> {
+    config: S::Config,
+    totals: Totals,
+    pace: Pace,
+    listener: Listener,
+    store: S,
+    tally: Tally,
+    /// Flows that lost their state to others, in what was merged or read.
+    forgotten: Forgotten,
+    /// What the listener had forgotten when the epoch began.
+    forgotten_before: Forgotten,
+}
+
+impl<S: Store> Watcher<S> {
+    /// Flows that lost their state to others in this epoch.
+    fn forgotten(&self) -> Forgotten {
+        self.forgotten.plus(self.listener.forgotten().minus(self.forgotten_before))
+    }
+
+    fn buckets(config: &S::Config) -> Option<u32> {
+        S::BOUNDED.then(|| S::watch(config).buckets)
+    }
+}
+
+impl<S: Store> Synopsis for Watcher<S> {
+    const NAME: &'static str = S::NAME;
+    const TAG: u16 = S::TAG;
+    const SUMMARY: &'static str = S::SUMMARY;
+    const NEEDS: Needs = Needs { digest: false, flow: false, detail: true, group: false };
+    const OPTIONS: &'static [ConfigOption] = S::OPTIONS;
+    const PAGE: &'static str = "round-trip";
+    /// A response never meets its request if they are in different shards.
+    const SPLIT_MERGE: SplitMerge = SplitMerge::Expected;
+    type Config = S::Config;
+
+    fn sized(memory_bytes: u64) -> Option<S::Config> {
+        S::sized(memory_bytes)
+    }
+
+    fn new(config: &S::Config) -> Self {
+        let watch = S::watch(config);
+        let flows = S::BOUNDED.then_some(watch.flows);
+        Self {
+            config: config.clone(),
+            totals: Totals::default(),
+            pace: Pace::default(),
+            listener: Listener::new(watch.kinds, u64::from(watch.seed), flows),
+            store: S::new(config),
+            tally: Tally::new(Self::buckets(config)),
+            forgotten: Forgotten::default(),
+            forgotten_before: Forgotten::default(),
+        }
+    }
+
+    fn config(&self) -> &S::Config {
+        &self.config
+    }
+
+    fn update(&mut self, observation: &Observation) {
+        self.totals.add(observation.length);
+    }
+
+    #[inline]
+    fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
+        self.totals.add(observation.length);
+        let Self { listener, store, tally, pace, config, .. } = self;
+        let mut floor = Floor { store, tally, pace, watch: S::watch(config), observation, detail };
+        listener.hear(observation, detail, |event, canonical| floor.take(event, canonical));
+    }
+
+    /// Requests that wait in `other` are left there.
+    fn merge(&mut self, other: &Self) {
+        self.totals.merge(other.totals);
+        self.pace.merge(&other.pace);
+        self.tally.merge(&other.tally);
+        self.forgotten = self.forgotten.plus(other.forgotten());
+    }
+
+    fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    fn state_bytes(&self) -> u64 {
+        let fixed = (size_of::<Totals>() + size_of::<Pace>()) as u64;
+        fixed + self.listener.state_bytes() + self.store.state_bytes() + self.tally.state_bytes()
+    }
+
+    /// What waits is not written: it belongs to the point, and a sealed epoch has none.
+    fn encode(&self, out: &mut Writer) {
+        S::encode_config(&self.config, out);
+        self.totals.encode(out);
+        let (first, last) = self.pace.span.unwrap_or_default();
+        out.u64(self.pace.requests);
+        out.u64(self.pace.kept);
+        out.u8(self.pace.span.is_some().into());
+        out.i64(first.as_nanos());
+        out.i64(last.as_nanos());
+        let forgotten = self.forgotten();
+        out.u64(forgotten.sequence);
+        out.u64(forgotten.spin);
+        self.tally.encode(out);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let config = S::decode_config(input)?;
+        let totals = Totals::decode(input)?;
+        let (requests, kept) = (input.u64("new requests")?, input.u64("kept requests")?);
+        let any = input.u8("any request")? != 0;
+        let first = Timestamp::from_nanos(input.i64("first request")?);
+        let last = Timestamp::from_nanos(input.i64("last request")?);
+        let pace = Pace { requests, kept, span: any.then_some((first, last)) };
+        let sequence = input.u64("flows forgotten for sequence numbers")?;
+        let forgotten = Forgotten { sequence, spin: input.u64("flows forgotten for spin bits")? };
+        let tally = Tally::decode(input, Self::buckets(&config))?;
+        // Only now that all is read are tables made: their size is a stranger's number.
+        Ok(Self { totals, pace, tally, forgotten, ..Self::new(&config) })
+    }
+}
+
+impl<S: Store> OnePoint for Watcher<S> {
+    type Conclusion = RoundTripEstimate;
+
+    fn conclude(&self, _: &Question<'_>) -> Vec<RoundTripEstimate> {
+        let mut estimates = self.tally.conclude(|kind| match kind {
+            // Spin bits wait in no store.
+            RoundTripKind::QuicSpin => None,
+            kind => S::horizon(&self.config, &self.pace, self.tally.matched(kind)),
+        });
+        if S::BOUNDED {
+            let forgotten = self.forgotten();
+            for estimate in estimates.iter_mut().filter(|estimate| estimate.scope == Scope::All) {
+                estimate.forgotten_flows = forgotten.of(estimate.kind);
+            }
+        }
+        estimates
+    }
+
+    fn cut(&mut self) -> Self {
+        let (tally, forgotten) = (self.tally.cut(), self.forgotten());
+        let totals = std::mem::take(&mut self.totals);
+        let pace = std::mem::take(&mut self.pace);
+        self.store.end_epoch();
+        self.forgotten_before = self.listener.forgotten();
+        self.forgotten = Forgotten::default();
+        Self { totals, pace, tally, forgotten, ..Self::new(&self.config) }
+    }
+}
+
+/// A synopsis that can hand over single round trips as it finds them.
+pub trait RoundTrips: OnePoint<Conclusion = RoundTripEstimate> {
+    /// Those found since the last call. The first call finds none: from then on they are kept.
+    fn take_samples(&mut self) -> Vec<RoundTripSample>;
+}
+
+impl<S: Store> RoundTrips for Watcher<S> {
+    fn take_samples(&mut self) -> Vec<RoundTripSample> {
+        self.tally.take_samples()
+    }
+}
+
+/// Where the events of one packet go.
+struct Floor<'a, S: Store> {
+    store: &'a mut S,
+    tally: &'a mut Tally,
+    pace: &'a mut Pace,
+    watch: &'a Watch,
+    observation: &'a Observation,
+    detail: &'a Detail,
+}
+
+impl<S: Store> Floor<'_, S> {
+    #[inline]
+    fn take(&mut self, event: Event, canonical: bool) {
+        match event {
+            Event::Request { kind, id } => self.request(kind, id, canonical),
+            Event::Response { kind, id, expected } => self.response(kind, id, expected, canonical),
+            Event::Ambiguous { kind } => self.tally.count_ambiguous(kind),
+            Event::Turned { kind, rtt_ns } => {
+                let answer = Answer {
+                    asked: self.observation.time,
+                    weight: 1.0,
+                    class: self.observation.class,
+                    canonical,
+                };
+                self.tally.count_response(kind);
+                self.found(kind, rtt_ns, self.detail.key, &answer);
+            }
+        }
+    }
+
+    #[inline]
+    fn request(&mut self, kind: RoundTripKind, id: u64, canonical: bool) {
+        let Observation { time, class, .. } = *self.observation;
+        self.tally.count_request(kind);
+        match self.store.ask(&Request { id, kind, time, class, canonical }) {
+            Asked::Kept => self.pace.count(time, true),
+            Asked::Refused => self.pace.count(time, false),
+            Asked::Repeated => {}
+            Asked::Poisoned => self.tally.count_ambiguous(kind),
+        }
+    }
+
+    #[inline]
+    fn response(&mut self, kind: RoundTripKind, id: u64, expected: bool, canonical: bool) {
+        if expected {
+            self.tally.count_response(kind);
+        }
+        let time = self.observation.time;
+        let Some(answer) = self.store.answer(id, time) else { return };
+        if !expected {
+            self.tally.count_response(kind);
+        }
+        let key = &self.detail.key;
+        let key = if answer.canonical == canonical { *key } else { key.reversed() };
+        self.found(kind, (time - answer.asked).as_nanos(), key, &answer);
+    }
+
+    fn found(&mut self, kind: RoundTripKind, rtt_ns: i64, key: FlowKey, answer: &Answer) {
+        let group = self.watch.by.scope(&key, answer.class);
+        let (time, weight) = (self.observation.time, answer.weight);
+        self.tally.add(RoundTripSample { time, key, kind, rtt_ns, weight }, group);
+    }
+}

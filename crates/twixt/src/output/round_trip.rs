@@ -1,0 +1,287 @@
+//! Round trips: the JSON document and its rows.
+
+mod report;
+
+pub(crate) use report::round_trip_report;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use twixt_model::{
+    Percentile, RoundTripEstimate, RoundTripSample, RoundTripTimes, Scope, Span, Timestamp,
+};
+
+use super::units;
+use crate::args::Chosen;
+use crate::command::Watched;
+
+/// `twixt rtt -F json`.
+#[derive(Serialize)]
+pub(crate) struct RoundTripDocument {
+    algorithm: &'static str,
+    config: toml::Table,
+    synopsis_bytes: u64,
+    packets: u64,
+    skipped: BTreeMap<String, u64>,
+    dropped: Option<u64>,
+    start_ns: Option<i64>,
+    end_ns: Option<i64>,
+    kinds: Vec<KindDocument>,
+    /// Where time was cut.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    epochs: Vec<EpochDocument>,
+}
+
+#[derive(Serialize)]
+struct EpochDocument {
+    start_ns: i64,
+    end_ns: i64,
+    kinds: Vec<KindDocument>,
+}
+
+/// Round trips of one kind.
+#[derive(Clone, Debug, Serialize)]
+struct KindDocument {
+    kind: &'static str,
+    requests: Option<u64>,
+    responses: Option<u64>,
+    #[serde(flatten)]
+    times: TimesDocument,
+    ambiguous: Option<u64>,
+    forgotten_flows: Option<u64>,
+    population: &'static str,
+    cdf: Vec<(i64, f64)>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<GroupDocument>,
+}
+
+/// Round trips of one kind and group.
+#[derive(Clone, Debug, Serialize)]
+struct GroupDocument {
+    scope: String,
+    #[serde(flatten)]
+    times: TimesDocument,
+}
+
+/// How long they took.
+#[derive(Clone, Debug, Serialize)]
+struct TimesDocument {
+    matched: u64,
+    weighted: f64,
+    mean_ns: Option<i64>,
+    stddev_ns: Option<i64>,
+    ci95_low_ns: Option<i64>,
+    ci95_high_ns: Option<i64>,
+    min_ns: Option<i64>,
+    max_ns: Option<i64>,
+    /// `p50_ns` and so on.
+    percentiles: Map<String, Value>,
+    /// Lower and upper end of the 95 % interval of each.
+    percentiles_ci95: Map<String, Value>,
+    horizon_ns: Option<i64>,
+    reason: Option<&'static str>,
+}
+
+impl RoundTripDocument {
+    /// Of what was concluded at a point.
+    pub(crate) fn new(algorithm: &'static str, chosen: &Chosen, watched: &Watched) -> Self {
+        Self {
+            algorithm,
+            config: chosen.prototype.config(),
+            synopsis_bytes: watched.synopsis_bytes.max(chosen.prototype.state_bytes()),
+            packets: watched.counts.packets,
+            skipped: watched.counts.skipped.clone(),
+            dropped: watched.counts.dropped,
+            start_ns: watched.span.map(|span| span.start.as_nanos()),
+            end_ns: watched.span.map(|span| span.end.as_nanos()),
+            kinds: kinds(&watched.whole),
+            epochs: watched
+                .epochs
+                .iter()
+                .map(|epoch| EpochDocument {
+                    start_ns: epoch.span.start.as_nanos(),
+                    end_ns: epoch.span.end.as_nanos(),
+                    kinds: kinds(&epoch.estimates),
+                })
+                .collect(),
+        }
+    }
+
+    /// Whether any was found.
+    pub(crate) fn has_round_trips(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.times.matched > 0)
+    }
+
+    /// What the user should know before believing the numbers.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        self.kinds.iter().filter_map(|kind| {
+            let (horizon_ns, p99_ns) = (kind.times.horizon_ns?, kind.times.percentile_ns(0.99)?);
+            (p99_ns > horizon_ns).then(|| {
+                format!(
+                    "{}: p99 lies beyond the horizon of {}: give more --memory",
+                    kind.kind,
+                    units::duration(horizon_ns as f64)
+                )
+            })
+        })
+    }
+
+    /// One row for each epoch, kind and group.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row> {
+        let whole = (self.start_ns.unwrap_or(0), self.end_ns.unwrap_or(0), &self.kinds);
+        let epochs = self.epochs.iter().map(|epoch| (epoch.start_ns, epoch.end_ns, &epoch.kinds));
+        let whole = self.epochs.is_empty().then_some(whole);
+        epochs.chain(whole).flat_map(|(start_ns, end_ns, kinds)| {
+            let span =
+                Span { start: Timestamp::from_nanos(start_ns), end: Timestamp::from_nanos(end_ns) };
+            kinds.iter().flat_map(move |kind| Row::of(kind, span))
+        })
+    }
+}
+
+/// Estimates as the algorithm gives them: each kind, followed by its groups.
+fn kinds(estimates: &[RoundTripEstimate]) -> Vec<KindDocument> {
+    let mut kinds: Vec<KindDocument> = Vec::new();
+    for estimate in estimates {
+        match (&estimate.scope, kinds.last_mut()) {
+            (Scope::All, _) => kinds.push(KindDocument::new(estimate)),
+            (scope, Some(kind)) => kind.groups.push(GroupDocument {
+                scope: scope.to_string(),
+                times: TimesDocument::new(estimate),
+            }),
+            (_, None) => {}
+        }
+    }
+    kinds
+}
+
+impl KindDocument {
+    fn new(estimate: &RoundTripEstimate) -> Self {
+        Self {
+            kind: estimate.kind.name(),
+            requests: estimate.requests,
+            responses: estimate.responses,
+            times: TimesDocument::new(estimate),
+            ambiguous: estimate.ambiguous,
+            forgotten_flows: estimate.forgotten_flows,
+            population: estimate.kind.population(),
+            cdf: estimate.times.as_ref().map(|times| times.cdf.clone()).unwrap_or_default(),
+            groups: Vec::new(),
+        }
+    }
+}
+
+impl TimesDocument {
+    fn new(estimate: &RoundTripEstimate) -> Self {
+        let times = estimate.times.as_ref();
+        let round = |value: f64| value.round() as i64;
+        Self {
+            matched: estimate.matched,
+            weighted: estimate.weighted,
+            mean_ns: times.map(|times| round(times.mean_ns)),
+            stddev_ns: times.map(|times| round(times.deviation_ns)),
+            ci95_low_ns: times.map(|times| round(times.mean_ns - times.half_width_ns)),
+            ci95_high_ns: times.map(|times| round(times.mean_ns + times.half_width_ns)),
+            min_ns: times.map(|times| times.min_ns),
+            max_ns: times.map(|times| times.max_ns),
+            percentiles: percentiles(times, |found| found.time_ns.into()),
+            percentiles_ci95: percentiles(times, |found| vec![found.low_ns, found.high_ns].into()),
+            horizon_ns: estimate.horizon_ns,
+            reason: times.is_none().then_some("no request met its response"),
+        }
+    }
+
+    fn percentile_ns(&self, share: f64) -> Option<i64> {
+        let at = Percentile::SHARES.iter().position(|&known| known == share)?;
+        self.percentiles.values().nth(at)?.as_i64()
+    }
+}
+
+/// Keys of [`Percentile::SHARES`].
+const PERCENTILE_KEYS: [&str; 5] = ["p50_ns", "p90_ns", "p95_ns", "p99_ns", "p999_ns"];
+
+fn percentiles(
+    times: Option<&RoundTripTimes>,
+    value: impl Fn(&Percentile) -> Value,
+) -> Map<String, Value> {
+    let known = |at: usize| times.and_then(|times| times.percentiles.get(at)).map(&value);
+    let numbered = PERCENTILE_KEYS.iter().enumerate();
+    numbered.map(|(at, key)| ((*key).to_owned(), known(at).unwrap_or(Value::Null))).collect()
+}
+
+/// A flat row: one kind of one group in one epoch.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    scope: String,
+    kind: &'static str,
+    requests: Option<u64>,
+    responses: Option<u64>,
+    matched: u64,
+    weighted: f64,
+    mean_ns: Option<i64>,
+    stddev_ns: Option<i64>,
+    ci95_low_ns: Option<i64>,
+    ci95_high_ns: Option<i64>,
+    min_ns: Option<i64>,
+    max_ns: Option<i64>,
+    #[serde(flatten)]
+    percentiles: Map<String, Value>,
+    horizon_ns: Option<i64>,
+    start_ns: i64,
+    end_ns: i64,
+    reason: Option<&'static str>,
+}
+
+impl Row {
+    fn of(kind: &KindDocument, span: Span) -> Vec<Self> {
+        let row = |scope: &str, times: &TimesDocument| Self {
+            scope: scope.to_owned(),
+            kind: kind.kind,
+            requests: None,
+            responses: None,
+            matched: times.matched,
+            weighted: times.weighted,
+            mean_ns: times.mean_ns,
+            stddev_ns: times.stddev_ns,
+            ci95_low_ns: times.ci95_low_ns,
+            ci95_high_ns: times.ci95_high_ns,
+            min_ns: times.min_ns,
+            max_ns: times.max_ns,
+            percentiles: times.percentiles.clone(),
+            horizon_ns: times.horizon_ns,
+            start_ns: span.start.as_nanos(),
+            end_ns: span.end.as_nanos(),
+            reason: times.reason,
+        };
+        let (requests, responses) = (kind.requests, kind.responses);
+        let all = Self { requests, responses, ..row("all", &kind.times) };
+        let groups = kind.groups.iter().map(|group| row(&group.scope, &group.times));
+        [all].into_iter().chain(groups).collect()
+    }
+}
+
+/// One round trip, as it was found.
+#[derive(Debug, Serialize)]
+pub(crate) struct SampleRow {
+    time_ns: i64,
+    scope: String,
+    kind: &'static str,
+    rtt_ns: i64,
+    weight: f64,
+}
+
+impl SampleRow {
+    /// First line of comma-separated values.
+    pub(crate) const HEADER: &'static str = "time_ns,scope,kind,rtt_ns,weight";
+
+    pub(crate) fn new(sample: &RoundTripSample) -> Self {
+        Self {
+            time_ns: sample.time.as_nanos(),
+            scope: sample.key.to_string(),
+            kind: sample.kind.name(),
+            rtt_ns: sample.rtt_ns,
+            weight: sample.weight,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Round trips as a table for people, with the shape of each distribution.
+
+use twixt_model::Timestamp;
+
+use super::{KindDocument, RoundTripDocument, TimesDocument};
+use crate::output::human::{Table, UNKNOWN};
+use crate::output::units;
+
+/// A table for people: kinds, then groups of each, largest first.
+pub(crate) fn round_trip_report(name: &str, document: &RoundTripDocument, rows: usize) -> String {
+    let mut report =
+        format!("{name}   ({}, {})\n\n", document.algorithm, units::bytes(document.synopsis_bytes));
+    let series = document.epochs.iter().flat_map(|epoch| {
+        epoch.kinds.iter().map(|kind| {
+            let start = Timestamp::from_nanos(epoch.start_ns);
+            (format!("{}  {}", kind.kind, units::moment(start)), &kind.times)
+        })
+    });
+    let kinds = document.kinds.iter().map(|kind| (kind.kind.to_owned(), &kind.times));
+    let groups = document.kinds.iter().flat_map(|kind| {
+        kind.groups.iter().map(|group| (format!("{}  {}", kind.kind, group.scope), &group.times))
+    });
+    report += &table(kinds).to_string();
+    let more: Vec<(String, &TimesDocument)> = series.chain(groups).collect();
+    if !more.is_empty() {
+        report += &format!("\n{}", table(more.iter().take(rows).cloned()));
+    }
+    if more.len() > rows {
+        let left = units::count((more.len() - rows) as u64);
+        report += &format!("… and {left} more; --rows-shown shows more, -F csv all\n");
+    }
+    report + "\n" + &shapes(document) + &footer(document)
+}
+
+fn table<'a>(rows: impl Iterator<Item = (String, &'a TimesDocument)>) -> Table {
+    let mut table = Table::new(&[
+        "kind",
+        "measured",
+        "of about",
+        "mean ± 95 %",
+        "deviation",
+        "p50",
+        "p95",
+        "p99",
+        "p99.9",
+    ]);
+    for (name, times) in rows {
+        let shown = |value: Option<i64>| {
+            value.map_or_else(|| UNKNOWN.to_owned(), |ns| units::duration(ns as f64))
+        };
+        let mean = match (times.mean_ns, times.ci95_high_ns) {
+            (Some(mean), Some(high)) if high > mean => {
+                format!("{} ± {}", shown(Some(mean)), shown(Some(high - mean)))
+            }
+            (mean, _) => shown(mean),
+        };
+        let mut cells = vec![
+            name,
+            units::count(times.matched),
+            units::count(times.weighted.round() as u64),
+            mean,
+            shown(times.stddev_ns),
+        ];
+        cells.extend([0.5, 0.95, 0.99, 0.999].map(|share| shown(times.percentile_ns(share))));
+        table.row(cells);
+    }
+    table
+}
+
+/// Where round trips lie, between the shortest and the longest, on a scale of equal ratios.
+fn shapes(document: &RoundTripDocument) -> String {
+    let known = document.kinds.iter().filter(|kind| kind.cdf.len() > 1);
+    let lines: Vec<String> =
+        known.filter_map(|kind| Some(format!("{:<15}{}\n", kind.kind, shape(kind)?))).collect();
+    if lines.is_empty() { String::new() } else { lines.concat() + "\n" }
+}
+
+fn shape(kind: &KindDocument) -> Option<String> {
+    const COLUMNS: usize = 40;
+    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let (low, high) = (kind.times.min_ns?.max(1) as f64, kind.times.max_ns?.max(1) as f64);
+    if high <= low {
+        return None;
+    }
+    let column = |ns: i64| {
+        let position = (ns.max(1) as f64 / low).ln() / (high / low).ln();
+        ((position * COLUMNS as f64) as usize).min(COLUMNS - 1)
+    };
+    let mut shares = [0.0; COLUMNS];
+    let mut before = 0.0;
+    for &(ns, up_to) in &kind.cdf {
+        shares[column(ns)] += up_to - before;
+        before = up_to;
+    }
+    let most = shares.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let bar = |share: &f64| BARS[(share / most * 8.0).ceil().min(8.0) as usize];
+    let (low, high) = (units::duration(low), units::duration(high));
+    Some(format!("{low:>10} {} {high}", shares.iter().map(bar).collect::<String>()))
+}
+
+fn footer(document: &RoundTripDocument) -> String {
+    let mut footer = String::new();
+    let horizons =
+        document.kinds.iter().filter_map(|kind| Some((kind.kind, kind.times.horizon_ns?)));
+    if let Some((kind, horizon_ns)) = horizons.min_by_key(|(_, horizon_ns)| *horizon_ns) {
+        let horizon = units::duration(horizon_ns as f64);
+        footer += &format!("horizon    nothing beyond {horizon} is to be trusted ({kind})\n");
+    }
+    for kind in &document.kinds {
+        if let Some(ambiguous) = kind.ambiguous.filter(|&ambiguous| ambiguous > 0) {
+            let ambiguous = units::count(ambiguous);
+            footer += &format!("ambiguous  {ambiguous} packets of {} were not used\n", kind.kind);
+        }
+    }
+    for kind in &document.kinds {
+        if let Some(flows) = kind.forgotten_flows.filter(|&flows| flows > 0) {
+            let (flows, kind) = (units::count(flows), kind.kind);
+            footer +=
+                &format!("forgotten  {flows} flows of {kind} gave way to others: raise --flows\n");
+        }
+    }
+    let skipped: Vec<String> = document
+        .skipped
+        .iter()
+        .map(|(reason, frames)| format!("{} {reason}", units::count(*frames)))
+        .collect();
+    if !skipped.is_empty() {
+        footer += &format!("skipped    {}\n", skipped.join(", "));
+    }
+    footer
+}
