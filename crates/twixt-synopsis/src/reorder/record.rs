@@ -110,7 +110,8 @@ impl SampledFlows {
             Some(record) if record.flow == seen.flow => record.follow(seen.packet, definition),
             Some(record) => {
                 let idle_ns = seen.packet.time.as_nanos().saturating_sub(record.last_ns);
-                let enough = record.tally.packets >= u64::from(self.cap);
+                // By its size, which goes on across epochs; its first packet was not judged.
+                let enough = record.size > u64::from(self.cap);
                 if enough || idle_ns > self.stale_ns {
                     record.report(tallies);
                     *record = Record::new(seen, 1);
