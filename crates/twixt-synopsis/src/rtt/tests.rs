@@ -24,7 +24,7 @@ fn tcp(flow: &str, at_ms: i64, flags: u8, sequence: u32, ack: u32, payload_bytes
         timestamps: Some((sequence, ack)),
     };
     let key = flow.parse().unwrap();
-    (at_ms, Detail { key, tcp: Some(tcp), exchange: None })
+    (at_ms, Detail { key, tcp: Some(tcp), ..Detail::default() })
 }
 
 fn there(at_ms: i64, flags: u8, sequence: u32, ack: u32, payload_bytes: u32) -> Packet {
@@ -37,7 +37,7 @@ fn back(at_ms: i64, flags: u8, sequence: u32, ack: u32, payload_bytes: u32) -> P
 }
 
 fn exchange(flow: &str, at_ms: i64, exchange: Exchange) -> Packet {
-    (at_ms, Detail { key: flow.parse().unwrap(), tcp: None, exchange: Some(exchange) })
+    (at_ms, Detail { key: flow.parse().unwrap(), exchange: Some(exchange), ..Detail::default() })
 }
 
 /// A connection: handshake of 10 + 1 ms, data answered after 20 ms, an end after a second.
