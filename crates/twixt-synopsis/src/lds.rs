@@ -10,12 +10,15 @@
 //! Uncorrelated Flow-Level Latencies", IMC 2011. Where we differ from what is printed there, the
 //! code says so and why.
 
+pub(crate) mod answer;
 mod config;
+mod deviation;
 mod estimate;
 mod flows;
 mod loss;
 mod paper;
-mod sizes;
+mod printed;
+pub(crate) mod sizes;
 mod sizing;
 mod table;
 
@@ -55,6 +58,15 @@ impl Cell {
         Self { sums: Sums::of(observation), bytes: u64::from(observation.length) }
     }
 
+    /// The same for a packet that counts several times. Digests only tell sets of packets apart.
+    #[inline]
+    fn weighted(self, weight: u64) -> Self {
+        let Sums { times, packets, digests } = self.sums;
+        let (times, packets) = (times.wrapping_mul(weight), packets.wrapping_mul(weight));
+        let bytes = self.bytes.wrapping_mul(weight);
+        Self { sums: Sums { times, packets, digests }, bytes }
+    }
+
     #[inline]
     fn add(&mut self, other: &Self) {
         self.sums.add(&other.sums);
@@ -78,15 +90,26 @@ impl Cell {
 
 const _: () = assert!(size_of::<Cell>() == 32, "two cells fill a cache line");
 
+impl LdsConfig {
+    #[inline]
+    fn cell_of(&self, observation: &Observation) -> Cell {
+        let cell = Cell::of(observation);
+        match self.weights() {
+            [] => cell,
+            _ => cell.weighted(self.weight_of(observation.class)),
+        }
+    }
+}
+
 impl Lds {
-    /// Packets that a flow sent at most, by the row where it shares its cells with the fewest
+    /// Packets that a flow sent at most, times its weight, by the row where it shares its cells with the fewest
     /// others. Sampled rows are scaled up by a bound that their chance error hardly exceeds.
     #[must_use]
     pub fn flow_packets_at_most(&self, flow: FlowHash) -> u64 {
         self.smallest_row(flow, |cell| cell.sums.packets)
     }
 
-    /// Bytes that a flow sent at most, likewise; `None` if every row samples, for then a few
+    /// Bytes that a flow sent at most, times its weight, likewise; `None` if every row samples, for then a few
     /// large packets that were not sampled may be missing.
     #[must_use]
     pub fn flow_bytes_at_most(&self, flow: FlowHash) -> Option<u64> {
@@ -157,7 +180,7 @@ impl Synopsis for Lds {
     #[inline]
     fn update(&mut self, observation: &Observation) {
         self.totals.add(observation.length);
-        let packet = Cell::of(observation);
+        let packet = self.config.cell_of(observation);
         for index in self.config.cells_for(observation.flow, observation.digest) {
             self.cells[index].add(&packet);
         }
@@ -197,12 +220,12 @@ impl Synopsis for Lds {
 }
 
 impl TwoPoint for Lds {
-    const ESTIMATORS: &'static [&'static str] = &["joint", "paper"];
+    const ESTIMATORS: &'static [&'static str] = &["joint", "paper", "printed"];
     const PER_FLOW: bool = true;
 
     fn remove(&mut self, observation: &Observation) {
         self.totals.subtract(observation.length);
-        let packet = Cell::of(observation);
+        let packet = self.config.cell_of(observation);
         for index in self.config.cells_for(observation.flow, observation.digest) {
             self.cells[index].subtract(&packet);
         }

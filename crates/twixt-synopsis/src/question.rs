@@ -1,6 +1,6 @@
 //! What is asked of an algorithm.
 
-use twixt_model::{Delay, FlowHash, FlowKey, Prefix, Scope, Span};
+use twixt_model::{ClassId, Delay, FlowHash, FlowKey, Prefix, Scope, Span};
 
 /// How estimates are split up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,4 +71,6 @@ pub struct KnownFlow {
     pub key: FlowKey,
     /// Packets that it sent within the epoch, where that is known.
     pub packets: Option<u64>,
+    /// Its class, for algorithms that weigh classes differently.
+    pub class: ClassId,
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use twixt_model::{Estimate, FlowKey, Scope};
+use twixt_model::{ClassId, Estimate, FlowKey, Scope};
 use twixt_sim::{Config, Loss, Point, Simulation};
 use twixt_synopsis::{By, KnownFlow, Lds, LdsConfig, Pair, Question, Synopsis, TwoPoint};
 
@@ -41,7 +41,7 @@ fn traffic(seed: u64, loss: Loss) -> Traffic {
     let flows = (0..simulation.flows() as u32).filter_map(|flow| {
         let key = simulation.flow_key(flow);
         let packets = Some(truth.get(&key)?.evidence.packets);
-        Some(KnownFlow { hash: simulation.flow_hash(flow), key, packets })
+        Some(KnownFlow { hash: simulation.flow_hash(flow), key, packets, class: ClassId(0) })
     });
     let flows = flows.collect();
     Traffic { simulation, flows, truth }

@@ -1,7 +1,7 @@
 //! Sizes and sampling rates of LDS, and where packets and flows are counted.
 
 use serde::{Deserialize, Serialize};
-use twixt_model::{FlowHash, PacketDigest};
+use twixt_model::{ClassId, FlowHash, PacketDigest};
 
 use super::Cell;
 use crate::codec::{DecodeError, Reader, Writer};
@@ -18,6 +18,8 @@ pub struct LdsConfig {
     thresholds: Vec<u64>,
     /// Whether a packet's digest decides anything: rows sample, or flows have several cells.
     reads_digest: bool,
+    /// How many times a packet counts, by class; 1 in classes beyond the last.
+    weights: Vec<u32>, // each in [1, WEIGHT_MAX], at most CLASSES_MAX
 }
 
 /// Keep the derived bits apart from those of every other algorithm; the row is added.
@@ -27,6 +29,11 @@ const ROWS_MAX: usize = 16;
 const COLUMNS_MAX: u32 = 1 << 24;
 const VIRTUAL_CELLS_MAX: u32 = 1024;
 const ALPHA_MAX: f64 = 1000.0;
+const WEIGHT_MAX: u32 = 1 << 16;
+/// As many as there can be classes, and one for what is in none.
+const CLASSES_MAX: usize = 257;
+/// Marks, in the byte for the number of rows, that weights follow the sampling rates.
+const HAS_WEIGHTS: u8 = 0x80;
 const DEFAULT_ROWS: usize = 4;
 const DEFAULT_MEMORY_BYTES: u64 = 1 << 20;
 
@@ -44,6 +51,8 @@ struct Settings {
     sampling: Option<Vec<f64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     alpha: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weights: Option<Vec<u32>>,
 }
 
 impl TryFrom<Settings> for LdsConfig {
@@ -61,7 +70,9 @@ impl TryFrom<Settings> for LdsConfig {
         let default_columns = columns_within(DEFAULT_MEMORY_BYTES, sampling.len().max(1));
         let columns = settings.columns.unwrap_or(default_columns);
         let config = Self::new(columns, settings.virtual_cells.unwrap_or(1), &sampling)?;
-        config.with_alpha(settings.alpha.unwrap_or(0.0))
+        config
+            .with_alpha(settings.alpha.unwrap_or(0.0))?
+            .with_weights(&settings.weights.unwrap_or_default())
     }
 }
 
@@ -73,6 +84,7 @@ impl From<LdsConfig> for Settings {
             virtual_cells: Some(config.virtual_cells),
             sampling: Some(config.sampling),
             alpha: Some(config.alpha),
+            weights: (!config.weights.is_empty()).then_some(config.weights),
         }
     }
 }
@@ -115,7 +127,8 @@ impl LdsConfig {
             sampling.iter().map(|rate| (rate * 2_f64.powi(32)).round() as u64).collect();
         let reads_digest = virtual_cells > 1 || sampling.iter().any(|&rate| rate < 1.0);
         let sampling = sampling.to_vec();
-        Ok(Self { columns, virtual_cells, sampling, alpha: 0.0, thresholds, reads_digest })
+        let weights = Vec::new();
+        Ok(Self { columns, virtual_cells, sampling, alpha: 0.0, thresholds, reads_digest, weights })
     }
 
     /// The same, with the paper's tolerance: cells that hold up to (1 + `alpha`) times as many
@@ -127,6 +140,23 @@ impl LdsConfig {
         match (0.0..=ALPHA_MAX).contains(&alpha) {
             true => Ok(Self { alpha, ..self }),
             false => Err(format!("alpha must be between 0 and {ALPHA_MAX}, not {alpha}")),
+        }
+    }
+
+    /// The same, with packets of class 0, 1, 2, ... counted so many times: their flows are then
+    /// measured better, and all others worse. Classes beyond count once.
+    ///
+    /// # Errors
+    /// When a weight is out of its range, or there are more than classes can be.
+    pub fn with_weights(self, weights: &[u32]) -> Result<Self, String> {
+        if weights.len() > CLASSES_MAX {
+            return Err(format!("{} weights, at most {CLASSES_MAX} are possible", weights.len()));
+        }
+        match weights.iter().find(|weight| !(1..=WEIGHT_MAX).contains(*weight)) {
+            Some(weight) => {
+                Err(format!("a weight must be between 1 and {WEIGHT_MAX}, not {weight}"))
+            }
+            None => Ok(Self { weights: weights.to_vec(), ..self }),
         }
     }
 
@@ -169,15 +199,41 @@ impl LdsConfig {
         self.alpha
     }
 
+    /// How many times packets of each class count; empty if all count once.
+    #[must_use]
+    pub fn weights(&self) -> &[u32] {
+        &self.weights
+    }
+
+    /// How many times packets of a class count.
+    #[inline]
+    pub(crate) fn weight_of(&self, class: ClassId) -> u64 {
+        self.weights.get(usize::from(class.0)).map_or(1, |&weight| u64::from(weight))
+    }
+
+    /// Whether some row has only a part of a flow's packets in any one cell.
+    pub(super) fn is_spread(&self) -> bool {
+        self.reads_digest
+    }
+
+    /// Each cell of a flow, and the share of its packets that is expected there.
+    pub(crate) fn shares_of(&self, flow: FlowHash) -> impl Iterator<Item = (usize, f64)> {
+        let spread = 1.0 / f64::from(self.virtual_cells);
+        let rows = self.sampling.iter().enumerate();
+        rows.flat_map(move |(row, rate)| {
+            self.cells_of(flow, row).map(move |cell| (cell, rate * spread))
+        })
+    }
+
     /// Whether a row counts every packet.
-    pub(super) fn is_whole(&self, row: usize) -> bool {
+    pub(crate) fn is_whole(&self, row: usize) -> bool {
         self.sampling[row] >= 1.0
     }
 
     /// What a row's count of `counted` packets stands for at most: itself where all are counted;
     /// else the count plus two standard deviations, scaled up. (As printed, the count itself is
     /// scaled up: then of several rows the noisiest one looks emptiest and is chosen.)
-    pub(super) fn at_most(&self, row: usize, counted: u64) -> f64 {
+    pub(crate) fn at_most(&self, row: usize, counted: u64) -> f64 {
         let counted = counted as f64;
         match self.is_whole(row) {
             true => counted,
@@ -185,13 +241,13 @@ impl LdsConfig {
         }
     }
 
-    pub(super) fn cells(&self) -> usize {
+    pub(crate) fn cells(&self) -> usize {
         self.rows() * self.columns as usize
     }
 
     /// Where a packet is counted: one cell in each row that samples it.
     #[inline]
-    pub(super) fn cells_for(
+    pub(crate) fn cells_for(
         &self,
         flow: FlowHash,
         digest: PacketDigest,
@@ -204,7 +260,7 @@ impl LdsConfig {
     }
 
     /// The cells that share a flow's packets in one row.
-    pub(super) fn cells_of(
+    pub(crate) fn cells_of(
         &self,
         flow: FlowHash,
         row: usize,
@@ -241,9 +297,14 @@ impl LdsConfig {
         out.u32(self.columns);
         out.u32(self.virtual_cells);
         out.f64(self.alpha);
-        out.u8(self.sampling.len() as u8);
+        let has_weights = if self.weights.is_empty() { 0 } else { HAS_WEIGHTS };
+        out.u8(self.sampling.len() as u8 | has_weights);
         for &rate in &self.sampling {
             out.f64(rate);
+        }
+        if !self.weights.is_empty() {
+            out.u16(self.weights.len() as u16);
+            self.weights.iter().for_each(|&weight| out.u32(weight));
         }
     }
 
@@ -251,10 +312,14 @@ impl LdsConfig {
         let columns = input.u32("columns")?;
         let virtual_cells = input.u32("virtual cells")?;
         let alpha = input.f64("alpha")?;
-        let rows = input.u8("rows")?;
+        let marked = input.u8("rows")?;
+        let rows = marked & !HAS_WEIGHTS;
         let sampling = (0..rows).map(|_| input.f64("sampling")).collect::<Result<Vec<_>, _>>()?;
+        let count = if marked == rows { 0 } else { input.u16("weights")?.max(1) };
+        let weights = (0..count).map(|_| input.u32("weight")).collect::<Result<Vec<_>, _>>()?;
         Self::new(columns, virtual_cells, &sampling)
             .and_then(|config| config.with_alpha(alpha))
+            .and_then(|config| config.with_weights(&weights))
             .map_err(|problem| DecodeError::invalid("configuration", problem))
     }
 }

@@ -4,22 +4,15 @@ use std::borrow::Cow;
 
 use twixt_model::DelayEstimate;
 
+use super::answer::Answer;
+use super::deviation::{Remainders, alone};
 use super::loss::lost;
-use super::paper::{Sum, deviation, emptiest};
+use super::paper::{Sum, emptiest};
+use super::printed;
 use super::sizes::{Size, sizes};
 use super::table::Table;
-use crate::joint::{self, Cell, Options, System};
+use crate::joint::{self, Cell, Options, Solution, System};
 use crate::question::KnownFlow;
-
-/// What is known of a flow, or of several together.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Answer {
-    pub(super) packets: u64,
-    pub(super) used: u64,
-    pub(super) lost: Option<u64>,
-    pub(super) delay: Option<DelayEstimate>,
-    pub(super) reasons: Vec<Cow<'static, str>>,
-}
 
 /// Flows of fewer packets are answered as by the paper if their sizes are guessed: those are too
 /// far off for equations to help ...
@@ -39,36 +32,66 @@ pub(super) fn one_by_one(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> 
 }
 
 fn paper_answer(table: &Table<'_>, flow: &KnownFlow) -> Answer {
-    let packets = flow.packets.unwrap_or_else(|| table.upstream.flow_packets_at_most(flow.hash));
-    let mut answer = counted(table, flow, packets, flow.packets);
-    if let Some(sum) = emptiest(table, flow.hash).filter(|_| packets > 0) {
-        answer.used = sum.packets.min(packets);
-        let delay = sum.delay(answer.used, table.reference_ns);
-        answer.delay = Some(DelayEstimate { half_width_ns: None, ..delay });
+    let mut answer = bounded(table, flow);
+    if let Some(sum) = emptiest(table, flow.hash).filter(|_| answer.packets > 0) {
+        answer.rest_on(sum, table, flow);
     }
-    answer.finish(table, flow)
+    let deviation = alone_size(table, flow).and_then(|size| alone(table, flow, size));
+    answer.finish(table, deviation)
+}
+
+/// Every flow as the paper's Fig. 6 has it, to the letter.
+pub(super) fn as_printed(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
+    let answers = flows.iter().map(|flow| {
+        let mut answer = bounded(table, flow);
+        match printed::sum(table, flow.hash) {
+            Ok(sum) => {
+                answer.rest_on(sum, table, flow);
+                answer.finish(table, None)
+            }
+            Err(reason) => {
+                answer.reasons.push(reason);
+                answer
+            }
+        }
+    });
+    answers.collect()
 }
 
 /// All flows at once: every usable cell is one equation in their means.
 pub(super) fn all_at_once(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
-    let sizes = sizes(table.upstream, flows);
+    let sizes = sizes(table.config(), &table.counts(), flows);
     let common_ns = common_mean(table, flows);
     let solutions = system(table, flows, &sizes, common_ns).solve(&Options::default());
-    let answers = flows.iter().zip(&sizes).zip(solutions).map(|((flow, size), solution)| {
+    let remainders = Remainders::new(table, flows, &sizes, &solutions, common_ns);
+    let answers = flows.iter().zip(&sizes).zip(&solutions).map(|((flow, size), solution)| {
         let Some(solution) = solution.filter(|_| size.is_joint()) else {
             return paper_answer(table, flow);
         };
-        let packets = size.packets.round() as u64;
-        let mut answer = counted(table, flow, packets, Some(packets));
-        answer.used = used(table, flow, packets);
-        let offset_ns = (common_ns + solution.mean_offset_ns) * answer.used as f64;
-        let sum = Sum { packets: answer.used, delay_sum_ns: offset_ns.round() as i128 };
-        let delay = sum.delay(answer.used, table.reference_ns);
-        let half_width_ns = Some(solution.half_width_ns);
-        answer.delay = Some(DelayEstimate { half_width_ns, ..delay });
-        answer.finish(table, flow)
+        joint_answer(table, flow, size, solution, common_ns, &remainders)
     });
     answers.collect()
+}
+
+fn joint_answer(
+    table: &Table<'_>,
+    flow: &KnownFlow,
+    size: &Size,
+    solution: Solution,
+    common_ns: f64,
+    remainders: &Remainders<'_>,
+) -> Answer {
+    let packets = (size.load / table.weight_of(flow) as f64).round() as u64;
+    let mut answer = counted(table, flow, packets, Some(packets));
+    answer.used = used(table, flow, packets);
+    let offset_ns = (common_ns + solution.mean_offset_ns) * answer.used as f64;
+    let sum = Sum { packets: answer.used, delay_sum_ns: offset_ns.round() as i128 };
+    let delay = sum.delay(answer.used, table.reference_ns);
+    let half_width_ns = Some(solution.half_width_ns);
+    answer.delay = Some(DelayEstimate { half_width_ns, ..delay });
+    let deviation = alone_size(table, flow).and_then(|size| alone(table, flow, size));
+    let deviation = deviation.or_else(|| remainders.deviation(flow, size, solution));
+    answer.finish(table, deviation)
 }
 
 /// Mean delay in the flows' usable cells, relative to the reference. Any number would do: near
@@ -96,24 +119,19 @@ fn system(table: &Table<'_>, flows: &[KnownFlow], sizes: &[Size], common_ns: f64
         })
     });
     let mut system = System::new(cells.collect());
-    let spread = 1.0 / f64::from(config.virtual_cells());
-    let is_spread = config.virtual_cells() > 1 || config.sampling().iter().any(|&rate| rate < 1.0);
-    let error_max = if is_spread { SPREAD_ERROR_MAX } else { ERROR_MAX };
+    let error_max = if config.is_spread() { SPREAD_ERROR_MAX } else { ERROR_MAX };
     for (flow, size) in flows.iter().zip(sizes) {
-        let rows = config.sampling().iter().enumerate();
-        let cells = rows.flat_map(|(row, rate)| {
-            config.cells_of(flow.hash, row).map(move |cell| (cell, rate * spread))
-        });
-        let error = size.error.min(error_max * size.packets);
-        system.add_flow(joint::Size { packets: size.packets, error }, cells);
+        let error = size.error.min(error_max * size.load);
+        let size = joint::Size { packets: size.load, error };
+        system.add_flow(size, config.shares_of(flow.hash));
     }
     system
 }
 
 impl Size {
     fn is_joint(&self) -> bool {
-        let certain = self.error <= JOINT_ERROR_MAX * self.packets;
-        self.packets >= if certain { 1.0 } else { JOINT_PACKETS_MIN }
+        let certain = self.error <= JOINT_ERROR_MAX * self.load;
+        self.load >= if certain { self.weight } else { JOINT_PACKETS_MIN * self.weight }
     }
 }
 
@@ -127,14 +145,25 @@ fn used(table: &Table<'_>, flow: &KnownFlow, packets: u64) -> u64 {
     ((rows.fold(0.0, f64::max) * packets as f64).round() as u64).max(1)
 }
 
+/// Packets and losses, where at best an upper bound of the flow's size is known.
+fn bounded(table: &Table<'_>, flow: &KnownFlow) -> Answer {
+    let at_most = || table.upstream.flow_packets_at_most(flow.hash) / table.weight_of(flow);
+    counted(table, flow, flow.packets.unwrap_or_else(at_most), flow.packets)
+}
+
 /// Packets and losses. `trusted` is the flow's size if that is more than an upper bound.
 fn counted(table: &Table<'_>, flow: &KnownFlow, packets: u64, trusted: Option<u64>) -> Answer {
     let trusted = trusted.or_else(|| agreed(table, flow));
-    let (lost, reason) = match lost(table, flow.hash, trusted) {
+    let (lost, reason) = match lost(table, flow, trusted) {
         Ok(lost) => (Some(lost), None),
         Err(reason) => (None, Some(reason)),
     };
     Answer { packets, lost, reasons: reason.into_iter().collect(), ..Answer::default() }
+}
+
+/// The flow's size, if that is known to the packet.
+fn alone_size(table: &Table<'_>, flow: &KnownFlow) -> Option<u64> {
+    flow.packets.or_else(|| agreed(table, flow))
 }
 
 /// The size that two rows agree on, if it is the smallest: flows that share cells in one row
@@ -144,12 +173,21 @@ fn agreed(table: &Table<'_>, flow: &KnownFlow) -> Option<u64> {
     let rows = (0..config.rows()).filter(|&row| config.is_whole(row));
     let mut counts: Vec<u64> = rows.map(|row| table.packets_of(flow.hash, row)).collect();
     counts.sort_unstable();
-    matches!(counts[..], [one, other, ..] if one == other && one > 0).then(|| counts[0])
+    let agree = matches!(counts[..], [one, other, ..] if one == other && one > 0);
+    agree.then(|| counts[0] / table.weight_of(flow))
 }
 
 impl Answer {
+    /// Takes the delay from some cells.
+    fn rest_on(&mut self, sum: Sum, table: &Table<'_>, flow: &KnownFlow) {
+        let packets = (sum.packets / table.weight_of(flow)).max(1);
+        self.used = packets.min(self.packets.max(1));
+        let delay = sum.delay(self.used, table.reference_ns);
+        self.delay = Some(DelayEstimate { half_width_ns: None, ..delay });
+    }
+
     /// Adds the deviation, and says why what is not known is not.
-    fn finish(mut self, table: &Table<'_>, flow: &KnownFlow) -> Self {
+    fn finish(mut self, table: &Table<'_>, deviation_ns: Option<f64>) -> Self {
         let Some(delay) = &mut self.delay else {
             self.reasons.push(match self.packets {
                 0 => "no packets".into(),
@@ -157,14 +195,13 @@ impl Answer {
             });
             return self;
         };
-        let size = flow.packets.or_else(|| agreed(table, flow));
-        delay.deviation_ns = size.and_then(|packets| deviation(table, flow.hash, packets));
-        if delay.deviation_ns.is_none() {
-            self.reasons.push(match table.config().virtual_cells() {
-                1 => "no deviation: it has one cell per row".into(),
-                _ => "no deviation: other flows share its cells".into(),
-            });
-        }
+        delay.deviation_ns = deviation_ns;
+        let reason: Option<Cow<'static, str>> = match table.config().is_spread() {
+            _ if deviation_ns.is_some() => None,
+            false => Some("no deviation: it has one cell per row".into()),
+            true => Some("no deviation: other flows weigh too much in its cells".into()),
+        };
+        self.reasons.extend(reason);
         if delay.half_width_ns.is_none() {
             self.reasons.push("no interval: the share of other flows is not known".into());
         }

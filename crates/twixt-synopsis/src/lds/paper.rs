@@ -44,27 +44,5 @@ pub(super) fn emptiest(table: &Table<'_>, flow: FlowHash) -> Option<Sum> {
     Some(sum)
 }
 
-/// Deviation of single packets, from rows in which the flow is alone and spreads over several
-/// usable cells: in a cell of n packets with total delay T, E (T - mu n)^2 = n sigma^2. Other
-/// flows in the cells would add the differences of their means, many times over.
-pub(super) fn deviation(table: &Table<'_>, flow: FlowHash, packets: u64) -> Option<f64> {
-    let config = table.config();
-    let alone = |&row: &usize| config.is_whole(row) && table.packets_of(flow, row) == packets;
-    let (mut squares, mut freedom) = (0.0, 0.0);
-    for row in (0..config.rows()).filter(alone) {
-        let cells: Vec<Usable> = table.usable_of(flow, row).collect();
-        let mut sum = Sum::default();
-        cells.iter().for_each(|&cell| sum.add(cell));
-        let (count, mean) = (sum.packets as f64, sum.delay_sum_ns as f64 / sum.packets as f64);
-        for cell in &cells {
-            let n = cell.packets as f64;
-            squares += (cell.delay_sum_ns as f64 - mean * n).powi(2);
-            // The row's own mean costs one degree of freedom, weighted by cell.
-            freedom += n - n * n / count;
-        }
-    }
-    (freedom > 0.0).then(|| (squares / freedom).sqrt())
-}
-
 #[cfg(test)]
 mod tests;

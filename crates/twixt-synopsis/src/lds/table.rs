@@ -3,6 +3,7 @@
 use twixt_model::FlowHash;
 
 use super::{Lds, LdsConfig};
+use crate::question::KnownFlow;
 use crate::sums::Usable;
 use crate::synopsis::Pair;
 
@@ -29,6 +30,22 @@ impl<'a> Table<'a> {
         &self.upstream.config
     }
 
+    /// How many times each packet of a flow counts.
+    pub(super) fn weight_of(&self, flow: &KnownFlow) -> u64 {
+        self.config().weight_of(flow.class)
+    }
+
+    /// What the cells counted upstream.
+    pub(super) fn counts(&self) -> Vec<f64> {
+        self.upstream.cells.iter().map(|cell| cell.sums.packets as f64).collect()
+    }
+
+    /// Whether a cell counted the same packets at both ends.
+    pub(super) fn agrees(&self, index: usize) -> bool {
+        let sums = |lds: &'a Lds| &lds.cells[index].sums;
+        sums(self.upstream).agrees_with(sums(self.downstream))
+    }
+
     /// The usable ones of a flow's cells in one row.
     pub(super) fn usable_of(
         &self,
@@ -45,9 +62,7 @@ impl<'a> Table<'a> {
 
     /// Whether a flow's cells of one row counted the same packets at both ends.
     pub(super) fn is_intact(&self, flow: FlowHash, row: usize) -> bool {
-        let mut cells = self.config().cells_of(flow, row);
-        let sums = |lds: &'a Lds, index: usize| &lds.cells[index].sums;
-        cells.all(|index| sums(self.upstream, index).agrees_with(sums(self.downstream, index)))
+        self.config().cells_of(flow, row).all(|index| self.agrees(index))
     }
 
     /// How many more packets a flow's cells of one row counted upstream than downstream.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use twixt_model::FlowKey;
+use twixt_model::{ClassId, FlowKey};
 use twixt_synopsis::KnownFlow;
 use twixt_wire::Digester;
 
@@ -88,6 +88,7 @@ impl FlowList {
             hash: digester.flow_hash(&key),
             key,
             packets: packets.filter(|_| self.sizes == Sizes::Known),
+            class: ClassId::default(),
         };
         self.named.iter().flatten().map(known).collect()
     }
