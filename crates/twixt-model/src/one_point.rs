@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{FlowKey, Prefix, Scope};
+use crate::{FlowHash, FlowKey, Prefix, Scope};
 
 /// What a round trip is a trip of. Tools differ by definition more than by code, so each kind is
 /// measured and reported on its own.
@@ -106,12 +106,19 @@ pub struct ReorderEstimate {
 /// A large flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeavyFlow {
+    /// Stands for it in observations.
+    pub hash: FlowHash,
     /// The directed flow.
     pub key: FlowKey,
     /// Its packets, as the algorithm counts or estimates them.
     pub packets: u64,
-    /// Its bytes, likewise.
+    /// Its bytes. Where packets are estimated, the bytes of those that were counted, in
+    /// proportion.
     pub bytes: u64,
+    /// It certainly had so many packets.
+    pub packets_at_least: u64,
+    /// It certainly had no more packets, where the algorithm can promise that.
+    pub packets_at_most: Option<u64>,
 }
 
 #[cfg(test)]

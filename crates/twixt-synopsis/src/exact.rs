@@ -8,7 +8,6 @@ mod estimate;
 mod matching;
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use twixt_model::{
@@ -16,6 +15,7 @@ use twixt_model::{
 };
 
 use crate::codec::{DecodeError, Reader, Writer};
+use crate::flow_key::{KEY_BYTES, read_key, write_key};
 use crate::question::Question;
 use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
 use crate::totals::Totals;
@@ -47,8 +47,6 @@ impl Default for ExactConfig {
 
 /// Bytes of an encoded observation.
 const PACKET_BYTES: usize = 30;
-/// Bytes of an encoded flow key with its hash.
-const KEY_BYTES: usize = 8 + 1 + 16 + 16 + 2 + 2 + 1;
 
 impl Exact {
     fn sorted(&self) -> Vec<Observation> {
@@ -180,38 +178,4 @@ fn read_packet(input: &mut Reader<'_>) -> Result<Observation, DecodeError> {
         length: input.u32("packet length")?,
         class: ClassId(input.u16("packet class")?),
     })
-}
-
-fn write_key(out: &mut Writer, hash: FlowHash, key: &FlowKey) {
-    out.u64(hash.0);
-    out.u8(if key.source.is_ipv4() { 4 } else { 6 });
-    for address in [key.source, key.destination] {
-        let mapped = match address {
-            IpAddr::V4(address) => address.to_ipv6_mapped(),
-            IpAddr::V6(address) => address,
-        };
-        out.raw(&mapped.octets());
-    }
-    out.u16(key.source_port);
-    out.u16(key.destination_port);
-    out.u8(key.protocol);
-}
-
-fn read_key(input: &mut Reader<'_>) -> Result<(FlowHash, FlowKey), DecodeError> {
-    let hash = FlowHash(input.u64("flow hash")?);
-    let version = input.u8("address family")?;
-    let mut address = |field| {
-        let octets: [u8; 16] = input.raw(field, 16)?.try_into().expect("raw() gave 16 bytes");
-        let address = IpAddr::from(octets);
-        match version {
-            4 => Ok(address.to_canonical()),
-            6 => Ok(address),
-            _ => Err(DecodeError::invalid("address family", format!("{version} is not 4 or 6"))),
-        }
-    };
-    let (source, destination) = (address("source")?, address("destination")?);
-    let source_port = input.u16("source port")?;
-    let destination_port = input.u16("destination port")?;
-    let protocol = input.u8("protocol")?;
-    Ok((hash, FlowKey { source, destination, source_port, destination_port, protocol }))
 }

@@ -33,6 +33,8 @@
 mod any;
 mod codec;
 mod exact;
+mod flow_key;
+mod heavy;
 mod joint;
 mod lda;
 mod lds;
@@ -45,6 +47,10 @@ mod totals;
 pub use any::{AnySynopsis, Mismatch, decode, encode};
 pub use codec::{DecodeError, Reader, Writer};
 pub use exact::{Exact, ExactConfig};
+pub use heavy::{
+    EntriesConfig, ExactTable, FlowTable, HashPipeTable, Heavy, PrecisionTable, RapTable,
+    RapWayTable, SpaceSavingTable, WaysConfig,
+};
 pub use lda::{Lda, LdaConfig};
 pub use lds::{Lds, LdsConfig, RowPlan, sampling_for_losses};
 pub use question::{By, KnownFlow, Question};

@@ -5,6 +5,9 @@ use twixt_model::{Estimate, HeavyFlow, Observation, ReorderEstimate, RoundTripEs
 use crate::any::{AnySynopsis, Mismatch, same_config, typed, typed_mut};
 use crate::codec::{DecodeError, Reader};
 use crate::exact::Exact;
+use crate::heavy::{
+    ExactTable, HashPipeTable, Heavy, PrecisionTable, RapTable, RapWayTable, SpaceSavingTable,
+};
 use crate::lda::Lda;
 use crate::lds::Lds;
 use crate::question::Question;
@@ -17,6 +20,12 @@ pub static ALGORITHMS: &[Algorithm] = &[
     Algorithm::two_point::<Exact>(Purpose::Delay),
     Algorithm::two_point::<Lda>(Purpose::Delay),
     Algorithm::two_point::<Lds>(Purpose::Delay),
+    Algorithm::heavy::<Heavy<ExactTable>>(),
+    Algorithm::heavy::<Heavy<SpaceSavingTable>>(),
+    Algorithm::heavy::<Heavy<RapTable>>(),
+    Algorithm::heavy::<Heavy<RapWayTable>>(),
+    Algorithm::heavy::<Heavy<HashPipeTable>>(),
+    Algorithm::heavy::<Heavy<PrecisionTable>>(),
 ];
 
 /// What an algorithm is asked for.
