@@ -30,6 +30,9 @@ pub struct Detail {
     pub key: FlowKey,
     /// Fields of the TCP header, for TCP.
     pub tcp: Option<TcpFields>,
+    /// When it was sent, by the sender's clock, where the packet carries that or somebody who knows
+    /// put it here.
+    pub sent: Option<Timestamp>,
 }
 
 /// The part of a TCP header that one-point algorithms read.

@@ -197,7 +197,7 @@ impl Simulation {
                 timestamps: None,
             }
         });
-        Detail { key, tcp }
+        Detail { key, tcp, sent: None }
     }
 
     /// Which frame of a user's own trace a packet is; `None` for synthetic packets.

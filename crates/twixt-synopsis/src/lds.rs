@@ -25,12 +25,16 @@ mod table;
 pub use config::LdsConfig;
 pub use sizing::{RowPlan, sampling_for_losses};
 
-use twixt_model::{Estimate, FlowHash, Observation};
+use twixt_model::{ClassId, Detail, Estimate, FlowHash, Observation};
 
 use crate::codec::{DecodeError, Reader, Writer};
-use crate::question::Question;
+use crate::heavy::{FlowTable, RapTable};
+use crate::question::{KnownFlow, Question};
 use crate::sums::Sums;
-use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
+use crate::synopsis::{
+    ConfigOption, FlowNames, Needs, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint,
+    WEIGHTS_OPTION,
+};
 use crate::totals::Totals;
 
 /// The Lossy Difference Sketch.
@@ -40,6 +44,8 @@ pub struct Lds {
     totals: Totals,
     /// `rows * columns` of them, row by row.
     cells: Vec<Cell>,
+    /// Names of large flows, if they are to be kept.
+    table: Option<RapTable>,
 }
 
 /// A cell takes half a cache line.
@@ -121,6 +127,18 @@ impl Lds {
         })
     }
 
+    /// The flows of the table, largest first. What a flow sent is known if the counter was its own
+    /// from the first packet on; else the sketch tells.
+    fn large_flows(&self) -> Vec<KnownFlow> {
+        let flows = self.table.iter().flat_map(FlowTable::flows).map(|flow| KnownFlow {
+            hash: flow.hash,
+            key: flow.key,
+            packets: (flow.packets_at_least == flow.packets).then_some(flow.packets),
+            class: ClassId::default(),
+        });
+        flows.collect()
+    }
+
     fn smallest_row(&self, flow: FlowHash, count: impl Fn(&Cell) -> u64 + Copy) -> u64 {
         let rows = 0..self.config.rows();
         let bounds = rows.map(|row| self.config.at_most(row, self.row_sum(flow, row, count)));
@@ -139,6 +157,9 @@ impl Synopsis for Lds {
     const TAG: u16 = 3;
     const SUMMARY: &'static str = "delay and loss of every flow that you can name, from one sketch";
     const NEEDS: Needs = Needs { digest: true, flow: true, detail: false };
+    /// To the bit without a table of large flows. That table is merged as well as it can be: which
+    /// flows it names depends on the order in which it sees their packets.
+    const SPLIT_MERGE: SplitMerge = SplitMerge::Exact;
     const OPTIONS: &'static [ConfigOption] = &[
         ConfigOption {
             name: "rows",
@@ -161,6 +182,12 @@ impl Synopsis for Lds {
             kind: OptionKind::Number,
             help: "how much fuller than the emptiest a cell may be to count, by estimator paper",
         },
+        ConfigOption {
+            name: "heavy_entries",
+            kind: OptionKind::Integer,
+            help: "large flows whose names are kept beside the sketch, for --flows heavy",
+        },
+        WEIGHTS_OPTION,
     ];
     type Config = LdsConfig;
 
@@ -170,11 +197,20 @@ impl Synopsis for Lds {
 
     fn new(config: &LdsConfig) -> Self {
         let cells = vec![Cell::default(); config.cells()];
-        Self { config: config.clone(), totals: Totals::default(), cells }
+        let table = config.heavy().map(RapTable::start);
+        Self { config: config.clone(), totals: Totals::default(), cells, table }
     }
 
     fn config(&self) -> &LdsConfig {
         &self.config
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { detail: self.table.is_some(), ..Self::NEEDS }
+    }
+
+    fn flow_names(&self) -> FlowNames {
+        if self.table.is_some() { FlowNames::Large } else { FlowNames::None }
     }
 
     #[inline]
@@ -186,8 +222,18 @@ impl Synopsis for Lds {
         }
     }
 
+    fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
+        self.update(observation);
+        if let Some(table) = &mut self.table {
+            table.add(observation.flow, &detail.key, observation.length);
+        }
+    }
+
     fn merge(&mut self, other: &Self) {
         self.totals.merge(other.totals);
+        if let (Some(table), Some(other)) = (&mut self.table, &other.table) {
+            table.merge(other);
+        }
         for (cell, other) in self.cells.iter_mut().zip(&other.cells) {
             cell.add(other);
         }
@@ -198,7 +244,8 @@ impl Synopsis for Lds {
     }
 
     fn state_bytes(&self) -> u64 {
-        (size_of::<Totals>() + self.cells.len() * Cell::BYTES) as u64
+        let table = self.table.as_ref().map_or(0, FlowTable::state_bytes);
+        (size_of::<Totals>() + self.cells.len() * Cell::BYTES) as u64 + table
     }
 
     fn encode(&self, out: &mut Writer) {
@@ -206,6 +253,9 @@ impl Synopsis for Lds {
         self.totals.encode(out);
         for cell in &self.cells {
             cell.encode(out);
+        }
+        if let Some(table) = &self.table {
+            table.encode(out);
         }
     }
 
@@ -215,7 +265,11 @@ impl Synopsis for Lds {
         let mut state = Reader::new(input.raw("cells", config.cells() * Cell::BYTES)?);
         let cells =
             (0..config.cells()).map(|_| Cell::decode(&mut state)).collect::<Result<_, _>>()?;
-        Ok(Self { config, totals, cells })
+        let table = config.heavy().map(|_| RapTable::decode(input)).transpose()?;
+        if table.as_ref().map(FlowTable::config) != config.heavy() {
+            return Err(DecodeError::invalid("table of flows", "its size is not as configured"));
+        }
+        Ok(Self { config, totals, cells, table })
     }
 }
 
@@ -223,6 +277,8 @@ impl TwoPoint for Lds {
     const ESTIMATORS: &'static [&'static str] = &["joint", "paper", "printed"];
     const PER_FLOW: bool = true;
 
+    /// The table of large flows stays as it is: it names flows, and a packet more or less at an
+    /// epoch's boundary does not change which are large.
     fn remove(&mut self, observation: &Observation) {
         self.totals.subtract(observation.length);
         let packet = self.config.cell_of(observation);

@@ -40,6 +40,7 @@ mod lda;
 mod lds;
 mod question;
 mod registry;
+mod sds;
 mod sums;
 mod synopsis;
 mod totals;
@@ -58,7 +59,8 @@ pub use registry::{
     ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, EstimateTwoPoint, Estimator,
     Purpose, find,
 };
+pub use sds::{Sds, SdsConfig};
 pub use synopsis::{
-    ConfigOption, Needs, OnePoint, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint,
+    ConfigOption, FlowNames, Needs, OnePoint, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint,
 };
 pub use totals::Totals;

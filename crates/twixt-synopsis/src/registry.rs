@@ -11,6 +11,7 @@ use crate::heavy::{
 use crate::lda::Lda;
 use crate::lds::Lds;
 use crate::question::Question;
+use crate::sds::Sds;
 use crate::synopsis::{ConfigOption, Needs, OnePoint, Pair, SplitMerge, Synopsis, TwoPoint};
 
 /// Every algorithm we ship. Configuration, decoding, command-line help, the documentation's
@@ -20,6 +21,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
     Algorithm::two_point::<Exact>(Purpose::Delay),
     Algorithm::two_point::<Lda>(Purpose::Delay),
     Algorithm::two_point::<Lds>(Purpose::Delay),
+    Algorithm::two_point::<Sds>(Purpose::Delay),
     Algorithm::heavy::<Heavy<ExactTable>>(),
     Algorithm::heavy::<Heavy<SpaceSavingTable>>(),
     Algorithm::heavy::<Heavy<RapTable>>(),

@@ -206,7 +206,7 @@ impl Packet {
     /// What only some algorithms ask for: flow key and TCP fields.
     #[must_use]
     pub fn detail(&self, frame: &[u8]) -> Detail {
-        Detail { key: self.flow_key(), tcp: self.tcp(frame) }
+        Detail { key: self.flow_key(), tcp: self.tcp(frame), sent: None }
     }
 
     /// The captured bytes from the transport header on; for later fragments, all of theirs.

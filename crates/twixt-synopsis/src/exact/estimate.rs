@@ -107,7 +107,7 @@ mod tests {
             let observation =
                 Observation { digest, time, flow: FlowHash(flow), ..Observation::default() };
             let key = FlowKey { source_port: flow as u16, protocol: 17, ..FlowKey::default() };
-            exact.update_detailed(&observation, &Detail { key, tcp: None });
+            exact.update_detailed(&observation, &Detail { key, ..Detail::default() });
         }
         exact
     }

@@ -5,6 +5,7 @@ use twixt_model::{ClassId, FlowHash, PacketDigest};
 
 use super::Cell;
 use crate::codec::{DecodeError, Reader, Writer};
+use crate::heavy::EntriesConfig;
 
 /// Sizes and sampling rates of LDS. The default takes 1 MiB and counts every packet in 4 rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,8 @@ pub struct LdsConfig {
     reads_digest: bool,
     /// How many times a packet counts, by class; 1 in classes beyond the last.
     weights: Vec<u32>, // each in [1, WEIGHT_MAX], at most CLASSES_MAX
+    /// Size of the table of large flows. Not with weights: the table does not know classes.
+    heavy: Option<EntriesConfig>,
 }
 
 /// Keep the derived bits apart from those of every other algorithm; the row is added.
@@ -29,11 +32,15 @@ const ROWS_MAX: usize = 16;
 const COLUMNS_MAX: u32 = 1 << 24;
 const VIRTUAL_CELLS_MAX: u32 = 1024;
 const ALPHA_MAX: f64 = 1000.0;
+const HEAVY_WITH_WEIGHTS: &str =
+    "heavy_entries and weights do not go together: the table does not know classes";
 const WEIGHT_MAX: u32 = 1 << 16;
 /// As many as there can be classes, and one for what is in none.
 const CLASSES_MAX: usize = 257;
 /// Marks, in the byte for the number of rows, that weights follow the sampling rates.
 const HAS_WEIGHTS: u8 = 0x80;
+/// The same, that a table of large flows follows.
+const HAS_TABLE: u8 = 0x40;
 const DEFAULT_ROWS: usize = 4;
 const DEFAULT_MEMORY_BYTES: u64 = 1 << 20;
 
@@ -53,6 +60,8 @@ struct Settings {
     alpha: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weights: Option<Vec<u32>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    heavy_entries: Option<u32>,
 }
 
 impl TryFrom<Settings> for LdsConfig {
@@ -72,7 +81,8 @@ impl TryFrom<Settings> for LdsConfig {
         let config = Self::new(columns, settings.virtual_cells.unwrap_or(1), &sampling)?;
         config
             .with_alpha(settings.alpha.unwrap_or(0.0))?
-            .with_weights(&settings.weights.unwrap_or_default())
+            .with_weights(&settings.weights.unwrap_or_default())?
+            .with_heavy_entries(settings.heavy_entries.unwrap_or(0))
     }
 }
 
@@ -85,6 +95,7 @@ impl From<LdsConfig> for Settings {
             sampling: Some(config.sampling),
             alpha: Some(config.alpha),
             weights: (!config.weights.is_empty()).then_some(config.weights),
+            heavy_entries: config.heavy.map(|heavy| heavy.entries()),
         }
     }
 }
@@ -127,8 +138,16 @@ impl LdsConfig {
             sampling.iter().map(|rate| (rate * 2_f64.powi(32)).round() as u64).collect();
         let reads_digest = virtual_cells > 1 || sampling.iter().any(|&rate| rate < 1.0);
         let sampling = sampling.to_vec();
-        let weights = Vec::new();
-        Ok(Self { columns, virtual_cells, sampling, alpha: 0.0, thresholds, reads_digest, weights })
+        Ok(Self {
+            columns,
+            virtual_cells,
+            sampling,
+            alpha: 0.0,
+            thresholds,
+            reads_digest,
+            weights: Vec::new(),
+            heavy: None,
+        })
     }
 
     /// The same, with the paper's tolerance: cells that hold up to (1 + `alpha`) times as many
@@ -152,12 +171,29 @@ impl LdsConfig {
         if weights.len() > CLASSES_MAX {
             return Err(format!("{} weights, at most {CLASSES_MAX} are possible", weights.len()));
         }
+        if self.heavy.is_some() && !weights.is_empty() {
+            return Err(HEAVY_WITH_WEIGHTS.to_owned());
+        }
         match weights.iter().find(|weight| !(1..=WEIGHT_MAX).contains(*weight)) {
             Some(weight) => {
                 Err(format!("a weight must be between 1 and {WEIGHT_MAX}, not {weight}"))
             }
             None => Ok(Self { weights: weights.to_vec(), ..self }),
         }
+    }
+
+    /// The same, with a table beside the sketch that keeps the names of so many large flows;
+    /// without one for 0.
+    ///
+    /// # Errors
+    /// When there are more than the table can hold, or packets are weighted.
+    pub fn with_heavy_entries(self, entries: u32) -> Result<Self, String> {
+        let heavy = match entries {
+            0 => None,
+            _ if !self.weights.is_empty() => return Err(HEAVY_WITH_WEIGHTS.to_owned()),
+            _ => Some(EntriesConfig::new(entries).map_err(|problem| format!("heavy_{problem}"))?),
+        };
+        Ok(Self { heavy, ..self })
     }
 
     /// As many columns as `memory_bytes` hold in the default number of rows; in fewer rows if
@@ -203,6 +239,11 @@ impl LdsConfig {
     #[must_use]
     pub fn weights(&self) -> &[u32] {
         &self.weights
+    }
+
+    /// Size of the table of large flows, if there is one.
+    pub(super) const fn heavy(&self) -> Option<&EntriesConfig> {
+        self.heavy.as_ref()
     }
 
     /// How many times packets of a class count.
@@ -298,13 +339,17 @@ impl LdsConfig {
         out.u32(self.virtual_cells);
         out.f64(self.alpha);
         let has_weights = if self.weights.is_empty() { 0 } else { HAS_WEIGHTS };
-        out.u8(self.sampling.len() as u8 | has_weights);
+        let has_table = if self.heavy.is_some() { HAS_TABLE } else { 0 };
+        out.u8(self.sampling.len() as u8 | has_weights | has_table);
         for &rate in &self.sampling {
             out.f64(rate);
         }
         if !self.weights.is_empty() {
             out.u16(self.weights.len() as u16);
             self.weights.iter().for_each(|&weight| out.u32(weight));
+        }
+        if let Some(heavy) = &self.heavy {
+            out.u32(heavy.entries());
         }
     }
 
@@ -313,12 +358,14 @@ impl LdsConfig {
         let virtual_cells = input.u32("virtual cells")?;
         let alpha = input.f64("alpha")?;
         let marked = input.u8("rows")?;
-        let rows = marked & !HAS_WEIGHTS;
+        let rows = marked & !(HAS_WEIGHTS | HAS_TABLE);
         let sampling = (0..rows).map(|_| input.f64("sampling")).collect::<Result<Vec<_>, _>>()?;
-        let count = if marked == rows { 0 } else { input.u16("weights")?.max(1) };
+        let count = if marked & HAS_WEIGHTS == 0 { 0 } else { input.u16("weights")?.max(1) };
         let weights = (0..count).map(|_| input.u32("weight")).collect::<Result<Vec<_>, _>>()?;
+        let entries = if marked & HAS_TABLE == 0 { 0 } else { input.u32("entries")?.max(1) };
         Self::new(columns, virtual_cells, &sampling)
             .and_then(|config| config.with_alpha(alpha))
+            .and_then(|config| config.with_heavy_entries(entries))
             .and_then(|config| config.with_weights(&weights))
             .map_err(|problem| DecodeError::invalid("configuration", problem))
     }

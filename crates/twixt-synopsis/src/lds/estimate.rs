@@ -17,7 +17,8 @@ pub(super) fn estimate(pair: Pair<'_, Lds>, question: &Question<'_>) -> Vec<Esti
     if question.by == By::All {
         return vec![all(&table).estimate(Scope::All, question)];
     }
-    let flows = distinct(question.flows);
+    let named = pair.upstream.large_flows();
+    let flows = distinct(if question.flows.is_empty() { &named } else { question.flows });
     let answers = match question.estimator {
         Some("paper") => one_by_one(&table, &flows),
         Some("printed") => as_printed(&table, &flows),
