@@ -23,7 +23,7 @@ mod sizing;
 mod table;
 
 pub use config::LdsConfig;
-pub use sizing::{RowPlan, sampling_for_losses};
+pub use sizing::{Pareto, RowPlan, expected_error, sampling_for_losses};
 
 use twixt_model::{ClassId, Detail, Estimate, FlowHash, Observation};
 

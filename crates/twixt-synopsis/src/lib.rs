@@ -53,7 +53,7 @@ pub use heavy::{
     RapWayTable, SpaceSavingTable, WaysConfig,
 };
 pub use lda::{Lda, LdaConfig};
-pub use lds::{Lds, LdsConfig, RowPlan, sampling_for_losses};
+pub use lds::{Lds, LdsConfig, Pareto, RowPlan, expected_error, sampling_for_losses};
 pub use question::{By, KnownFlow, Question};
 pub use registry::{
     ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, EstimateTwoPoint, Estimator,

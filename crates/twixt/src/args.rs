@@ -4,6 +4,7 @@ mod algorithm;
 mod digest;
 mod flows;
 mod traffic;
+mod weights;
 
 pub(crate) use algorithm::{AlgorithmArgs, Chosen, Delays};
 pub(crate) use digest::{DigestArgs, Recognition};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use twixt_sim::Loss;
-use twixt_synopsis::LdsConfig;
+use twixt_synopsis::{KnownFlow, LdsConfig};
 
 use crate::table::Errors;
 use crate::traffic::{Scale, Traffic, key_of};
@@ -11,8 +11,14 @@ use crate::traffic::{Scale, Traffic, key_of};
 type Experiment = fn(&Scale);
 
 /// All of them.
-pub(crate) const ALL: &[(&str, Experiment)] =
-    &[("sizes", sizes), ("loss", loss), ("flow-loss", flow_loss)];
+pub(crate) const ALL: &[(&str, Experiment)] = &[
+    ("sizes", sizes),
+    ("loss", loss),
+    ("weights", weights),
+    ("flow-loss", flow_loss),
+    ("drop-tail", drop_tail),
+    ("listed", listed),
+];
 
 const JOINT: (&str, bool) = ("joint", true);
 const ESTIMATED: (&str, bool) = ("joint", false);
@@ -101,6 +107,65 @@ fn unanswered(traffic: &Traffic, config: &LdsConfig) -> Vec<(u64, u64)> {
     missing
         .map(|(_, truth)| (truth.evidence.packets, truth.evidence.lost.unwrap_or_default()))
         .collect()
+}
+
+/// Figure 12: customers of bronze, silver and gold, 90, 9 and 1 % of flows.
+fn weights(scale: &Scale) {
+    for share in [0.0685, 0.171] {
+        let columns = (f64::from(scale.flows) * share).round() as u32;
+        for weights in [[1, 1, 1], [1, 25, 100], [1, 10, 100], [1, 50, 2500]] {
+            let mut classes = BTreeMap::<(&str, usize), Errors>::new();
+            for &seed in &scale.seeds {
+                let traffic = Traffic::new(scale, seed, Loss::None).classed();
+                let config = config(columns, 1, &[1.0; 4], 0.0).with_weights(&weights).unwrap();
+                let sketches = traffic.sketches(&config);
+                for (estimator, known) in [PAPER, JOINT] {
+                    let answers = traffic.ask(&sketches, estimator, known);
+                    for class in 0..3 {
+                        let of_class = |flow: &KnownFlow| usize::from(flow.class.0) == class;
+                        let flows = traffic.flows.iter().map(of_class);
+                        let mine = answers.iter().zip(flows).filter(|(_, mine)| *mine);
+                        let mine: Vec<_> = mine.map(|(answer, _)| answer.clone()).collect();
+                        classes.entry((estimator, class)).or_default().add(&mine);
+                    }
+                }
+            }
+            for ((estimator, class), errors) in classes {
+                let customers = ["bronze", "silver", "gold"][class];
+                errors.print_large(&format!("4 x {columns} {weights:?} {estimator} {customers}"));
+            }
+        }
+    }
+}
+
+/// A real queue, whose losses come when delays are longest.
+fn drop_tail(scale: &Scale) {
+    let mut beside = Beside::default();
+    for &seed in &scale.seeds {
+        let scale = Scale { flows: 20_000, packets: 600_000, seeds: Vec::new() };
+        let queue = "droptail:drain=1300mbit,queue=2000";
+        let traffic = Traffic::with_delay(&scale, seed, Loss::None, queue);
+        let lost: u64 = traffic.truth.values().filter_map(|flow| flow.evidence.lost).sum();
+        println!("seed {seed}: lost {:.3} %", 100.0 * lost as f64 / scale.packets as f64);
+        let banks = config(12_500, 5, &BANKS, 0.1);
+        beside.add(&traffic, "banks", &banks, &[PAPER, JOINT, ESTIMATED]);
+        let plain = config(10_000, 1, &[1.0; 4], 0.0);
+        beside.add(&traffic, "4 x 10000", &plain, &[PAPER, JOINT]);
+    }
+    beside.print();
+}
+
+/// Only flows of 100 packets and more are listed.
+fn listed(scale: &Scale) {
+    let mut beside = Beside::default();
+    for &seed in &scale.seeds {
+        let mut traffic = Traffic::new(scale, seed, Loss::None);
+        traffic.flows.retain(|flow| flow.packets.unwrap() >= 100);
+        let columns = (f64::from(scale.flows) * 0.12).round() as u32;
+        let config = config(columns, 1, &[1.0; 4], 0.0);
+        beside.add(&traffic, "large ones listed", &config, &[PAPER, JOINT, ESTIMATED]);
+    }
+    beside.print();
 }
 
 /// Loss of flows of 1000 packets and more that have most of some row's cells to themselves.

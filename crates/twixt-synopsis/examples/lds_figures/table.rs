@@ -57,6 +57,15 @@ impl Errors {
         }
     }
 
+    /// Median error of all flows, and of those of more than 100 packets.
+    pub(crate) fn print_large(&self, name: &str) {
+        let median = |from: usize| {
+            let errors = self.classes[from..].iter().flat_map(|class| &class.errors);
+            100.0 * quantile(&errors.copied().collect::<Vec<_>>(), 0.5)
+        };
+        println!("{name:<44} median of all {:>8.3} %, of 100+ {:>8.3} %", median(0), median(2));
+    }
+
     /// One line per class.
     pub(crate) fn print(&self, name: &str) {
         for (class, (least, most)) in self.classes.iter().zip(SIZES) {

@@ -52,12 +52,14 @@ struct Explained {
     chance: [f64; 3],
 }
 
-/// Fewer cells say too little: with so many the deviation is off by a third.
-const CELLS_MIN: usize = 5;
+/// Fewer cells say too little: with so many the deviation is off by a quarter.
+const CELLS_MIN: usize = 8;
 /// A flow has at least this part of the packets in each cell that counts ...
 const SHARE_MIN: f64 = 0.5;
 /// ... and other flows bring at most this part of what the cells deviate.
 const NOISE_MAX: f64 = 0.3;
+/// Its size is known to this part.
+const SIZE_ERROR_MAX: f64 = 0.1;
 /// A 95 % interval is so many deviations long, half of it.
 const Z95: f64 = 1.96;
 
@@ -91,7 +93,7 @@ impl<'a> Remainders<'a> {
         solution: Solution,
     ) -> Option<f64> {
         let config = self.table.config();
-        if self.cells.is_empty() {
+        if self.cells.is_empty() || size.error > SIZE_ERROR_MAX * size.load {
             return None;
         }
         let (mut ratio, mut noise_ratio, mut cells) = (0.0, 0.0, 0_usize);

@@ -20,6 +20,10 @@ const JOINT_PACKETS_MIN: f64 = 10.0;
 /// ... unless the error of the guess is at most this part of it.
 const JOINT_ERROR_MAX: f64 = 0.05;
 
+/// Where sizes are guessed, a flow is answered as by the paper if the equations leave more than
+/// this part of it unknown, or its size is off by more than that part.
+const GUESSED_UNKNOWN_MAX: f64 = 0.5;
+
 /// Relative errors of sizes are cut to this: the equations are linear in them.
 const ERROR_MAX: f64 = 1.0;
 /// The same where rows sample, or spread flows over several cells. There equations are never
@@ -62,10 +66,11 @@ pub(super) fn as_printed(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> 
 pub(super) fn all_at_once(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
     let sizes = sizes(table.config(), &table.counts(), flows);
     let common_ns = common_mean(table, flows);
-    let solutions = system(table, flows, &sizes, common_ns).solve(&Options::default());
+    let options = Options { sharpens: true, ..Options::default() };
+    let solutions = system(table, flows, &sizes, common_ns).solve(&options);
     let remainders = Remainders::new(table, flows, &sizes, &solutions, common_ns);
     let answers = flows.iter().zip(&sizes).zip(&solutions).map(|((flow, size), solution)| {
-        let Some(solution) = solution.filter(|_| size.is_joint()) else {
+        let Some(solution) = solution.filter(|found| size.is_joint(found)) else {
             return paper_answer(table, flow);
         };
         joint_answer(table, flow, size, solution, common_ns, &remainders)
@@ -129,9 +134,14 @@ fn system(table: &Table<'_>, flows: &[KnownFlow], sizes: &[Size], common_ns: f64
 }
 
 impl Size {
-    fn is_joint(&self) -> bool {
-        let certain = self.error <= JOINT_ERROR_MAX * self.load;
-        self.load >= if certain { self.weight } else { JOINT_PACKETS_MIN * self.weight }
+    /// Whether a flow of this size is better answered with all others at once.
+    fn is_joint(&self, solution: &Solution) -> bool {
+        let error = self.error / self.load.max(self.weight);
+        if self.known || solution.sharpened || error <= JOINT_ERROR_MAX {
+            return self.load >= self.weight;
+        }
+        let is_told = solution.unknown <= GUESSED_UNKNOWN_MAX && error <= GUESSED_UNKNOWN_MAX;
+        is_told && self.load >= JOINT_PACKETS_MIN * self.weight
     }
 }
 

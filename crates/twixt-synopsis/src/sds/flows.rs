@@ -56,15 +56,16 @@ pub(super) fn as_printed(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> 
 pub(super) fn all_at_once(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
     let sizes = received(table, flows);
     let common_ns = common_mean(table);
-    let means = solve(table, flows, &sizes, |cell| cell.sum_ns - common_ns * cell.delays);
+    let sharp = Options { sharpens: true, ..Options::default() };
+    let means = solve(table, flows, &sizes, &sharp, |cell| cell.sum_ns - common_ns * cell.delays);
     // Squares around the common mean.
-    let squares = solve(table, flows, &sizes, |cell| {
+    let squares = solve(table, flows, &sizes, &Options::default(), |cell| {
         let square = cell.square_sum - 2.0 * common_ns * cell.sum_ns;
         square + common_ns * common_ns * cell.delays
     });
     let answers = flows.iter().zip(&sizes).zip(means.iter().zip(&squares));
     let answers = answers.map(|((flow, size), (mean, square))| match (mean, square) {
-        (Some(mean), Some(square)) if is_joint(size) => {
+        (Some(mean), Some(square)) if mean.sharpened || is_joint(size) => {
             joint_answer(table, flow, size, common_ns, (*mean, *square))
         }
         _ => answer_by_min(table, flow),
@@ -108,6 +109,7 @@ fn solve(
     table: &Table<'_>,
     flows: &[KnownFlow],
     sizes: &[Size],
+    options: &Options,
     sum: impl Fn(&Moments) -> f64,
 ) -> Vec<Option<Solution>> {
     let sketch = table.upstream.config.sketch();
@@ -121,7 +123,7 @@ fn solve(
         let size = joint::Size { packets: size.load, error: size.error.min(size.load) };
         system.add_flow(size, sketch.shares_of(flow.hash));
     }
-    system.solve(&Options::default())
+    system.solve(options)
 }
 
 fn joint_answer(

@@ -16,11 +16,12 @@ use crate::exit::usage;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Flows, for algorithms that keep no flow keys")]
 pub(crate) struct FlowsArgs {
-    /// Flows to answer for: all that pass, or a file with one on each line
+    /// Flows to answer for: all that pass, the large ones, or a file with one on each line
     ///
-    /// The file may also be CSV with a column `scope`, and one `packets` for sizes, such as
-    /// truth.csv of `twixt simulate`.
-    #[arg(long, value_name = "all|FILE", default_value = "all")]
+    /// `heavy` asks for the flows of the table kept beside the sketch. The file may also be CSV
+    /// with a column `scope`, one `packets` for sizes, such as truth.csv of `twixt simulate`, and
+    /// one `class` with the number of the rule of --weights that a flow matches, from 1 on.
+    #[arg(long, value_name = "all|heavy|FILE", default_value = "all")]
     flows: FlowSource,
     /// Whether flow sizes are taken as known, or estimated from the synopsis alone
     #[arg(long, value_enum)]
@@ -30,6 +31,7 @@ pub(crate) struct FlowsArgs {
 #[derive(Clone, Debug)]
 enum FlowSource {
     All,
+    Heavy,
     File(PathBuf),
 }
 
@@ -37,7 +39,11 @@ impl FromStr for FlowSource {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(if text == "all" { Self::All } else { Self::File(text.into()) })
+        Ok(match text {
+            "all" => Self::All,
+            "heavy" => Self::Heavy,
+            path => Self::File(path.into()),
+        })
     }
 }
 
@@ -50,47 +56,76 @@ pub(crate) enum Sizes {
     Estimated,
 }
 
-/// A flow, and how many packets it has if the file says so.
-type Named = (FlowKey, Option<u64>);
+/// A flow, with what else the file says of it.
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    key: FlowKey,
+    packets: Option<u64>,
+    class: Option<ClassId>,
+}
 
 /// What the user said about flows.
 pub(crate) struct FlowList {
-    /// Those of a file; all that pass if `None`.
-    named: Option<Vec<Named>>,
+    source: Listed,
     pub(crate) sizes: Sizes,
+}
+
+/// Where names of flows come from.
+enum Listed {
+    Passing,
+    Table,
+    File(Vec<Named>),
 }
 
 impl FlowsArgs {
     /// Reads the file, if there is one. `sizes` counts where the user said nothing.
     pub(crate) fn list(&self, sizes: Sizes) -> anyhow::Result<FlowList> {
-        let named = match &self.flows {
-            FlowSource::All => None,
-            FlowSource::File(path) => Some(read(path)?),
+        let source = match &self.flows {
+            FlowSource::All => Listed::Passing,
+            FlowSource::Heavy => Listed::Table,
+            FlowSource::File(path) => Listed::File(read(path)?),
         };
-        Ok(FlowList { named, sizes: self.sizes.unwrap_or(sizes) })
+        Ok(FlowList { source, sizes: self.sizes.unwrap_or(sizes) })
     }
 }
 
 impl FlowList {
     /// No flow is asked about.
     pub(crate) const fn none() -> Self {
-        Self { named: Some(Vec::new()), sizes: Sizes::Estimated }
+        Self { source: Listed::File(Vec::new()), sizes: Sizes::Estimated }
     }
 
     /// Whether the flows that pass are to be noted.
     pub(crate) const fn is_all(&self) -> bool {
-        self.named.is_none()
+        matches!(self.source, Listed::Passing)
+    }
+
+    /// Whether the synopses name them.
+    pub(crate) const fn is_heavy(&self) -> bool {
+        matches!(self.source, Listed::Table)
+    }
+
+    /// Whether classes of flows are known.
+    pub(crate) fn has_classes(&self) -> bool {
+        match &self.source {
+            Listed::Passing => true,
+            Listed::Table => false,
+            Listed::File(named) => named.iter().all(|named| named.class.is_some()),
+        }
     }
 
     /// The flows of the file, under the hashes that observations have.
     pub(crate) fn known(&self, digester: &Digester) -> Vec<KnownFlow> {
-        let known = |&(key, packets): &Named| KnownFlow {
-            hash: digester.flow_hash(&key),
-            key,
-            packets: packets.filter(|_| self.sizes == Sizes::Known),
-            class: ClassId::default(),
+        let known = |named: &Named| KnownFlow {
+            hash: digester.flow_hash(&named.key),
+            key: named.key,
+            packets: named.packets.filter(|_| self.sizes == Sizes::Known),
+            class: named.class.unwrap_or_default(),
         };
-        self.named.iter().flatten().map(known).collect()
+        match &self.source {
+            Listed::File(named) => named.iter().map(known).collect(),
+            Listed::Passing | Listed::Table => Vec::new(),
+        }
     }
 }
 
@@ -107,6 +142,7 @@ fn parse(text: &str) -> Result<Vec<Named>, (usize, String)> {
     let heading = lines.next_if(|(_, line)| line.split(',').any(|column| column == "scope"));
     let column = |name: &str| heading?.1.split(',').position(|column| column == name);
     let (scope_at, packets_at) = (column("scope").unwrap_or(0), column("packets"));
+    let class_at = column("class");
     let flow = |(index, line): (usize, &str)| {
         let fields: Vec<&str> = line.split(',').collect();
         let at = |column: usize| fields.get(column).copied().unwrap_or_default().trim();
@@ -114,13 +150,17 @@ fn parse(text: &str) -> Result<Vec<Named>, (usize, String)> {
         let key = at(scope_at)
             .parse()
             .map_err(|error: twixt_model::ParseFlowKeyError| wrong(error.to_string()))?;
-        let packets = match packets_at.map(at) {
-            Some("") | None => None,
-            Some(number) => Some(
-                number.parse().map_err(|_| wrong(format!("{number:?} is no number of packets")))?,
-            ),
+        let number = |column: Option<usize>, what: &str| match column.map(at) {
+            Some("") | None => Ok(None),
+            Some(text) => {
+                text.parse::<u64>().map(Some).map_err(|_| wrong(format!("{text:?} is no {what}")))
+            }
         };
-        Ok((key, packets))
+        let packets = number(packets_at, "number of packets")?;
+        // Rules are numbered from 1; no rule is the class beyond all of them.
+        let class = number(class_at, "number of a rule")?.unwrap_or(0);
+        let class = u16::try_from(class).unwrap_or(0).wrapping_sub(1);
+        Ok(Named { key, packets, class: class_at.map(|_| ClassId(class)) })
     };
     lines.map(flow).collect()
 }
@@ -133,10 +173,14 @@ mod tests {
     fn flows_are_read_from_lines_and_from_csv() {
         let plain = parse("tcp 10.0.0.1:1 > 10.0.0.2:2\n\nudp 10.0.0.1:1 > 10.0.0.2:2\n").unwrap();
         assert_eq!(plain.len(), 2);
-        assert_eq!(plain[0].1, None);
+        assert_eq!((plain[0].packets, plain[0].class), (None, None));
         let table = parse("scope,packets,lost\ntcp 10.0.0.1:1 > 10.0.0.2:2,17,3\n").unwrap();
-        assert_eq!(table[0].1, Some(17));
-        assert_eq!(table[0].0, plain[0].0);
+        assert_eq!(table[0].packets, Some(17));
+        assert_eq!(table[0].key, plain[0].key);
+        let flow = "tcp 10.0.0.1:1 > 10.0.0.2:2";
+        let classes = parse(&format!("class,scope\n1,{flow}\n,{flow}\n0,{flow}\n")).unwrap();
+        let classes: Vec<_> = classes.iter().map(|named| named.class.unwrap().0).collect();
+        assert_eq!(classes, [0, u16::MAX, u16::MAX]);
     }
 
     #[test]

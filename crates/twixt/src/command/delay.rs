@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use twixt_measure::{Cutting, Sealed};
 use twixt_model::EpochRule;
-use twixt_synopsis::{Purpose, find};
+use twixt_synopsis::{FlowNames, Purpose, find};
 
 use crate::args::{
     AlgorithmArgs, Chosen, Cut, DigestArgs, EpochLength, FlowsArgs, Sizes, Split, TrafficArgs,
@@ -70,9 +70,10 @@ pub(super) struct PairArgs {
 impl PairArgs {
     /// Takes from the configuration file what the command line left out.
     pub(super) fn with(self, settings: &Settings) -> Self {
+        let traffic = self.traffic.with(settings).weighed(self.algorithm.weights_file());
         Self {
             epoch_written: EpochLength::written(settings),
-            traffic: self.traffic.with(settings),
+            traffic,
             algorithm: self.algorithm.with(settings),
             digest: self.digest.with(settings),
             ..self
@@ -132,6 +133,13 @@ impl PairArgs {
 
     /// Measures two captures.
     pub(super) fn measure(&self, plan: &Plan<'_>, both: bool) -> anyhow::Result<PairMeasured> {
+        let reads_stamps = |chosen: &Chosen| chosen.prototype.reads_stamps();
+        if input::is_stdin(&self.upstream) && plan.algorithms.iter().any(reads_stamps) {
+            return Err(usage(
+                "the upstream capture says when packets were sent, so it is read before the \
+                 other: it cannot be standard input",
+            ));
+        }
         match self.one_pass {
             true => measure::one_read(plan, self.files()),
             false => measure::two_reads(plan, self.files(), both),
@@ -187,9 +195,14 @@ impl Args {
         let prototype = first.synopsis.fresh();
         let plan = self.plan_with(Chosen { algorithm, estimator: asked.estimator, prototype })?;
         if plan.notes_flows() {
-            return Err(usage(format!(
-                "{name} keeps no flow keys, so a recording cannot name flows: give --flows FILE"
-            )));
+            return Err(usage(match plan.algorithms[0].prototype.flow_names() {
+                FlowNames::None => format!(
+                    "{name} keeps no flow keys, so a recording cannot name flows: give --flows FILE"
+                ),
+                _ => format!(
+                    "{name} keeps the keys of large flows only: give --flows heavy, or --flows FILE"
+                ),
+            }));
         }
         Ok(plan)
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use twixt_model::{Epoch, EpochRule, FlowHash, FlowKey, Timestamp};
+use twixt_model::{ClassId, Epoch, EpochRule, FlowHash, FlowKey, Observation};
 use twixt_synopsis::KnownFlow;
 
 /// Flows of one epoch at most.
@@ -12,8 +12,15 @@ const FLOWS_MAX: usize = 1 << 20;
 /// Names and sizes of flows.
 pub(super) struct Directory {
     rule: EpochRule,
-    epochs: BTreeMap<Epoch, HashMap<FlowHash, (FlowKey, u64)>>,
+    epochs: BTreeMap<Epoch, HashMap<FlowHash, Noted>>,
     refused: u64,
+}
+
+struct Noted {
+    key: FlowKey,
+    packets: u64,
+    /// Of its first packet.
+    class: ClassId,
 }
 
 impl Directory {
@@ -23,12 +30,12 @@ impl Directory {
     }
 
     /// Notes a packet.
-    pub(super) fn note(&mut self, time: Timestamp, flow: FlowHash, key: FlowKey) {
-        let flows = self.epochs.entry(self.rule.epoch_of(time)).or_default();
-        if let Some((_, packets)) = flows.get_mut(&flow) {
-            *packets += 1;
+    pub(super) fn note(&mut self, packet: &Observation, key: FlowKey) {
+        let flows = self.epochs.entry(self.rule.epoch_of(packet.time)).or_default();
+        if let Some(noted) = flows.get_mut(&packet.flow) {
+            noted.packets += 1;
         } else if flows.len() < FLOWS_MAX {
-            flows.insert(flow, (key, 1));
+            flows.insert(packet.flow, Noted { key, packets: 1, class: packet.class });
         } else {
             self.refused += 1;
         }
@@ -39,10 +46,11 @@ impl Directory {
     pub(super) fn take(&mut self, epoch: Epoch, sizes_known: bool) -> Arc<[KnownFlow]> {
         let flows = self.epochs.remove(&epoch).unwrap_or_default().into_iter();
         let mut known: Vec<KnownFlow> = flows
-            .map(|(hash, (key, packets))| KnownFlow {
+            .map(|(hash, noted)| KnownFlow {
                 hash,
-                key,
-                packets: sizes_known.then_some(packets),
+                key: noted.key,
+                packets: sizes_known.then_some(noted.packets),
+                class: noted.class,
             })
             .collect();
         known.sort_unstable_by_key(|flow| flow.key);
