@@ -240,7 +240,7 @@ fn flows_are_told_apart() {
 }
 
 /// The keys of an estimate, in the order in which they are written.
-const ESTIMATE_KEYS: [&str; 16] = [
+const ESTIMATE_KEYS: [&str; 17] = [
     "scope",
     "packets",
     "used",
@@ -257,6 +257,7 @@ const ESTIMATE_KEYS: [&str; 16] = [
     "start_ns",
     "end_ns",
     "reason",
+    "bytes",
 ];
 
 #[test]

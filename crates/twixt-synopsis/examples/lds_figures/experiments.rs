@@ -13,7 +13,10 @@ type Experiment = fn(&Scale);
 /// All of them.
 pub(crate) const ALL: &[(&str, Experiment)] = &[
     ("sizes", sizes),
-    ("loss", loss),
+    ("loss-0", |scale| loss(scale, 0.0)),
+    ("loss-0.001", |scale| loss(scale, 0.001)),
+    ("loss-0.005", |scale| loss(scale, 0.005)),
+    ("loss-0.01", |scale| loss(scale, 0.01)),
     ("weights", weights),
     ("flow-loss", flow_loss),
     ("drop-tail", drop_tail),
@@ -76,27 +79,25 @@ fn sizes(scale: &Scale) {
 
 const BANKS: [f64; 4] = [0.01, 0.1, 0.5, 1.0];
 
-/// Figure 11: rows that sample differently, against all rows alike.
-fn loss(scale: &Scale) {
+/// Figure 11: rows that sample differently, against all rows alike, and against one cell per row.
+fn loss(scale: &Scale, rate: f64) {
     let columns = (f64::from(scale.flows) * 0.6).round() as u32;
-    for rate in [0.0, 0.001, 0.005, 0.01] {
-        let mut beside = Beside::default();
-        let mut missing = Vec::new();
-        for &seed in &scale.seeds {
-            let loss = if rate > 0.0 { Loss::Uniform { rate } } else { Loss::None };
-            let traffic = Traffic::new(scale, seed, loss);
-            let banks = config(columns, 5, &BANKS, 0.1);
-            beside.add(&traffic, "banks", &banks, &[PAPER, JOINT, ESTIMATED]);
-            for share in [0.05, 1.0] {
-                let alike = config(columns, 5, &[share; 4], 0.1);
-                beside.add(&traffic, &format!("all at {share}"), &alike, &[PAPER]);
-            }
-            missing.extend(unanswered(&traffic, &banks));
+    let mut beside = Beside::default();
+    let (mut missing, mut large) = (Vec::new(), 0);
+    for &seed in &scale.seeds {
+        let loss = if rate > 0.0 { Loss::Uniform { rate } } else { Loss::None };
+        let traffic = Traffic::new(scale, seed, loss);
+        let banks = config(columns, 5, &BANKS, 0.1);
+        beside.add(&traffic, "banks", &banks, &[PAPER, JOINT, ESTIMATED]);
+        for share in [0.05, 1.0] {
+            let alike = config(columns, 5, &[share; 4], 0.1);
+            beside.add(&traffic, &format!("all at {share}"), &alike, &[PAPER]);
         }
-        println!("loss {rate}");
-        beside.print();
-        println!("flows of 20 000 packets and more without an answer: {missing:?}");
+        large += traffic.truth.values().filter(|flow| flow.evidence.packets >= 20_000).count();
+        missing.extend(unanswered(&traffic, &banks));
     }
+    beside.print();
+    println!("of {large} flows of 20 000 packets and more without an answer: {missing:?}");
 }
 
 /// Packets and losses of very large flows that no cell tells anything about.

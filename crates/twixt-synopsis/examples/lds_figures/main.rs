@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo run --release -p twixt-synopsis --example lds_figures -- [--flows N] [--packets N]
-//!     [--seeds 1,2,3] [sizes|loss|weights|flow-loss|drop-tail|listed …]
+//!     [--seeds 1,2,3] [sizes|loss-0.01|weights|flow-loss|drop-tail|listed …]
 //! ```
 #![allow(clippy::unwrap_used, reason = "a program for the authors' own use")]
 

@@ -13,14 +13,15 @@ pub(crate) struct Answer {
     pub(crate) packets: u64,
     pub(crate) used: u64,
     pub(crate) lost: Option<u64>,
+    pub(crate) bytes: Option<u64>,
     pub(crate) delay: Option<DelayEstimate>,
     pub(crate) reasons: Vec<Cow<'static, str>>,
 }
 
 impl Answer {
     pub(crate) fn estimate(self, scope: Scope, question: &Question<'_>) -> Estimate {
-        let Self { packets, used, lost, delay, reasons } = self;
-        let evidence = Evidence { packets, used, lost, clock_error: None };
+        let Self { packets, used, lost, bytes, delay, reasons } = self;
+        let evidence = Evidence { packets, used, lost, clock_error: None, bytes };
         let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
         Estimate { scope, span: question.span, evidence, delay, reason }
     }
@@ -58,6 +59,8 @@ fn gathered(flows: impl Iterator<Item = (Scope, Answer)>) -> impl Iterator<Item 
 fn together(answers: &[Answer]) -> Answer {
     let total = |of: fn(&Answer) -> u64| answers.iter().map(of).fold(0, u64::saturating_add);
     let lost = answers.iter().try_fold(0_u64, |sum, answer| Some(sum.saturating_add(answer.lost?)));
+    let bytes =
+        answers.iter().try_fold(0_u64, |sum, answer| Some(sum.saturating_add(answer.bytes?)));
     let known: Vec<(u64, DelayEstimate)> =
         answers.iter().filter_map(|answer| Some((answer.packets.max(1), answer.delay?))).collect();
     let delay = weighted(&known);
@@ -77,7 +80,7 @@ fn together(answers: &[Answer]) -> Answer {
         reasons.push(format!("loss is not known for {without} flows").into());
     }
     let (packets, used) = (total(|answer| answer.packets), total(|answer| answer.used));
-    Answer { packets, used, lost, delay, reasons }
+    Answer { packets, used, lost, bytes, delay, reasons }
 }
 
 /// Errors of flows are taken to agree: those that share cells with one large flow, or that are

@@ -54,6 +54,8 @@ struct Explained {
 
 /// Fewer cells say too little: with so many the deviation is off by a quarter.
 const CELLS_MIN: usize = 8;
+/// Smaller flows would be told for those few of them that happen to deviate far.
+const PACKETS_MIN: f64 = 500.0;
 /// A flow has at least this part of the packets in each cell that counts ...
 const SHARE_MIN: f64 = 0.5;
 /// ... and other flows bring at most this part of what the cells deviate.
@@ -93,7 +95,8 @@ impl<'a> Remainders<'a> {
         solution: Solution,
     ) -> Option<f64> {
         let config = self.table.config();
-        if self.cells.is_empty() || size.error > SIZE_ERROR_MAX * size.load {
+        let is_small = size.load < PACKETS_MIN * size.weight;
+        if self.cells.is_empty() || is_small || size.error > SIZE_ERROR_MAX * size.load {
             return None;
         }
         let (mut ratio, mut noise_ratio, mut cells) = (0.0, 0.0, 0_usize);

@@ -58,7 +58,7 @@ fn all(table: &Table<'_>) -> Answer {
         reasons.push("more packets downstream than upstream: loss is not known".into());
     }
     let used = if delay.is_some() { best.packets } else { 0 };
-    Answer { packets: sent.packets, used, lost, delay, reasons }
+    Answer { packets: sent.packets, used, lost, bytes: Some(sent.bytes), delay, reasons }
 }
 
 #[cfg(test)]

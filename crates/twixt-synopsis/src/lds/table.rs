@@ -40,6 +40,15 @@ impl<'a> Table<'a> {
         self.upstream.cells.iter().map(|cell| cell.sums.packets as f64).collect()
     }
 
+    /// What all packets together counted upstream in one row that counts all.
+    pub(super) fn row_load(&self) -> f64 {
+        let columns = self.config().columns() as usize;
+        let rows = self.upstream.cells.chunks_exact(columns).zip(self.config().sampling());
+        let loads = rows
+            .map(|(row, rate)| row.iter().map(|cell| cell.sums.packets as f64).sum::<f64>() / rate);
+        loads.last().unwrap_or(0.0)
+    }
+
     /// Whether a cell counted the same packets at both ends.
     pub(super) fn agrees(&self, index: usize) -> bool {
         let sums = |lds: &'a Lds| &lds.cells[index].sums;
@@ -58,6 +67,16 @@ impl<'a> Table<'a> {
     /// Packets in a flow's cells of one row, upstream. Saturates: the counts may be a stranger's.
     pub(super) fn packets_of(&self, flow: FlowHash, row: usize) -> u64 {
         self.upstream.row_sum(flow, row, |cell| cell.sums.packets)
+    }
+
+    /// Bytes of a flow of so many packets, of the mean size that packets have in its emptiest row;
+    /// `None` if every row samples, or nothing was counted.
+    pub(super) fn bytes_of(&self, flow: &KnownFlow, packets: u64) -> Option<u64> {
+        let rows = (0..self.config().rows()).filter(|&row| self.config().is_whole(row));
+        let emptiest = rows.min_by_key(|&row| self.packets_of(flow.hash, row))?;
+        let counted = self.packets_of(flow.hash, emptiest);
+        let bytes = self.upstream.row_sum(flow.hash, emptiest, |cell| cell.bytes);
+        (counted > 0).then(|| (bytes as f64 / counted as f64 * packets as f64).round() as u64)
     }
 
     /// Whether a flow's cells of one row counted the same packets at both ends.

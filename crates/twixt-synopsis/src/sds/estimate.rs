@@ -59,6 +59,14 @@ impl<'a> Table<'a> {
         counts.min().unwrap_or(0) / self.weight_of(flow)
     }
 
+    /// Bytes of a flow of so many packets, of the size that they have in its emptiest cell.
+    pub(super) fn bytes_of(&self, flow: &KnownFlow, packets: u64) -> Option<u64> {
+        let cells = self.cells_of(flow).map(|index| &self.upstream.cells[index]);
+        let emptiest = cells.min_by_key(|cell| cell.packets).filter(|cell| cell.packets > 0)?;
+        let mean = emptiest.bytes as f64 / emptiest.packets as f64;
+        Some((mean * packets as f64).round() as u64)
+    }
+
     /// Lost packets of a flow, or why that is not known. Cells tell how many of all of their
     /// packets were lost, so the row that lost least tells most.
     pub(super) fn lost(
@@ -128,5 +136,5 @@ fn all(table: &Table<'_>) -> Answer {
         }
     });
     let used = if delay.is_some() { count } else { 0 };
-    Answer { packets: sent.packets, used, lost, delay, reasons }
+    Answer { packets: sent.packets, used, lost, bytes: Some(sent.bytes), delay, reasons }
 }

@@ -164,7 +164,8 @@ fn counted(table: &Table<'_>, flow: &KnownFlow, found: Option<u64>) -> Answer {
         Ok(lost) => (Some(lost), None),
         Err(reason) => (None, Some(reason)),
     };
-    Answer { packets, lost, reasons: reason.into_iter().collect(), ..Answer::default() }
+    let bytes = table.bytes_of(flow, packets);
+    Answer { packets, lost, bytes, reasons: reason.into_iter().collect(), ..Answer::default() }
 }
 
 fn nothing_known(answer: &Answer) -> Cow<'static, str> {

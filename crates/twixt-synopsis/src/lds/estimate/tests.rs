@@ -1,10 +1,11 @@
 //! All traffic, flows and prefixes of small sketches.
 
 use twixt_model::{
-    ClassId, Delay, FlowHash, FlowKey, Observation, PacketDigest, Span, Timestamp, mix,
+    ClassId, Delay, Detail, FlowHash, FlowKey, Observation, PacketDigest, Span, Timestamp, mix,
 };
 
 use super::*;
+use crate::codec::{Reader, Writer};
 use crate::lds::LdsConfig;
 use crate::question::KnownFlow;
 use crate::synopsis::{Synopsis, TwoPoint};
@@ -215,4 +216,43 @@ fn length_and_bytes_of_a_flow_are_bounded_from_above() {
     let (upstream, _) = ends(&sampled, &[5, 200, 30], |_, _| false);
     assert!(upstream.flow_packets_at_most(flow(1, None).hash) >= 200);
     assert_eq!(upstream.flow_bytes_at_most(flow(1, None).hash), None);
+}
+
+#[test]
+fn lengths_and_losses_of_weighted_flows_are_divided_by_their_weight() {
+    let config = roomy().with_weights(&[25]).unwrap();
+    let ends = ends(&config, &[5, 200], |flow, index| flow == 1 && index < 7);
+    for sizes in [[None; 2], [Some(5), Some(200)]] {
+        let flows = [flow(0, sizes[0]), flow(1, sizes[1])];
+        for estimator in WORKING {
+            let estimates = ask(&ends, By::Flow, estimator, &flows);
+            check(&estimates, &[(5, 5, Some(0), Some(1000)), (200, 0, Some(7), None)]);
+            assert_eq!(estimates[1].evidence.bytes, Some(20_000));
+        }
+    }
+    let all = &ask(&ends, By::All, "joint", &[])[0];
+    assert_eq!((all.evidence.packets, all.evidence.lost, all.delay), (205, Some(7), None));
+}
+
+#[test]
+fn a_table_of_large_flows_names_them_when_nobody_else_does() {
+    let config = roomy().with_heavy_entries(2).unwrap();
+    let (mut upstream, downstream) = (Lds::new(&config), Lds::new(&config));
+    for (number, packets) in [(0, 30), (1, 200)] {
+        let named = flow(number, None);
+        let packet = Observation { flow: named.hash, length: 100, ..Observation::default() };
+        let detail = Detail { key: named.key, ..Detail::default() };
+        (0..packets).for_each(|_| upstream.update_detailed(&packet, &detail));
+    }
+    assert!(upstream.needs().detail && !Lds::new(&roomy()).needs().detail);
+    let plain = Lds::new(&roomy()).state_bytes();
+    assert!(upstream.state_bytes() > plain);
+    let estimates = ask(&(upstream.clone(), downstream), By::Flow, "joint", &[]);
+    check(&estimates, &[(200, 0, Some(200), None), (30, 0, Some(30), None)]);
+    assert_eq!(estimates[0].scope, Scope::Flow(flow(1, None).key));
+    let mut bytes = Writer::new();
+    upstream.encode(&mut bytes);
+    let bytes = bytes.into_bytes();
+    assert_eq!(Lds::decode(&mut Reader::new(&bytes)).unwrap(), upstream);
+    assert!(config.with_weights(&[2]).unwrap_err().contains("heavy_entries"));
 }
