@@ -226,9 +226,11 @@ fn most_flows_are_not_listed() {
     let known = measure(&traffic, &pair, "joint", true);
     check_errors(&known, 2, &[paper[2].median_error, paper[3].median_error]);
     check_coverage(&known, 2);
+    // Of flows below 1000 packets hardly any is answered with the others: those whose guessed size
+    // includes packets of strangers cost a little.
     let estimated = measure(&traffic, &pair, "joint", false);
-    check_errors(&estimated, 2, &[paper[2].median_error, paper[3].median_error]);
-    check_coverage(&estimated, 2);
+    check_errors(&estimated, 2, &[1.1 * paper[2].median_error, paper[3].median_error]);
+    check_coverage(&estimated, 3);
 }
 
 /// Rows that sample less stand more loss: hardly a large flow is left without an answer.

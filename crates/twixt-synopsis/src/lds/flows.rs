@@ -23,9 +23,9 @@ const JOINT_ERROR_MAX: f64 = 0.05;
 /// Where sizes are guessed, a flow is answered as by the paper if the equations leave more than
 /// this part of it unknown, or its size is off by more than that part.
 const GUESSED_UNKNOWN_MAX: f64 = 0.5;
-/// The same if flows that have more than a tenth of the packets are not listed.
-const AMONG_STRANGERS_MAX: f64 = 0.1;
-const LISTED_MIN: f64 = 0.9;
+/// The same if a cell holds more than this part of the flow's packets of flows that nobody listed:
+/// a flow's guessed size then includes some of theirs.
+const STRANGERS_MAX: f64 = 0.1;
 
 /// Relative errors of sizes are cut to this: the equations are linear in them.
 const ERROR_MAX: f64 = 1.0;
@@ -71,11 +71,10 @@ pub(super) fn all_at_once(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer>
     let common_ns = common_mean(table, flows);
     let options = Options { sharpens: true, ..Options::default() };
     let solutions = system(table, flows, &sizes, common_ns).solve(&options);
-    let listed: f64 = sizes.iter().map(|size| size.load).sum();
-    let among_strangers = listed < LISTED_MIN * table.row_load();
+    let strangers = table.strangers(flows);
     let remainders = Remainders::new(table, flows, &sizes, &solutions, common_ns);
     let answers = flows.iter().zip(&sizes).zip(&solutions).map(|((flow, size), solution)| {
-        let Some(solution) = solution.filter(|found| size.is_joint(found, among_strangers)) else {
+        let Some(solution) = solution.filter(|found| size.is_joint(found, strangers)) else {
             return paper_answer(table, flow);
         };
         joint_answer(table, flow, size, solution, common_ns, &remainders)
@@ -140,10 +139,12 @@ fn system(table: &Table<'_>, flows: &[KnownFlow], sizes: &[Size], common_ns: f64
 
 impl Size {
     /// Whether a flow of this size is better answered with all others at once.
-    fn is_joint(&self, solution: &Solution, among_strangers: bool) -> bool {
+    /// `strangers` is what a cell holds of flows that nobody listed.
+    fn is_joint(&self, solution: &Solution, strangers: f64) -> bool {
         let error = self.error / self.load.max(self.weight);
-        if among_strangers && !self.known {
-            return solution.unknown.max(error) <= AMONG_STRANGERS_MAX;
+        let is_drowned = strangers > STRANGERS_MAX * self.load && strangers > self.weight;
+        if is_drowned && !self.known {
+            return false;
         }
         if self.known || solution.sharpened || error <= JOINT_ERROR_MAX {
             return self.load >= self.weight;

@@ -40,13 +40,25 @@ impl<'a> Table<'a> {
         self.upstream.cells.iter().map(|cell| cell.sums.packets as f64).collect()
     }
 
-    /// What all packets together counted upstream in one row that counts all.
-    pub(super) fn row_load(&self) -> f64 {
-        let columns = self.config().columns() as usize;
-        let rows = self.upstream.cells.chunks_exact(columns).zip(self.config().sampling());
-        let loads = rows
-            .map(|(row, rate)| row.iter().map(|cell| cell.sums.packets as f64).sum::<f64>() / rate);
-        loads.last().unwrap_or(0.0)
+    /// What cells count upstream of flows that nobody listed: the mean of those cells that no
+    /// listed flow falls into, in the row that samples most. 0 if hardly any cell is left.
+    pub(super) fn strangers(&self, flows: &[KnownFlow]) -> f64 {
+        const CELLS_MIN: usize = 20;
+        let (columns, sampling) = (self.config().columns() as usize, self.config().sampling());
+        let best =
+            (0..sampling.len()).max_by(|&one, &other| sampling[one].total_cmp(&sampling[other]));
+        let row = best.expect("there is a row");
+        let mut is_listed = vec![false; columns];
+        for index in flows.iter().flat_map(|flow| self.config().cells_of(flow.hash, row)) {
+            is_listed[index - row * columns] = true;
+        }
+        let cells = self.upstream.cells[row * columns..].iter().zip(&is_listed);
+        let others = cells.filter(|(_, is_listed)| !**is_listed);
+        let counts: Vec<f64> = others.map(|(cell, _)| cell.sums.packets as f64).collect();
+        match counts.len() {
+            0..CELLS_MIN => 0.0,
+            cells => counts.iter().sum::<f64>() / cells as f64 / sampling[row],
+        }
     }
 
     /// Whether a cell counted the same packets at both ends.
