@@ -73,6 +73,8 @@ pub(crate) struct Solution {
     pub unknown: f64,
     /// Whether the flow was seen in the light of the others.
     pub sharpened: bool,
+    /// Variance of single packets around their flow's mean that the interval supposes.
+    pub packet_variance: f64,
 }
 
 /// How hard to try.
@@ -195,6 +197,7 @@ impl System {
                 half_width_ns,
                 unknown: posterior::unknown(half_width_ns, prior),
                 sharpened: false,
+                packet_variance: variances.within,
             })
         });
         let mut solutions: Vec<Option<Solution>> = flows.collect();

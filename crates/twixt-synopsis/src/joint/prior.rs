@@ -35,8 +35,7 @@ pub(super) fn sharpen(solutions: &mut [Option<Solution>], sizes: &[Size], varian
             let seen = Seen::of(solution, variances);
             let (mean_offset_ns, half_width_ns) =
                 prior.posterior(&seen, variances.within / size.packets.max(1.0));
-            let unknown = solution.unknown;
-            *solution = Solution { mean_offset_ns, half_width_ns, unknown, sharpened: true };
+            *solution = Solution { mean_offset_ns, half_width_ns, sharpened: true, ..*solution };
         }
     }
 }

@@ -96,11 +96,22 @@ fn joint_answer(
     let offset_ns = (common_ns + solution.mean_offset_ns) * answer.used as f64;
     let sum = Sum { packets: answer.used, delay_sum_ns: offset_ns.round() as i128 };
     let delay = sum.delay(answer.used, table.reference_ns);
-    let half_width_ns = Some(solution.half_width_ns);
-    answer.delay = Some(DelayEstimate { half_width_ns, ..delay });
     let deviation = alone_size(table, flow).and_then(|size| alone(table, flow, size));
     let deviation = deviation.or_else(|| remainders.deviation(flow, size, solution));
+    let half_width_ns = Some(solution.half_width_ns * restlessness(deviation, solution));
+    answer.delay = Some(DelayEstimate { half_width_ns, ..delay });
     answer.finish(table, deviation)
+}
+
+/// How many times more than others the packets of a flow vary; 1 if no more. Its interval supposes
+/// that all flows' packets vary alike, which in a queue that fills and drains they do not.
+fn restlessness(deviation_ns: Option<f64>, solution: Solution) -> f64 {
+    const MOST: f64 = 10.0;
+    let deviation_ns = deviation_ns.unwrap_or(0.0);
+    match solution.packet_variance > 0.0 {
+        true => (deviation_ns / solution.packet_variance.sqrt()).clamp(1.0, MOST),
+        false => 1.0,
+    }
 }
 
 /// Mean delay in the flows' usable cells, relative to the reference. Any number would do: near

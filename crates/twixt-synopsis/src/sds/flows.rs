@@ -16,7 +16,9 @@ const JOINT_PACKETS_MIN: f64 = 10.0;
 /// Unless the error of the guess is at most this part of it.
 const JOINT_ERROR_MAX: f64 = 0.05;
 /// A deviation is told if its square is off by no more than this part of it, by its interval.
-const VARIANCE_OFF_MAX: f64 = 1.0;
+const VARIANCE_OFF_MAX: f64 = 0.5;
+/// Of fewer packets a deviation says little.
+const DEVIATION_PACKETS_MIN: u64 = 10;
 
 /// Every flow by the row where its cell holds the fewest packets (Fig. 3 of the paper, with empty
 /// cells left out). There is no telling how far off that is: no intervals.
@@ -78,8 +80,9 @@ fn is_joint(size: &Size) -> bool {
     size.load >= if certain { size.weight } else { JOINT_PACKETS_MIN * size.weight }
 }
 
-/// What flows left in the downstream cells. Of sizes that are known, upstream, packets that were
-/// lost are missing there: their share of all traffic is taken for that of each flow.
+/// What flows left in the downstream cells. Of sizes that are known, upstream, lost packets are
+/// missing there: as many as the flow's cells tell; else their share of all traffic is taken for
+/// that of the flow, and for how far off that may be.
 fn received(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Size> {
     let counts: Vec<f64> =
         table.cells.iter().map(|cell| cell.map_or(0.0, |cell| cell.delays)).collect();
@@ -87,9 +90,19 @@ fn received(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Size> {
     let (sent, received) = (table.upstream.totals.packets, table.downstream.totals.packets);
     let kept = (received as f64 / (sent as f64).max(1.0)).min(1.0);
     if kept < 1.0 {
-        for size in sizes.iter_mut().filter(|size| size.known) {
-            let variance = size.load * size.weight * kept * (1.0 - kept);
-            (size.load, size.error) = (size.load * kept, variance.sqrt());
+        for (size, flow) in sizes.iter_mut().zip(flows).filter(|(size, _)| size.known) {
+            let missing = size.load * (1.0 - kept);
+            match table.lost(flow, flow.packets) {
+                Ok(0) => {}
+                Ok(lost) => {
+                    let lost = lost as f64 * size.weight;
+                    (size.load, size.error) = ((size.load - lost).max(0.0), missing.min(lost));
+                }
+                Err(_) => {
+                    let chance = (missing * size.weight).sqrt();
+                    (size.load, size.error) = (size.load - missing, missing + chance);
+                }
+            }
         }
     }
     sizes
@@ -142,7 +155,8 @@ fn joint_answer(
     let off = mean.mean_offset_ns;
     let variance = square.mean_offset_ns - off * off;
     let variance_off = square.half_width_ns + 2.0 * off.abs() * mean.half_width_ns;
-    let known = variance > 0.0 && variance_off <= VARIANCE_OFF_MAX * variance;
+    let is_told = variance > 0.0 && variance_off <= VARIANCE_OFF_MAX * variance;
+    let known = is_told && (found >= DEVIATION_PACKETS_MIN || variance_off == 0.0);
     if !known {
         answer.reasons.push("no deviation: other flows weigh too much in its cells".into());
     }

@@ -70,13 +70,13 @@ fn roomy() -> SdsConfig {
 
 #[test]
 fn every_estimator_tells_flows_apart_with_their_deviations() {
-    let ends = ends(&roomy(), &[6, 200, 30], |_, _| false);
-    let flows = [flow(0, Some(6)), flow(1, Some(200)), flow(2, Some(30))];
+    let ends = ends(&roomy(), &[12, 200, 30], |_, _| false);
+    let flows = [flow(0, Some(12)), flow(1, Some(200)), flow(2, Some(30))];
     for estimator in Sds::ESTIMATORS {
         check(
             &ask(&ends, By::Flow, estimator, &flows),
             &[
-                (6, Some(0), Some(2000), Some(1000)),
+                (12, Some(0), Some(2000), Some(1000)),
                 (200, Some(0), Some(4000), Some(2000)),
                 (30, Some(0), Some(6000), Some(3000)),
             ],
