@@ -28,6 +28,9 @@ pub struct Evidence {
     pub lost: Option<u64>,
     /// Bound on the difference of the two clocks, where that is known.
     pub clock_error: Option<Delay>,
+    /// Bytes of the packets that the upstream point counted, by their IP headers, where they are
+    /// known or estimated.
+    pub bytes: Option<u64>,
 }
 
 /// One-way delay in a form that can still be added up.

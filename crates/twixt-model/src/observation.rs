@@ -41,6 +41,9 @@ pub struct Detail {
     pub identification: u16,
     /// A part of an exchange that another protocol begins or ends with this packet.
     pub exchange: Option<Exchange>,
+    /// When it was sent, by the sender's clock, where the packet carries that or somebody who knows
+    /// put it here.
+    pub sent: Option<Timestamp>,
 }
 
 /// A packet that asks something or answers: what of it tells which answer belongs to which
@@ -212,7 +215,7 @@ impl BatchBuffer {
 
 const _: () = assert!(size_of::<Observation>() <= 32, "a batch must fit the first-level cache");
 const _: () =
-    assert!(size_of::<Detail>() <= 96, "details of a batch must fit the second-level cache");
+    assert!(size_of::<Detail>() <= 128, "details of a batch must fit the second-level cache");
 
 #[cfg(test)]
 mod tests {

@@ -198,7 +198,7 @@ impl Simulation {
             }
         });
         let identification = self.hosts(packet).number(packet) as u16;
-        Detail { key, tcp, identification, exchange: None }
+        Detail { key, tcp, identification, exchange: None, sent: None }
     }
 
     /// Which frame of a user's own trace a packet is; `None` for synthetic packets.

@@ -100,7 +100,7 @@ impl Tally {
         Some(Estimate {
             scope,
             span: self.span?,
-            evidence: Evidence { packets: self.packets, used, lost, clock_error: None },
+            evidence: Evidence { packets: self.packets, used, lost, ..Evidence::default() },
             delay: summarise(delays),
             reason: (used == 0).then(|| "every packet was lost".to_owned()),
         })

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::registry::{Algorithm, by_tag};
-use crate::synopsis::{Needs, Synopsis};
+use crate::synopsis::{FlowNames, Needs, Synopsis};
 use crate::totals::Totals;
 
 /// Object-safe twin of [`Synopsis`], implemented once, for all of them.
@@ -16,6 +16,10 @@ pub trait AnySynopsis: Any + Send {
     fn update_batch(&mut self, batch: Batch<'_>);
     /// What of a packet it reads with its settings.
     fn needs(&self) -> Needs;
+    /// Which flows it can name by itself.
+    fn flow_names(&self) -> FlowNames;
+    /// Whether it reads when packets were sent.
+    fn reads_stamps(&self) -> bool;
     /// Same configuration, nothing seen.
     fn fresh(&self) -> Box<dyn AnySynopsis>;
     /// An equal synopsis.
@@ -54,6 +58,14 @@ impl<S: Synopsis> AnySynopsis for S {
 
     fn needs(&self) -> Needs {
         Synopsis::needs(self)
+    }
+
+    fn flow_names(&self) -> FlowNames {
+        Synopsis::flow_names(self)
+    }
+
+    fn reads_stamps(&self) -> bool {
+        Synopsis::reads_stamps(self)
     }
 
     fn fresh(&self) -> Box<dyn AnySynopsis> {

@@ -10,22 +10,32 @@
 //! Uncorrelated Flow-Level Latencies", IMC 2011. Where we differ from what is printed there, the
 //! code says so and why.
 
+pub(crate) mod answer;
 mod config;
+mod deviation;
 mod estimate;
 mod flows;
+mod loss;
 mod paper;
+mod printed;
+pub(crate) mod sizes;
 mod sizing;
+mod table;
 
 pub use config::LdsConfig;
-pub use sizing::{RowPlan, sampling_for_losses};
+pub use sizing::{Pareto, RowPlan, expected_error, sampling_for_losses};
 
-use twixt_model::{Estimate, FlowHash, GroupId, Observation};
+use twixt_model::{ClassId, Detail, Estimate, FlowHash, GroupId, Observation};
 
 use crate::codec::{DecodeError, Reader, Writer};
-use crate::question::Question;
+use crate::heavy::{FlowTable, RapTable};
+use crate::question::{KnownFlow, Question};
 use crate::sketch::{Layout, Place, Sketch};
 use crate::sums::Sums;
-use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
+use crate::synopsis::{
+    ConfigOption, FlowNames, Needs, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint,
+    WEIGHTS_OPTION,
+};
 use crate::totals::Totals;
 
 /// The Lossy Difference Sketch.
@@ -35,6 +45,8 @@ pub struct Lds {
     totals: Totals,
     /// `rows * columns` of them, row by row.
     cells: Vec<Cell>,
+    /// Names of large flows, if they are to be kept.
+    table: Option<RapTable>,
 }
 
 /// A cell takes half a cache line.
@@ -51,6 +63,15 @@ impl Cell {
     #[inline]
     fn of(observation: &Observation) -> Self {
         Self { sums: Sums::of(observation), bytes: u64::from(observation.length) }
+    }
+
+    /// The same for a packet that counts several times. Digests only tell sets of packets apart.
+    #[inline]
+    fn weighted(self, weight: u64) -> Self {
+        let Sums { times, packets, digests } = self.sums;
+        let (times, packets) = (times.wrapping_mul(weight), packets.wrapping_mul(weight));
+        let bytes = self.bytes.wrapping_mul(weight);
+        Self { sums: Sums { times, packets, digests }, bytes }
     }
 
     #[inline]
@@ -76,15 +97,26 @@ impl Cell {
 
 const _: () = assert!(size_of::<Cell>() == 32, "two cells fill a cache line");
 
+impl LdsConfig {
+    #[inline]
+    fn cell_of(&self, observation: &Observation) -> Cell {
+        let cell = Cell::of(observation);
+        match self.weights() {
+            [] => cell,
+            _ => cell.weighted(self.weight_of(observation.class)),
+        }
+    }
+}
+
 impl Lds {
-    /// Packets that a flow sent at most, by the row where it shares its cells with the fewest
+    /// Packets that a flow sent at most, times its weight, by the row where it shares its cells with the fewest
     /// others. Sampled rows are scaled up by a bound that their chance error hardly exceeds.
     #[must_use]
     pub fn flow_packets_at_most(&self, flow: FlowHash) -> u64 {
         self.smallest_row(flow, |cell| cell.sums.packets)
     }
 
-    /// Bytes that a flow sent at most, likewise; `None` if every row samples, for then a few
+    /// Bytes that a flow sent at most, times its weight, likewise; `None` if every row samples, for then a few
     /// large packets that were not sampled may be missing.
     #[must_use]
     pub fn flow_bytes_at_most(&self, flow: FlowHash) -> Option<u64> {
@@ -101,6 +133,19 @@ impl Lds {
         &mut self.cells[cell].sums
     }
 
+    /// The flows of the table, largest first. What a flow sent is known if the counter was its own
+    /// from the first packet on; else the sketch tells.
+    fn large_flows(&self) -> Vec<KnownFlow> {
+        let flows = self.table.iter().flat_map(FlowTable::flows).map(|flow| KnownFlow {
+            hash: flow.hash,
+            key: flow.key,
+            group: GroupId::default(),
+            packets: (flow.packets_at_least == flow.packets).then_some(flow.packets),
+            class: ClassId::default(),
+        });
+        flows.collect()
+    }
+
     fn smallest_row(&self, flow: FlowHash, count: impl Fn(&Cell) -> u64 + Copy) -> u64 {
         let rows = 0..self.config.rows();
         let bounds = rows.map(|row| self.config.at_most(row, self.row_sum(flow, row, count)));
@@ -109,8 +154,7 @@ impl Lds {
 
     /// Saturates: the counts may be a stranger's.
     fn row_sum(&self, flow: FlowHash, row: usize, count: impl Fn(&Cell) -> u64) -> u64 {
-        let place = Place { flow, group: GroupId::default() };
-        let cells = self.config.cells_of(place, row).map(|index| count(&self.cells[index]));
+        let cells = self.config.cells_of(flow, row).map(|index| count(&self.cells[index]));
         cells.fold(0, u64::saturating_add)
     }
 }
@@ -120,6 +164,9 @@ impl Synopsis for Lds {
     const TAG: u16 = 3;
     const SUMMARY: &'static str = "delay and loss of every flow that you can name, from one sketch";
     const NEEDS: Needs = Needs { digest: true, flow: true, detail: false, group: false };
+    /// To the bit without a table of large flows. That table is merged as well as it can be: which
+    /// flows it names depends on the order in which it sees their packets.
+    const SPLIT_MERGE: SplitMerge = SplitMerge::Exact;
     const OPTIONS: &'static [ConfigOption] = &[
         ConfigOption {
             name: "rows",
@@ -142,6 +189,12 @@ impl Synopsis for Lds {
             kind: OptionKind::Number,
             help: "how much fuller than the emptiest a cell may be to count, by estimator paper",
         },
+        ConfigOption {
+            name: "heavy_entries",
+            kind: OptionKind::Integer,
+            help: "large flows whose names are kept beside the sketch, for --flows heavy",
+        },
+        WEIGHTS_OPTION,
     ];
     type Config = LdsConfig;
 
@@ -151,24 +204,43 @@ impl Synopsis for Lds {
 
     fn new(config: &LdsConfig) -> Self {
         let cells = vec![Cell::default(); config.cells()];
-        Self { config: config.clone(), totals: Totals::default(), cells }
+        let table = config.heavy().map(RapTable::start);
+        Self { config: config.clone(), totals: Totals::default(), cells, table }
     }
 
     fn config(&self) -> &LdsConfig {
         &self.config
     }
 
+    fn needs(&self) -> Needs {
+        Needs { detail: self.table.is_some(), ..Self::NEEDS }
+    }
+
+    fn flow_names(&self) -> FlowNames {
+        if self.table.is_some() { FlowNames::Large } else { FlowNames::None }
+    }
+
     #[inline]
     fn update(&mut self, observation: &Observation) {
         self.totals.add(observation.length);
-        let packet = Cell::of(observation);
+        let packet = self.config.cell_of(observation);
         for index in self.config.cells_for(observation.flow, observation.digest) {
             self.cells[index].add(&packet);
         }
     }
 
+    fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
+        self.update(observation);
+        if let Some(table) = &mut self.table {
+            table.add(observation.flow, &detail.key, observation.length);
+        }
+    }
+
     fn merge(&mut self, other: &Self) {
         self.totals.merge(other.totals);
+        if let (Some(table), Some(other)) = (&mut self.table, &other.table) {
+            table.merge(other);
+        }
         for (cell, other) in self.cells.iter_mut().zip(&other.cells) {
             cell.add(other);
         }
@@ -179,7 +251,8 @@ impl Synopsis for Lds {
     }
 
     fn state_bytes(&self) -> u64 {
-        (size_of::<Totals>() + self.cells.len() * Cell::BYTES) as u64
+        let table = self.table.as_ref().map_or(0, FlowTable::state_bytes);
+        (size_of::<Totals>() + self.cells.len() * Cell::BYTES) as u64 + table
     }
 
     fn encode(&self, out: &mut Writer) {
@@ -187,6 +260,9 @@ impl Synopsis for Lds {
         self.totals.encode(out);
         for cell in &self.cells {
             cell.encode(out);
+        }
+        if let Some(table) = &self.table {
+            table.encode(out);
         }
     }
 
@@ -196,7 +272,48 @@ impl Synopsis for Lds {
         let mut state = Reader::new(input.raw("cells", config.cells() * Cell::BYTES)?);
         let cells =
             (0..config.cells()).map(|_| Cell::decode(&mut state)).collect::<Result<_, _>>()?;
-        Ok(Self { config, totals, cells })
+        let table = config.heavy().map(|_| RapTable::decode(input)).transpose()?;
+        if table.as_ref().map(FlowTable::config) != config.heavy() {
+            return Err(DecodeError::invalid("table of flows", "its size is not as configured"));
+        }
+        Ok(Self { config, totals, cells, table })
+    }
+}
+
+impl TwoPoint for Lds {
+    const ESTIMATORS: &'static [&'static str] = &["joint", "paper", "printed"];
+    const PER_FLOW: bool = true;
+
+    /// The table of large flows stays as it is: it names flows, and a packet more or less at an
+    /// epoch's boundary does not change which are large.
+    fn remove(&mut self, observation: &Observation) {
+        self.totals.subtract(observation.length);
+        let packet = self.config.cell_of(observation);
+        for index in self.config.cells_for(observation.flow, observation.digest) {
+            self.cells[index].subtract(&packet);
+        }
+    }
+
+    fn estimate(pair: Pair<'_, Self>, question: &Question<'_>) -> Vec<Estimate> {
+        estimate::estimate(pair, question)
+    }
+}
+
+impl Layout for LdsConfig {
+    fn sampling(&self) -> &[f64] {
+        self.sampling()
+    }
+
+    fn spread(&self) -> u32 {
+        self.virtual_cells()
+    }
+
+    fn region_cells(&self) -> usize {
+        self.columns() as usize
+    }
+
+    fn cells_of(&self, place: Place, row: usize) -> impl ExactSizeIterator<Item = usize> {
+        self.cells_of(place.flow, row)
     }
 }
 
@@ -207,22 +324,5 @@ impl Sketch for Lds {
 
     fn sums(&self, cell: usize) -> &Sums {
         &self.cells[cell].sums
-    }
-}
-
-impl TwoPoint for Lds {
-    const ESTIMATORS: &'static [&'static str] = &["joint", "paper"];
-    const PER_FLOW: bool = true;
-
-    fn remove(&mut self, observation: &Observation) {
-        self.totals.subtract(observation.length);
-        let packet = Cell::of(observation);
-        for index in self.config.cells_for(observation.flow, observation.digest) {
-            self.cells[index].subtract(&packet);
-        }
-    }
-
-    fn estimate(pair: Pair<'_, Self>, question: &Question<'_>) -> Vec<Estimate> {
-        estimate::estimate(pair, question)
     }
 }

@@ -44,6 +44,7 @@ mod question;
 mod registry;
 mod reorder;
 pub mod rtt;
+mod sds;
 mod sketch;
 mod sums;
 mod synopsis;
@@ -62,14 +63,15 @@ pub use heavy::{
     RapWayTable, SpaceSavingTable, WaysConfig,
 };
 pub use lda::{Lda, LdaConfig};
-pub use lds::{Lds, LdsConfig, RowPlan, sampling_for_losses};
+pub use lds::{Lds, LdsConfig, Pareto, RowPlan, expected_error, sampling_for_losses};
 pub use question::{By, KnownFlow, Question};
 pub use registry::{
     ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, EstimateTwoPoint, Estimator,
     Purpose, TakeSamples, find,
 };
 pub use reorder::{Definition, ReorderExact, ReorderHybrid, ReorderSampled};
+pub use sds::{Sds, SdsConfig};
 pub use synopsis::{
-    ConfigOption, Needs, OnePoint, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint,
+    ConfigOption, FlowNames, Needs, OnePoint, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint,
 };
 pub use totals::Totals;

@@ -1,6 +1,6 @@
 //! What is asked of an algorithm.
 
-use twixt_model::{Delay, FlowHash, FlowKey, GroupId, Prefix, Scope, Span};
+use twixt_model::{ClassId, Delay, FlowHash, FlowKey, GroupId, Prefix, Scope, Span};
 
 /// How estimates are split up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,4 +73,6 @@ pub struct KnownFlow {
     pub group: GroupId,
     /// Packets that it sent within the epoch, where that is known.
     pub packets: Option<u64>,
+    /// Its class, for algorithms that weigh classes differently.
+    pub class: ClassId,
 }

@@ -17,6 +17,7 @@ use crate::lds::Lds;
 use crate::question::Question;
 use crate::reorder::{ReorderExact, ReorderHybrid, ReorderSampled};
 use crate::rtt::{ExactRoundTrips, Fridge, Fridges, RoundTrips, SimpleRoundTrips};
+use crate::sds::Sds;
 use crate::synopsis::{ConfigOption, Needs, OnePoint, Pair, SplitMerge, Synopsis, TwoPoint};
 
 /// Every algorithm we ship. Configuration, decoding, command-line help, the documentation's
@@ -26,6 +27,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
     Algorithm::two_point::<Exact>(Purpose::Delay),
     Algorithm::two_point::<Lda>(Purpose::Delay),
     Algorithm::two_point::<Lds>(Purpose::Delay),
+    Algorithm::two_point::<Sds>(Purpose::Delay),
     Algorithm::two_point::<Colate>(Purpose::Delay),
     Algorithm::two_point::<Cnf>(Purpose::Delay),
     Algorithm::round_trip::<ExactRoundTrips>(),

@@ -56,6 +56,16 @@ pub trait Synopsis: Clone + PartialEq + Debug + Send + Sized + 'static {
         Self::NEEDS
     }
 
+    /// Which flows it can name by itself.
+    fn flow_names(&self) -> FlowNames {
+        if Self::NEEDS.detail { FlowNames::All } else { FlowNames::None }
+    }
+
+    /// Whether it reads when packets were sent, where that is known ([`Detail::sent`]).
+    fn reads_stamps(&self) -> bool {
+        false
+    }
+
     /// Adds one packet. Never fails; never allocates beyond what `new` reserved (when full, it
     /// counts). Unbounded referees (`exact`) say so in their documentation.
     fn update(&mut self, observation: &Observation);
@@ -153,6 +163,17 @@ pub struct Needs {
     pub group: bool,
 }
 
+/// Which flows a synopsis can name by itself. Of the others somebody must tell the names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowNames {
+    /// None: it keeps no flow keys.
+    None,
+    /// The large ones, from a table kept beside it.
+    Large,
+    /// All that it saw.
+    All,
+}
+
 /// Whether splitting a stream and merging the parts gives the same bytes as the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SplitMerge {
@@ -188,4 +209,12 @@ pub enum OptionKind {
     Choice(&'static [&'static str]),
     /// Text that the configuration itself reads; the value's name in help.
     Text(&'static str),
+    /// A file of rules that make classes, each with a weight: whole numbers by class.
+    Weights,
 }
+
+pub(crate) const WEIGHTS_OPTION: ConfigOption = ConfigOption {
+    name: "weights",
+    kind: OptionKind::Weights,
+    help: "how many times packets count, a line FILTER: WEIGHT each; the first match decides",
+};

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use twixt_model::{Estimate, FlowKey, GroupId, Scope};
+use twixt_model::{ClassId, Estimate, FlowHash, FlowKey, GroupId, Observation, Scope};
 use twixt_sim::{Config, Loss, Point, Simulation};
 use twixt_synopsis::{By, KnownFlow, Lds, LdsConfig, Pair, Question, Synopsis, TwoPoint};
 
@@ -42,7 +42,7 @@ fn traffic(seed: u64, loss: Loss) -> Traffic {
         let key = simulation.flow_key(flow);
         let packets = Some(truth.get(&key)?.evidence.packets);
         let hash = simulation.flow_hash(flow);
-        Some(KnownFlow { hash, key, group: GroupId::default(), packets })
+        Some(KnownFlow { hash, key, group: GroupId::default(), packets, class: ClassId(0) })
     });
     let flows = flows.collect();
     Traffic { simulation, flows, truth }
@@ -67,35 +67,44 @@ fn sketches(traffic: &Traffic, config: &LdsConfig) -> (Lds, Lds) {
     (fill(Point::Upstream), fill(Point::Downstream))
 }
 
-fn measure(
-    traffic: &Traffic,
-    (upstream, downstream): &(Lds, Lds),
-    estimator: &str,
-    sizes_known: bool,
-) -> Vec<Class> {
+fn measure(traffic: &Traffic, pair: &(Lds, Lds), estimator: &str, sizes_known: bool) -> Vec<Class> {
     let mut flows = traffic.flows.clone();
     if !sizes_known {
         flows.iter_mut().for_each(|flow| flow.packets = None);
     }
-    let question = Question {
-        by: By::Flow,
-        estimator: Some(estimator),
-        flows: &flows,
-        ..Question::about(traffic.truth.values().next().unwrap().span)
-    };
-    let estimates = Lds::estimate(Pair { upstream, downstream }, &question);
-    assert_eq!(estimates.len(), flows.len());
-    let pairs = estimates.iter().map(|estimate| match &estimate.scope {
-        Scope::Flow(key) => (estimate, &traffic.truth[key]),
-        other => panic!("{other} is no flow"),
-    });
-    let pairs: Vec<(&Estimate, &Estimate)> = pairs.collect();
+    let answers = ask(traffic, pair, estimator, &flows);
+    assert_eq!(answers.len(), flows.len());
+    let pairs: Vec<_> = answers.iter().map(|(estimate, truth)| (estimate, *truth)).collect();
     let classes: Vec<Class> = CLASSES.iter().map(|&(from, to)| class(&pairs, from, to)).collect();
     show(
         &format!("{estimator}, sizes {}", if sizes_known { "known" } else { "estimated" }),
         &classes,
     );
     classes
+}
+
+/// What is answered about flows, with the truth.
+fn ask<'a>(
+    traffic: &'a Traffic,
+    (upstream, downstream): &(Lds, Lds),
+    estimator: &str,
+    flows: &[KnownFlow],
+) -> Vec<(Estimate, &'a Estimate)> {
+    let question = Question {
+        by: By::Flow,
+        estimator: Some(estimator),
+        flows,
+        ..Question::about(traffic.truth.values().next().unwrap().span)
+    };
+    let with_truth = |estimate: Estimate| match &estimate.scope {
+        Scope::Flow(key) => {
+            let truth = &traffic.truth[key];
+            (estimate, truth)
+        }
+        other => panic!("{other} is no flow"),
+    };
+    let estimates = Lds::estimate(Pair { upstream, downstream }, &question);
+    estimates.into_iter().map(with_truth).collect()
 }
 
 fn class(pairs: &[(&Estimate, &Estimate)], from: u64, to: u64) -> Class {
@@ -173,10 +182,10 @@ fn twice_as_many_flows_as_cells() {
     check_coverage(&known, 0);
     let estimated = measure(&traffic, &pair, "joint", false);
     check_errors(&estimated, 2, &[0.102, 0.011]);
-    check_coverage(&estimated, 1);
+    check_coverage(&estimated, 0);
     for (index, class) in paper.iter().enumerate() {
         assert!(known[index].median_error <= class.median_error);
-        assert!(index == 0 || estimated[index].median_error <= class.median_error);
+        assert!(estimated[index].median_error <= class.median_error);
         assert!(index < 2 || known[index].median_error <= 0.3 * class.median_error);
     }
 }
@@ -218,16 +227,17 @@ fn most_flows_are_not_listed() {
     let known = measure(&traffic, &pair, "joint", true);
     check_errors(&known, 2, &[paper[2].median_error, paper[3].median_error]);
     check_coverage(&known, 2);
-    // With sizes estimated the answers of medium flows are poor, but say so.
+    // Of flows below 1000 packets hardly any is answered with the others: those whose guessed size
+    // includes packets of strangers cost a little.
     let estimated = measure(&traffic, &pair, "joint", false);
-    check_errors(&estimated, 3, &[paper[3].median_error]);
-    check_coverage(&estimated, 2);
+    check_errors(&estimated, 2, &[1.1 * paper[2].median_error, paper[3].median_error]);
+    check_coverage(&estimated, 3);
 }
 
 /// Rows that sample less stand more loss: hardly a large flow is left without an answer.
 #[test]
 fn rows_that_sample_differently_under_loss() {
-    for (loss, gain) in [(0.001, 0.7), (0.01, 1.0)] {
+    for (loss, gain) in [(0.001, 0.7), (0.01, 0.8)] {
         let traffic = traffic(4, Loss::Uniform { rate: loss });
         println!("loss {loss}");
         let banks = config(12_500, 5, &[0.01, 0.1, 0.5, 1.0]).with_alpha(0.1).unwrap();
@@ -236,9 +246,12 @@ fn rows_that_sample_differently_under_loss() {
         check_errors(&paper, 3, &[0.1]);
         let joint = measure(&traffic, &pair, "joint", true);
         assert!(joint[3].answered >= 0.95, "{} answered", joint[3].answered);
-        // 0.33 and 0.75 of the paper's error were measured, on this one seed.
+        // 0.33 and 0.75 of the paper's error were measured, on this one seed of 50 large flows.
         check_errors(&joint, 3, &[gain * paper[3].median_error]);
         check_coverage(&joint, 0);
+        for (joint, paper) in joint.iter().zip(&paper) {
+            assert!(joint.median_error <= paper.median_error, "{joint:?}, {paper:?}");
+        }
     }
 }
 
@@ -268,4 +281,70 @@ fn losses_of_flows() {
     }
     println!("{right} of {large} large flows right");
     assert!(large > 20 && f64::from(right) >= 0.95 * f64::from(large), "{right} of {large}");
+}
+
+/// One flow in a hundred counts a hundred times, nine count 25 times: these are measured better in
+/// this order, and the others hardly worse than without weights.
+#[test]
+fn weights_buy_accuracy_for_few() {
+    let class_of = |flow: FlowHash| match flow.derive(1) % 100 {
+        0..90 => ClassId(0),
+        90..99 => ClassId(1),
+        _ => ClassId(2),
+    };
+    let mut traffic = traffic(6, Loss::None);
+    traffic.flows.iter_mut().for_each(|flow| flow.class = class_of(flow.hash));
+    let medians = |weights: &[u32]| {
+        let config = config(2_500, 1, &[1.0; 4]).with_weights(weights).unwrap();
+        let fill = |point| {
+            let mut lds = Lds::new(&config);
+            for packet in traffic.simulation.observations(point) {
+                lds.update(&Observation { class: class_of(packet.flow), ..packet });
+            }
+            lds
+        };
+        let pair = (fill(Point::Upstream), fill(Point::Downstream));
+        [0, 1, 2].map(|class| {
+            let flows = traffic.flows.iter().filter(|flow| flow.class == ClassId(class));
+            let flows: Vec<KnownFlow> = flows.copied().collect();
+            let mut errors: Vec<f64> = ask(&traffic, &pair, "paper", &flows)
+                .iter()
+                .map(|(estimate, truth)| {
+                    let (found, truth) = (estimate.delay.unwrap(), truth.delay.unwrap());
+                    (found.mean_ns() / truth.mean_ns() - 1.0).abs()
+                })
+                .collect();
+            errors.sort_by(f64::total_cmp);
+            errors[errors.len() / 2]
+        })
+    };
+    let (plain, weighted) = (medians(&[]), medians(&[1, 25, 100]));
+    println!("{plain:?} without weights, {weighted:?} with");
+    assert!(weighted[2] < weighted[1] && weighted[1] < weighted[0]);
+    assert!(weighted[2] < 0.3 * plain[2] && weighted[1] < 0.6 * plain[1]);
+    assert!(weighted[0] < 1.2 * plain[0]);
+}
+
+/// The names of large flows come from the table beside the sketch.
+#[test]
+fn large_flows_name_themselves() {
+    let traffic = traffic(7, Loss::None);
+    let config = config(2_500, 1, &[1.0; 4]).with_heavy_entries(500).unwrap();
+    let fill = |point| {
+        let mut lds = Lds::new(&config);
+        let sightings = traffic.simulation.sightings(point);
+        for (packet, sighting) in traffic.simulation.observations(point).zip(sightings) {
+            lds.update_detailed(&packet, &traffic.simulation.detail(sighting));
+        }
+        lds
+    };
+    let pair = (fill(Point::Upstream), fill(Point::Downstream));
+    assert!(pair.0.state_bytes() > Lds::new(&config).config().columns() as u64 * 4 * 32);
+    let answers = ask(&traffic, &pair, "joint", &[]);
+    let pairs: Vec<_> = answers.iter().map(|(estimate, truth)| (estimate, *truth)).collect();
+    let classes: Vec<Class> = CLASSES.iter().map(|&(from, to)| class(&pairs, from, to)).collect();
+    show("joint, flows of the table", &classes);
+    let large = traffic.truth.values().filter(|flow| flow.evidence.packets >= 1000).count();
+    assert!(classes[3].flows * 100 >= large * 95, "{} of {large} named", classes[3].flows);
+    assert!(classes[3].median_error <= 0.02 && classes[3].coverage >= 0.9, "{:?}", classes[3]);
 }

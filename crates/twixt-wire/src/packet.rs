@@ -211,6 +211,7 @@ impl Packet {
             tcp: self.tcp(frame),
             identification: self.identification,
             exchange: self.exchange(frame),
+            sent: None,
         }
     }
 

@@ -5,6 +5,7 @@ mod digest;
 mod flows;
 mod moment;
 mod traffic;
+mod weights;
 
 pub(crate) use algorithm::{AlgorithmArgs, Chosen, Delays, Heavies, Reorderings, RoundTrips};
 pub(crate) use digest::{DigestArgs, Groups, Recognition};

@@ -10,6 +10,7 @@ mod pairs;
 mod reading;
 mod recorded;
 mod second_read;
+mod stamps;
 mod total;
 
 pub(crate) use first_read::is_timeless;
@@ -25,7 +26,7 @@ use twixt_capture::Frame;
 use twixt_measure::survey::{ClockDifference, Comparison, Edges, Method, compare, compare_told};
 use twixt_measure::{Cutting, Marker, Sealed};
 use twixt_model::{Delay, EpochRule, PointId, Segment, Span, protocol};
-use twixt_synopsis::By;
+use twixt_synopsis::{By, FlowNames};
 use twixt_wire::{LinkType, ParseOptions, Wanted, parse};
 
 use crate::args::{Chosen, DigestArgs, FlowList, Split, TrafficArgs};
@@ -128,7 +129,31 @@ impl Plan<'_> {
 
     /// Whether an algorithm must be told which flows there are.
     pub(crate) fn asks_for_flows(&self, chosen: &Chosen) -> bool {
-        self.by(chosen) != By::All && !chosen.prototype.needs().detail
+        let told = self.flows.is_heavy() || chosen.prototype.flow_names() == FlowNames::All;
+        self.by(chosen) != By::All && !told
+    }
+
+    /// Refuses flows that no synopsis can name.
+    pub(crate) fn check_flows(&self) -> anyhow::Result<()> {
+        let nameless = |chosen: &&Chosen| {
+            self.by(chosen) != By::All && chosen.prototype.flow_names() == FlowNames::None
+        };
+        if self.flows.is_heavy()
+            && let Some(chosen) = self.algorithms.iter().find(nameless)
+        {
+            let name = chosen.algorithm.name;
+            return Err(usage(format!(
+                "{name} keeps no table of large flows: give it one with --heavy-entries N, where \
+                 it can have one"
+            )));
+        }
+        if self.traffic.is_weighed() && !self.flows.has_classes() {
+            return Err(usage(
+                "with --weights, the file of flows needs a column `class`: the number of the rule \
+                 that each flow matches",
+            ));
+        }
+        Ok(())
     }
 
     /// Refuses what an algorithm cannot answer.
@@ -139,7 +164,7 @@ impl Plan<'_> {
                 "{} does not tell flows apart: use --by all or --by class, or another algorithm",
                 chosen.algorithm.name
             ))),
-            None => Ok(()),
+            None => self.check_flows(),
         }
     }
 }
@@ -149,10 +174,16 @@ impl Plan<'_> {
     pub(crate) fn check_recorded(&self, first: &Sealed) -> anyhow::Result<()> {
         let name = first.synopsis.name();
         if self.notes_flows() {
-            return Err(usage(format!(
-                "{name} keeps no flow keys, so a recording cannot name flows: \
-                 give --flow or --flows FILE"
-            )));
+            return Err(usage(match first.synopsis.flow_names() {
+                FlowNames::None => format!(
+                    "{name} keeps no flow keys, so a recording cannot name flows: \
+                     give --flow or --flows FILE"
+                ),
+                _ => format!(
+                    "{name} keeps the keys of large flows only: \
+                     give --flows heavy, --flow or --flows FILE"
+                ),
+            }));
         }
         let asks_by_hash = self.algorithms.iter().any(|chosen| self.asks_for_flows(chosen));
         let digest = self.digest.digester(self.digest.recognition()).identity();

@@ -240,7 +240,7 @@ fn flows_are_told_apart() {
 }
 
 /// The keys of an estimate, in the order in which they are written.
-const ESTIMATE_KEYS: [&str; 16] = [
+const ESTIMATE_KEYS: [&str; 17] = [
     "scope",
     "packets",
     "used",
@@ -257,6 +257,7 @@ const ESTIMATE_KEYS: [&str; 16] = [
     "start_ns",
     "end_ns",
     "reason",
+    "bytes",
 ];
 
 #[test]
@@ -266,8 +267,10 @@ fn csv_has_a_header_and_a_row_per_estimate() {
     assert_eq!(lines[0], ESTIMATE_KEYS.join(","));
     let one = MILLISECOND;
     let end = START + 99 * one;
-    let row =
-        format!("all,100,100,0,{one},0,{one},{one},{one},{one},{one},{one},{one},{START},{end},");
+    // Without a reason; 100 packets of 92 bytes.
+    let row = format!(
+        "all,100,100,0,{one},0,{one},{one},{one},{one},{one},{one},{one},{START},{end},,9200"
+    );
     assert_eq!(lines[1..], [row]);
 }
 

@@ -143,7 +143,7 @@ impl Group {
         Estimate {
             scope,
             span: question.span,
-            evidence: Evidence { packets, used: self.used, lost, clock_error: None },
+            evidence: Evidence { packets, used: self.used, lost, clock_error: None, bytes: None },
             delay: self.delay,
             reason: reason.map(str::to_owned),
         }
@@ -179,7 +179,7 @@ pub(super) fn of_pair(pair: Pair<'_, Cnf>, question: &Question<'_>) -> Vec<Estim
 }
 
 fn nothing(packets: u64, lost: Option<u64>, span: Span) -> Estimate {
-    let evidence = Evidence { packets, used: 0, lost, clock_error: None };
+    let evidence = Evidence { packets, used: 0, lost, clock_error: None, bytes: None };
     let reason = Some("no packet was selected".to_owned());
     Estimate { scope: Scope::All, span, evidence, delay: None, reason }
 }

@@ -28,8 +28,8 @@ pub(super) fn estimate(pair: Pair<'_, Exact>, question: &Question<'_>) -> Vec<Es
                 .or_insert_with(|| question.by.scope_of(&key_of(pair, packet.flow))),
         };
         match gathered.get_mut(scope) {
-            Some(group) => group.add(*delay),
-            None => gathered.entry(scope.clone()).or_default().add(*delay),
+            Some(group) => group.add(packet.length, *delay),
+            None => gathered.entry(scope.clone()).or_default().add(packet.length, *delay),
         }
     }
     gathered.into_iter().map(|(scope, group)| group.estimate(scope, question)).collect()
@@ -45,12 +45,14 @@ fn key_of(pair: Pair<'_, Exact>, flow: FlowHash) -> FlowKey {
 #[derive(Default)]
 struct Gathered {
     packets: u64,
+    bytes: u64,
     delays: Vec<Delay>,
 }
 
 impl Gathered {
-    fn add(&mut self, delay: Option<Delay>) {
+    fn add(&mut self, length: u32, delay: Option<Delay>) {
         self.packets += 1;
+        self.bytes += u64::from(length);
         self.delays.extend(delay);
     }
 
@@ -66,6 +68,7 @@ impl Gathered {
             used,
             lost: Some(self.packets - used),
             clock_error: None,
+            bytes: Some(self.bytes),
         };
         Estimate { scope, span: question.span, evidence, delay: summarise(&self.delays), reason }
     }

@@ -46,6 +46,15 @@ pub(super) fn half_widths(system: &System, shares: &Shares, solver: &Solver<'_>)
     squares.into_iter().enumerate().map(half_width).collect()
 }
 
+/// What is unknown of a flow with such an interval, relative to the variance of means.
+pub(super) fn unknown(half_width_ns: f64, prior_variance: f64) -> f64 {
+    let deviation_ns = half_width_ns / HALF_WIDTH;
+    if prior_variance > 0.0 { deviation_ns * deviation_ns / prior_variance } else { 0.0 }
+}
+
+/// Half of a 95 % interval, in deviations, with the usual number of draws.
+pub(super) const HALF_WIDTH: f64 = 2.18;
+
 /// Quantile of Student's distribution for a two-sided 95 % interval: Fisher and Cornish's
 /// expansion, good to 1 % from four degrees of freedom on.
 fn student(freedom: f64) -> f64 {

@@ -224,7 +224,13 @@ fn nothing_gives_nothing() {
     assert_eq!(System::new(vec![]).solve(&Options::default()), vec![]);
     let mut system = System::new(vec![cell(0, 3.0, 0.0)]);
     system.add_flow(Size { packets: 3.0, error: 0.0 }, [(0, 1.0), (9, 1.0)]);
-    let still = Solution { mean_offset_ns: 0.0, half_width_ns: 0.0 };
+    let still = Solution {
+        mean_offset_ns: 0.0,
+        half_width_ns: 0.0,
+        unknown: 0.0,
+        sharpened: false,
+        packet_variance: 0.0,
+    };
     assert_eq!(system.solve(&Options::default()), vec![Some(still)]);
 }
 

@@ -77,8 +77,9 @@ impl Variances {
         // A single cell cannot tell the mean from the deviation of its flows.
         let freedom = moments.len() as f64 - 1.0;
         let fits = weight > 0.0 && freedom > 0.0;
+        // Where nothing varies any more, what was found of the mean still stands.
         let (mean_ns, loss) =
-            if fits { (covered / weight, 1.0 + freedom.recip()) } else { (0.0, 1.0) };
+            if fits { (covered / weight, 1.0 + freedom.recip()) } else { (self.mean_ns, 1.0) };
         let mut normal = Normal::default();
         for cell in moments.iter().filter(|cell| expected(cell) > 0.0) {
             let expected = expected(cell);

@@ -23,7 +23,13 @@ pub(super) fn estimate(pair: Pair<'_, Lda>, question: &Question<'_>) -> Estimate
     Estimate {
         scope: Scope::All,
         span: question.span,
-        evidence: Evidence { packets: pair.upstream.totals.packets, used, lost, clock_error: None },
+        evidence: Evidence {
+            packets: pair.upstream.totals.packets,
+            used,
+            lost,
+            clock_error: None,
+            bytes: Some(pair.upstream.totals.bytes),
+        },
         reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
         delay: outcome.delay,
     }

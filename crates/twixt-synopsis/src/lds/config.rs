@@ -1,11 +1,11 @@
 //! Sizes and sampling rates of LDS, and where packets and flows are counted.
 
 use serde::{Deserialize, Serialize};
-use twixt_model::{FlowHash, PacketDigest};
+use twixt_model::{ClassId, FlowHash, PacketDigest};
 
 use super::Cell;
 use crate::codec::{DecodeError, Reader, Writer};
-use crate::sketch::{Layout, Place, scaled};
+use crate::heavy::EntriesConfig;
 
 /// Sizes and sampling rates of LDS. The default takes 1 MiB and counts every packet in 4 rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +19,10 @@ pub struct LdsConfig {
     thresholds: Vec<u64>,
     /// Whether a packet's digest decides anything: rows sample, or flows have several cells.
     reads_digest: bool,
+    /// How many times a packet counts, by class; 1 in classes beyond the last.
+    weights: Vec<u32>, // each in [1, WEIGHT_MAX], at most CLASSES_MAX
+    /// Size of the table of large flows. Not with weights: the table does not know classes.
+    heavy: Option<EntriesConfig>,
 }
 
 /// Keep the derived bits apart from those of every other algorithm; the row is added.
@@ -28,6 +32,15 @@ const ROWS_MAX: usize = 16;
 const COLUMNS_MAX: u32 = 1 << 24;
 const VIRTUAL_CELLS_MAX: u32 = 1024;
 const ALPHA_MAX: f64 = 1000.0;
+const HEAVY_WITH_WEIGHTS: &str =
+    "heavy_entries and weights do not go together: the table does not know classes";
+const WEIGHT_MAX: u32 = 1 << 16;
+/// As many as there can be classes, and one for what is in none.
+const CLASSES_MAX: usize = 257;
+/// Marks, in the byte for the number of rows, that weights follow the sampling rates.
+const HAS_WEIGHTS: u8 = 0x80;
+/// The same, that a table of large flows follows.
+const HAS_TABLE: u8 = 0x40;
 const DEFAULT_ROWS: usize = 4;
 const DEFAULT_MEMORY_BYTES: u64 = 1 << 20;
 
@@ -45,6 +58,10 @@ struct Settings {
     sampling: Option<Vec<f64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     alpha: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weights: Option<Vec<u32>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    heavy_entries: Option<u32>,
 }
 
 impl TryFrom<Settings> for LdsConfig {
@@ -62,7 +79,10 @@ impl TryFrom<Settings> for LdsConfig {
         let default_columns = columns_within(DEFAULT_MEMORY_BYTES, sampling.len().max(1));
         let columns = settings.columns.unwrap_or(default_columns);
         let config = Self::new(columns, settings.virtual_cells.unwrap_or(1), &sampling)?;
-        config.with_alpha(settings.alpha.unwrap_or(0.0))
+        config
+            .with_alpha(settings.alpha.unwrap_or(0.0))?
+            .with_weights(&settings.weights.unwrap_or_default())?
+            .with_heavy_entries(settings.heavy_entries.unwrap_or(0))
     }
 }
 
@@ -74,6 +94,8 @@ impl From<LdsConfig> for Settings {
             virtual_cells: Some(config.virtual_cells),
             sampling: Some(config.sampling),
             alpha: Some(config.alpha),
+            weights: (!config.weights.is_empty()).then_some(config.weights),
+            heavy_entries: config.heavy.map(|heavy| heavy.entries()),
         }
     }
 }
@@ -116,7 +138,16 @@ impl LdsConfig {
             sampling.iter().map(|rate| (rate * 2_f64.powi(32)).round() as u64).collect();
         let reads_digest = virtual_cells > 1 || sampling.iter().any(|&rate| rate < 1.0);
         let sampling = sampling.to_vec();
-        Ok(Self { columns, virtual_cells, sampling, alpha: 0.0, thresholds, reads_digest })
+        Ok(Self {
+            columns,
+            virtual_cells,
+            sampling,
+            alpha: 0.0,
+            thresholds,
+            reads_digest,
+            weights: Vec::new(),
+            heavy: None,
+        })
     }
 
     /// The same, with the paper's tolerance: cells that hold up to (1 + `alpha`) times as many
@@ -129,6 +160,40 @@ impl LdsConfig {
             true => Ok(Self { alpha, ..self }),
             false => Err(format!("alpha must be between 0 and {ALPHA_MAX}, not {alpha}")),
         }
+    }
+
+    /// The same, with packets of class 0, 1, 2, ... counted so many times: their flows are then
+    /// measured better, and all others worse. Classes beyond count once.
+    ///
+    /// # Errors
+    /// When a weight is out of its range, or there are more than classes can be.
+    pub fn with_weights(self, weights: &[u32]) -> Result<Self, String> {
+        if weights.len() > CLASSES_MAX {
+            return Err(format!("{} weights, at most {CLASSES_MAX} are possible", weights.len()));
+        }
+        if self.heavy.is_some() && !weights.is_empty() {
+            return Err(HEAVY_WITH_WEIGHTS.to_owned());
+        }
+        match weights.iter().find(|weight| !(1..=WEIGHT_MAX).contains(*weight)) {
+            Some(weight) => {
+                Err(format!("a weight must be between 1 and {WEIGHT_MAX}, not {weight}"))
+            }
+            None => Ok(Self { weights: weights.to_vec(), ..self }),
+        }
+    }
+
+    /// The same, with a table beside the sketch that keeps the names of so many large flows;
+    /// without one for 0.
+    ///
+    /// # Errors
+    /// When there are more than the table can hold, or packets are weighted.
+    pub fn with_heavy_entries(self, entries: u32) -> Result<Self, String> {
+        let heavy = match entries {
+            0 => None,
+            _ if !self.weights.is_empty() => return Err(HEAVY_WITH_WEIGHTS.to_owned()),
+            _ => Some(EntriesConfig::new(entries).map_err(|problem| format!("heavy_{problem}"))?),
+        };
+        Ok(Self { heavy, ..self })
     }
 
     /// As many columns as `memory_bytes` hold in the default number of rows; in fewer rows if
@@ -170,13 +235,60 @@ impl LdsConfig {
         self.alpha
     }
 
-    pub(super) fn cells(&self) -> usize {
+    /// How many times packets of each class count; empty if all count once.
+    #[must_use]
+    pub fn weights(&self) -> &[u32] {
+        &self.weights
+    }
+
+    /// Size of the table of large flows, if there is one.
+    pub(super) const fn heavy(&self) -> Option<&EntriesConfig> {
+        self.heavy.as_ref()
+    }
+
+    /// How many times packets of a class count.
+    #[inline]
+    pub(crate) fn weight_of(&self, class: ClassId) -> u64 {
+        self.weights.get(usize::from(class.0)).map_or(1, |&weight| u64::from(weight))
+    }
+
+    /// Whether some row has only a part of a flow's packets in any one cell.
+    pub(super) fn is_spread(&self) -> bool {
+        self.reads_digest
+    }
+
+    /// Each cell of a flow, and the share of its packets that is expected there.
+    pub(crate) fn shares_of(&self, flow: FlowHash) -> impl Iterator<Item = (usize, f64)> {
+        let spread = 1.0 / f64::from(self.virtual_cells);
+        let rows = self.sampling.iter().enumerate();
+        rows.flat_map(move |(row, rate)| {
+            self.cells_of(flow, row).map(move |cell| (cell, rate * spread))
+        })
+    }
+
+    /// Whether a row counts every packet.
+    pub(crate) fn is_whole(&self, row: usize) -> bool {
+        self.sampling[row] >= 1.0
+    }
+
+    /// What a row's count of `counted` packets stands for at most: itself where all are counted;
+    /// else the count plus two standard deviations, scaled up. (As printed, the count itself is
+    /// scaled up: then of several rows the noisiest one looks emptiest and is chosen.)
+    pub(crate) fn at_most(&self, row: usize, counted: u64) -> f64 {
+        let counted = counted as f64;
+        match self.is_whole(row) {
+            true => counted,
+            false => (counted + 2.0 * (counted + 1.0).sqrt() + 1.0) / self.sampling[row],
+        }
+    }
+
+    pub(crate) fn cells(&self) -> usize {
         self.rows() * self.columns as usize
     }
 
     /// Where a packet is counted: one cell in each row that samples it.
     #[inline]
-    pub(super) fn cells_for(
+    pub(crate) fn cells_for(
         &self,
         flow: FlowHash,
         digest: PacketDigest,
@@ -186,6 +298,16 @@ impl LdsConfig {
             let offset = if self.reads_digest { self.offset(digest, row, threshold)? } else { 0 };
             Some(self.index(row, self.first_column(flow, row), offset))
         })
+    }
+
+    /// The cells that share a flow's packets in one row.
+    pub(crate) fn cells_of(
+        &self,
+        flow: FlowHash,
+        row: usize,
+    ) -> impl ExactSizeIterator<Item = usize> {
+        let first = self.first_column(flow, row);
+        (0..self.virtual_cells).map(move |offset| self.index(row, first, offset))
     }
 
     #[inline]
@@ -216,9 +338,18 @@ impl LdsConfig {
         out.u32(self.columns);
         out.u32(self.virtual_cells);
         out.f64(self.alpha);
-        out.u8(self.sampling.len() as u8);
+        let has_weights = if self.weights.is_empty() { 0 } else { HAS_WEIGHTS };
+        let has_table = if self.heavy.is_some() { HAS_TABLE } else { 0 };
+        out.u8(self.sampling.len() as u8 | has_weights | has_table);
         for &rate in &self.sampling {
             out.f64(rate);
+        }
+        if !self.weights.is_empty() {
+            out.u16(self.weights.len() as u16);
+            self.weights.iter().for_each(|&weight| out.u32(weight));
+        }
+        if let Some(heavy) = &self.heavy {
+            out.u32(heavy.entries());
         }
     }
 
@@ -226,31 +357,24 @@ impl LdsConfig {
         let columns = input.u32("columns")?;
         let virtual_cells = input.u32("virtual cells")?;
         let alpha = input.f64("alpha")?;
-        let rows = input.u8("rows")?;
+        let marked = input.u8("rows")?;
+        let rows = marked & !(HAS_WEIGHTS | HAS_TABLE);
         let sampling = (0..rows).map(|_| input.f64("sampling")).collect::<Result<Vec<_>, _>>()?;
+        let count = if marked & HAS_WEIGHTS == 0 { 0 } else { input.u16("weights")?.max(1) };
+        let weights = (0..count).map(|_| input.u32("weight")).collect::<Result<Vec<_>, _>>()?;
+        let entries = if marked & HAS_TABLE == 0 { 0 } else { input.u32("entries")?.max(1) };
         Self::new(columns, virtual_cells, &sampling)
             .and_then(|config| config.with_alpha(alpha))
+            .and_then(|config| config.with_heavy_entries(entries))
+            .and_then(|config| config.with_weights(&weights))
             .map_err(|problem| DecodeError::invalid("configuration", problem))
     }
 }
 
-impl Layout for LdsConfig {
-    fn sampling(&self) -> &[f64] {
-        &self.sampling
-    }
-
-    fn spread(&self) -> u32 {
-        self.virtual_cells
-    }
-
-    fn region_cells(&self) -> usize {
-        self.columns as usize
-    }
-
-    fn cells_of(&self, place: Place, row: usize) -> impl ExactSizeIterator<Item = usize> {
-        let first = self.first_column(place.flow, row);
-        (0..self.virtual_cells).map(move |offset| self.index(row, first, offset))
-    }
+/// The high half of evenly spread bits, scaled to [0, `limit`) without a division.
+#[inline]
+const fn scaled(bits: u64, limit: u32) -> u32 {
+    (((bits >> 32) * limit as u64) >> 32) as u32
 }
 
 #[cfg(test)]

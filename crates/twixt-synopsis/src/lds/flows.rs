@@ -1,11 +1,18 @@
 //! Delay and loss of single flows, by the paper's estimator or all at once.
 
+use std::borrow::Cow;
+
 use twixt_model::DelayEstimate;
 
-use super::Lds;
-use super::paper::{deviation, emptiest};
+use super::answer::Answer;
+use super::deviation::{Remainders, alone};
+use super::loss::lost;
+use super::paper::{Sum, emptiest};
+use super::printed;
+use super::sizes::{Size, sizes};
+use super::table::Table;
+use crate::joint::{self, Cell, Options, Solution, System};
 use crate::question::KnownFlow;
-use crate::sketch::{Answer, Layout, Place, Size, Solved, Sum, Table, lost, sizes, solve};
 
 /// Flows of fewer packets are answered as by the paper if their sizes are guessed: those are too
 /// far off for equations to help ...
@@ -13,100 +20,238 @@ const JOINT_PACKETS_MIN: f64 = 10.0;
 /// ... unless the error of the guess is at most this part of it.
 const JOINT_ERROR_MAX: f64 = 0.05;
 
-/// A flow that has at least this share of the packets in its cells has their losses.
-const DOMINANCE: f64 = 0.5;
+/// Where sizes are guessed, a flow is answered as by the paper if the equations leave more than
+/// this part of it unknown, or its size is off by more than that part.
+const GUESSED_UNKNOWN_MAX: f64 = 0.5;
+/// The same if a cell holds more than this part of the flow's packets of flows that nobody listed:
+/// a flow's guessed size then includes some of theirs.
+const STRANGERS_MAX: f64 = 0.1;
+
+/// Relative errors of sizes are cut to this: the equations are linear in them.
+const ERROR_MAX: f64 = 1.0;
+/// The same where rows sample, or spread flows over several cells. There equations are never
+/// quite true, and errors of sizes must not be taken for the cause of all of it.
+const SPREAD_ERROR_MAX: f64 = 0.1;
 
 /// Every flow by its emptiest cells. There is no telling how far off these are: no intervals.
-pub(super) fn one_by_one(table: &Table<'_, Lds>, flows: &[KnownFlow]) -> Vec<Answer> {
+pub(super) fn one_by_one(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
     flows.iter().map(|flow| paper_answer(table, flow)).collect()
 }
 
-fn paper_answer(table: &Table<'_, Lds>, flow: &KnownFlow) -> Answer {
-    let packets = flow.packets.unwrap_or_else(|| table.upstream.flow_packets_at_most(flow.hash));
-    let mut answer = counted(table, flow, packets, flow.packets);
-    if let Some(sum) = emptiest(table, Place::of(flow)).filter(|_| packets > 0) {
-        answer.used = sum.packets.min(packets);
-        let delay = sum.delay(answer.used, table.reference_ns);
-        answer.delay = Some(DelayEstimate { half_width_ns: None, ..delay });
+fn paper_answer(table: &Table<'_>, flow: &KnownFlow) -> Answer {
+    let mut answer = bounded(table, flow);
+    if let Some(sum) = emptiest(table, flow.hash).filter(|_| answer.packets > 0) {
+        answer.rest_on(sum, table, flow);
     }
-    finish(answer, table, flow)
+    let deviation = alone_size(table, flow).and_then(|size| alone(table, flow, size));
+    answer.finish(table, deviation)
 }
 
-/// All flows at once: every usable cell is one equation in their means.
-pub(super) fn all_at_once(table: &Table<'_, Lds>, flows: &[KnownFlow]) -> Vec<Answer> {
-    let sizes = sizes(table.upstream, flows);
-    let Solved { common_ns, solutions } = solve(table, flows, &sizes);
-    let answers = flows.iter().zip(&sizes).zip(solutions).map(|((flow, size), solution)| {
-        let Some(solution) = solution.filter(|_| is_joint(size)) else {
-            return paper_answer(table, flow);
-        };
-        let packets = size.packets.round() as u64;
-        let mut answer = counted(table, flow, packets, Some(packets));
-        answer.used = used(table, flow, packets);
-        let offset_ns = (common_ns + solution.mean_offset_ns) * answer.used as f64;
-        let sum = Sum { packets: answer.used, delay_sum_ns: offset_ns.round() as i128 };
-        let delay = sum.delay(answer.used, table.reference_ns);
-        let half_width_ns = Some(solution.half_width_ns);
-        answer.delay = Some(DelayEstimate { half_width_ns, ..delay });
-        finish(answer, table, flow)
+/// Every flow as the paper's Fig. 6 has it, to the letter.
+pub(super) fn as_printed(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
+    let answers = flows.iter().map(|flow| {
+        let mut answer = bounded(table, flow);
+        match printed::sum(table, flow.hash) {
+            Ok(sum) => {
+                answer.rest_on(sum, table, flow);
+                answer.finish(table, None)
+            }
+            Err(reason) => {
+                answer.reasons.push(reason);
+                answer
+            }
+        }
     });
     answers.collect()
 }
 
-fn is_joint(size: &Size) -> bool {
-    let certain = size.error <= JOINT_ERROR_MAX * size.packets;
-    size.packets >= if certain { 1.0 } else { JOINT_PACKETS_MIN }
+/// All flows at once: every usable cell is one equation in their means.
+pub(super) fn all_at_once(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
+    let sizes = sizes(table.config(), &table.counts(), flows);
+    let common_ns = common_mean(table, flows);
+    let options = Options { sharpens: true, ..Options::default() };
+    let solutions = system(table, flows, &sizes, common_ns).solve(&options);
+    let strangers = table.strangers(flows);
+    let remainders = Remainders::new(table, flows, &sizes, &solutions, common_ns);
+    let answers = flows.iter().zip(&sizes).zip(&solutions).map(|((flow, size), solution)| {
+        let Some(solution) = solution.filter(|found| size.is_joint(found, strangers)) else {
+            return paper_answer(table, flow);
+        };
+        joint_answer(table, flow, size, solution, common_ns, &remainders)
+    });
+    answers.collect()
+}
+
+fn joint_answer(
+    table: &Table<'_>,
+    flow: &KnownFlow,
+    size: &Size,
+    solution: Solution,
+    common_ns: f64,
+    remainders: &Remainders<'_>,
+) -> Answer {
+    let packets = (size.load / table.weight_of(flow) as f64).round() as u64;
+    let mut answer = counted(table, flow, packets, Some(packets));
+    answer.used = used(table, flow, packets);
+    let offset_ns = (common_ns + solution.mean_offset_ns) * answer.used as f64;
+    let sum = Sum { packets: answer.used, delay_sum_ns: offset_ns.round() as i128 };
+    let delay = sum.delay(answer.used, table.reference_ns);
+    let deviation = alone_size(table, flow).and_then(|size| alone(table, flow, size));
+    let deviation = deviation.or_else(|| remainders.deviation(flow, size, solution));
+    let half_width_ns = Some(solution.half_width_ns * restlessness(deviation, solution));
+    answer.delay = Some(DelayEstimate { half_width_ns, ..delay });
+    answer.finish(table, deviation)
+}
+
+/// How many times more than others the packets of a flow vary; 1 if no more. Its interval supposes
+/// that all flows' packets vary alike, which in a queue that fills and drains they do not.
+fn restlessness(deviation_ns: Option<f64>, solution: Solution) -> f64 {
+    const MOST: f64 = 10.0;
+    let deviation_ns = deviation_ns.unwrap_or(0.0);
+    match solution.packet_variance > 0.0 {
+        true => (deviation_ns / solution.packet_variance.sqrt()).clamp(1.0, MOST),
+        false => 1.0,
+    }
+}
+
+/// Mean delay in the flows' usable cells, relative to the reference. Any number would do: near
+/// the mean the equations lose nothing to rounding.
+fn common_mean(table: &Table<'_>, flows: &[KnownFlow]) -> f64 {
+    let (mut packets, mut delay_sum_ns) = (0.0, 0.0);
+    for flow in flows {
+        for cell in (0..table.config().rows()).flat_map(|row| table.usable_of(flow.hash, row)) {
+            packets += cell.packets as f64;
+            delay_sum_ns += cell.delay_sum_ns as f64;
+        }
+    }
+    if packets > 0.0 { delay_sum_ns / packets } else { 0.0 }
+}
+
+/// The equations, in what delays exceed `common_ns`.
+fn system(table: &Table<'_>, flows: &[KnownFlow], sizes: &[Size], common_ns: f64) -> System {
+    let config = table.config();
+    let columns = config.columns() as usize;
+    let cells = table.cells.iter().enumerate().map(|(index, cell)| {
+        cell.map(|cell| {
+            let packets = cell.packets as f64;
+            let delay_sum_ns = cell.delay_sum_ns as f64 - common_ns * packets;
+            Cell { row: (index / columns) as u32, packets, delay_sum_ns }
+        })
+    });
+    let mut system = System::new(cells.collect());
+    let error_max = if config.is_spread() { SPREAD_ERROR_MAX } else { ERROR_MAX };
+    for (flow, size) in flows.iter().zip(sizes) {
+        let error = size.error.min(error_max * size.load);
+        let size = joint::Size { packets: size.load, error };
+        system.add_flow(size, config.shares_of(flow.hash));
+    }
+    system
+}
+
+impl Size {
+    /// Whether a flow of this size is better answered with all others at once.
+    /// `strangers` is what a cell holds of flows that nobody listed.
+    fn is_joint(&self, solution: &Solution, strangers: f64) -> bool {
+        let error = self.error / self.load.max(self.weight);
+        let is_drowned = strangers > STRANGERS_MAX * self.load && strangers > self.weight;
+        if is_drowned && !self.known {
+            return false;
+        }
+        if self.known || solution.sharpened || error <= JOINT_ERROR_MAX {
+            return self.load >= self.weight;
+        }
+        let is_told = solution.unknown <= GUESSED_UNKNOWN_MAX && error <= GUESSED_UNKNOWN_MAX;
+        is_told && self.load >= JOINT_PACKETS_MIN * self.weight
+    }
 }
 
 /// Packets of a flow in the usable cells of its best row, by expectation.
-fn used(table: &Table<'_, Lds>, flow: &KnownFlow, packets: u64) -> u64 {
+fn used(table: &Table<'_>, flow: &KnownFlow, packets: u64) -> u64 {
     let config = table.config();
     let rows = config.sampling().iter().enumerate().map(|(row, rate)| {
-        let share = table.usable_of(Place::of(flow), row).count() as f64 * rate;
+        let share = table.usable_of(flow.hash, row).count() as f64 * rate;
         share / f64::from(config.virtual_cells())
     });
     ((rows.fold(0.0, f64::max) * packets as f64).round() as u64).max(1)
 }
 
+/// Packets and losses, where at best an upper bound of the flow's size is known.
+fn bounded(table: &Table<'_>, flow: &KnownFlow) -> Answer {
+    let at_most = || table.upstream.flow_packets_at_most(flow.hash) / table.weight_of(flow);
+    counted(table, flow, flow.packets.unwrap_or_else(at_most), flow.packets)
+}
+
 /// Packets and losses. `trusted` is the flow's size if that is more than an upper bound.
-fn counted(table: &Table<'_, Lds>, flow: &KnownFlow, packets: u64, trusted: Option<u64>) -> Answer {
+fn counted(table: &Table<'_>, flow: &KnownFlow, packets: u64, trusted: Option<u64>) -> Answer {
     let trusted = trusted.or_else(|| agreed(table, flow));
-    let (lost, reason) = match lost(table, Place::of(flow), trusted, DOMINANCE) {
+    let (lost, reason) = match lost(table, flow, trusted) {
         Ok(lost) => (Some(lost), None),
         Err(reason) => (None, Some(reason)),
     };
-    Answer { packets, lost, reasons: reason.into_iter().collect(), ..Answer::default() }
+    let bytes = table.bytes_of(flow, packets);
+    Answer { packets, lost, bytes, reasons: reason.into_iter().collect(), ..Answer::default() }
+}
+
+/// The flow's size, if that is known to the packet.
+fn alone_size(table: &Table<'_>, flow: &KnownFlow) -> Option<u64> {
+    flow.packets.or_else(|| agreed(table, flow))
 }
 
 /// The size that two rows agree on, if it is the smallest: flows that share cells in one row
 /// hardly do so in the other, so in both it is alone.
-fn agreed(table: &Table<'_, Lds>, flow: &KnownFlow) -> Option<u64> {
+fn agreed(table: &Table<'_>, flow: &KnownFlow) -> Option<u64> {
     let config = table.config();
     let rows = (0..config.rows()).filter(|&row| config.is_whole(row));
-    let mut counts: Vec<u64> = rows.map(|row| table.packets_of(Place::of(flow), row)).collect();
+    let mut counts: Vec<u64> = rows.map(|row| table.packets_of(flow.hash, row)).collect();
     counts.sort_unstable();
-    matches!(counts[..], [one, other, ..] if one == other && one > 0).then(|| counts[0])
+    let agree = matches!(counts[..], [one, other, ..] if one == other && one > 0);
+    agree.then(|| counts[0] / table.weight_of(flow))
 }
 
-/// Adds the deviation, and says why what is not known is not.
-fn finish(mut answer: Answer, table: &Table<'_, Lds>, flow: &KnownFlow) -> Answer {
-    let Some(delay) = &mut answer.delay else {
-        answer.reasons.push(match answer.packets {
-            0 => "no packets".into(),
-            _ => "no usable cell: packets were lost in all of its cells".into(),
-        });
-        return answer;
-    };
-    let size = flow.packets.or_else(|| agreed(table, flow));
-    delay.deviation_ns = size.and_then(|packets| deviation(table, Place::of(flow), packets));
-    if delay.deviation_ns.is_none() {
-        answer.reasons.push(match table.config().virtual_cells() {
-            1 => "no deviation: it has one cell per row".into(),
-            _ => "no deviation: other flows share its cells".into(),
-        });
+impl Answer {
+    /// Takes the delay from some cells.
+    fn rest_on(&mut self, sum: Sum, table: &Table<'_>, flow: &KnownFlow) {
+        let packets = (sum.packets / table.weight_of(flow)).max(1);
+        self.used = packets.min(self.packets.max(1));
+        let delay = sum.delay(self.used, table.reference_ns);
+        self.delay = Some(DelayEstimate { half_width_ns: None, ..delay });
     }
-    if delay.half_width_ns.is_none() {
-        answer.reasons.push("no interval: the share of other flows is not known".into());
+
+    /// Adds the deviation, and says why what is not known is not.
+    fn finish(mut self, table: &Table<'_>, deviation_ns: Option<f64>) -> Self {
+        let Some(delay) = &mut self.delay else {
+            self.reasons.push(match self.packets {
+                0 => "no packets".into(),
+                _ => "no usable cell: packets were lost in all of its cells".into(),
+            });
+            return self;
+        };
+        delay.deviation_ns = deviation_ns;
+        let reason: Option<Cow<'static, str>> = match table.config().is_spread() {
+            _ if deviation_ns.is_some() => None,
+            false => Some("no deviation: it has one cell per row".into()),
+            true => Some("no deviation: other flows weigh too much in its cells".into()),
+        };
+        self.reasons.extend(reason);
+        if delay.half_width_ns.is_none() {
+            self.reasons.push("no interval: the share of other flows is not known".into());
+        }
+        self
     }
-    answer
+}
+
+impl Sum {
+    /// The mean of these cells, as that of `used` packets.
+    pub(super) fn delay(self, used: u64, reference_ns: i64) -> DelayEstimate {
+        let relative = match self.packets == used {
+            true => self.delay_sum_ns,
+            false => {
+                let mean_ns = self.delay_sum_ns as f64 / self.packets as f64;
+                (mean_ns * used as f64).round() as i128
+            }
+        };
+        let reference = i128::from(reference_ns) * i128::from(used);
+        let sum_ns = relative.saturating_add(reference);
+        DelayEstimate { count: used, sum_ns, deviation_ns: None, half_width_ns: None, order: None }
+    }
 }

@@ -72,7 +72,7 @@ pub(crate) fn estimate<'a, S: Sketch>(
 impl Answer {
     fn estimate(self, scope: Scope, question: &Question<'_>) -> Estimate {
         let Self { packets, used, lost, delay, reasons } = self;
-        let evidence = Evidence { packets, used, lost, clock_error: None };
+        let evidence = Evidence { packets, used, lost, clock_error: None, bytes: None };
         let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
         Estimate { scope, span: question.span, evidence, delay, reason }
     }

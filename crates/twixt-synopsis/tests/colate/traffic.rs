@@ -45,7 +45,13 @@ pub(crate) fn traffic(config: &Config) -> Traffic {
         let key = simulation.flow_key(flow);
         let packets = Some(truth.get(&key)?.evidence.packets);
         let hash = simulation.flow_hash(flow);
-        Some(KnownFlow { hash, key, group: GroupId::default(), packets })
+        Some(KnownFlow {
+            hash,
+            key,
+            group: GroupId::default(),
+            packets,
+            class: twixt_model::ClassId(0),
+        })
     });
     let (flows, propagation_ns) = (flows.collect(), config.propagation.0 as f64);
     Traffic { simulation, flows, truth, propagation_ns }

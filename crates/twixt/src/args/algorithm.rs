@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::path::Path;
 
 use clap::{Arg, ArgMatches, Command};
 use twixt_measure::Sealed;
 use twixt_sim::quantity::Nanoseconds;
 use twixt_synopsis::{ALGORITHMS, Algorithm, AnySynopsis, ConfigOption, OptionKind, Purpose, find};
 
+use super::weights;
 use crate::exit::usage;
 use crate::settings::{Settings, SynopsisSettings};
 
@@ -106,6 +108,13 @@ impl<A: Asks> AlgorithmArgs<A> {
         Ok(Chosen { prototype: first.synopsis.fresh(), ..asked })
     }
 
+    /// The rules by which packets count several times, if the user gave some.
+    pub(crate) fn weights_file(&self) -> Option<&Path> {
+        let option = |name: &str| all_options(A::PURPOSE).get(name).map(|users| users[0].1.kind);
+        let given = self.given.iter().find(|(name, _)| option(name) == Some(OptionKind::Weights));
+        given.map(|(_, path)| Path::new(path))
+    }
+
     /// Takes from the configuration file what the command line left out.
     pub(crate) fn with(self, settings: &Settings) -> Self {
         let written_name = settings.algorithm_for(A::PURPOSE).map(str::to_owned);
@@ -178,6 +187,11 @@ fn value(option: &ConfigOption, text: &str) -> anyhow::Result<toml::Value> {
             false => Err(wrong(format!("is none of: {}", words.join(", ")))),
         },
         OptionKind::Text(_) => Ok(text.into()),
+        OptionKind::Weights => {
+            let rules = weights::read(Path::new(text))?;
+            let weights = rules.iter().map(|rule| toml::Value::from(i64::from(rule.weight)));
+            Ok(weights.collect::<Vec<_>>().into())
+        }
         OptionKind::Numbers => {
             let numbers: Result<Vec<f64>, _> =
                 text.split(',').map(|part| part.trim().parse()).collect();
@@ -221,6 +235,7 @@ fn option_arg(name: &'static str, users: &[(&'static str, &'static ConfigOption)
         OptionKind::Duration => "DURATION",
         OptionKind::Choice(words) => &words.join("|"),
         OptionKind::Text(name) => name,
+        OptionKind::Weights => "FILE",
     };
     Arg::new(name)
         .long(flag(name))

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use twixt_model::FlowKey;
+use twixt_model::{ClassId, FlowKey};
 use twixt_synopsis::KnownFlow;
 use twixt_wire::Digester;
 
@@ -16,11 +16,12 @@ use crate::exit::usage;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Flows, for algorithms that keep no flow keys")]
 pub(crate) struct FlowsArgs {
-    /// Flows to answer for: all that pass, or a file with one on each line
+    /// Flows to answer for: all that pass, the large ones, or a file with one on each line
     ///
-    /// The file may also be CSV with a column `scope`, and one `packets` for sizes, such as
-    /// truth.csv of `twixt simulate`.
-    #[arg(long, value_name = "all|FILE", default_value = "all")]
+    /// `heavy` asks for the flows of the table kept beside the sketch. The file may also be CSV
+    /// with a column `scope`, one `packets` for sizes, such as truth.csv of `twixt simulate`, and
+    /// one `class` with the number of the rule of --weights that a flow matches, from 1 on.
+    #[arg(long, value_name = "all|heavy|FILE", default_value = "all")]
     flows: FlowSource,
     /// A flow to answer for, such as 'tcp 10.0.0.1:40312 > 10.0.1.9:443'; repeatable
     #[arg(long, value_name = "FLOW", conflicts_with = "flows")]
@@ -33,6 +34,7 @@ pub(crate) struct FlowsArgs {
 #[derive(Clone, Debug)]
 enum FlowSource {
     All,
+    Heavy,
     File(PathBuf),
 }
 
@@ -40,7 +42,11 @@ impl FromStr for FlowSource {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(if text == "all" { Self::All } else { Self::File(text.into()) })
+        Ok(match text {
+            "all" => Self::All,
+            "heavy" => Self::Heavy,
+            path => Self::File(path.into()),
+        })
     }
 }
 
@@ -53,53 +59,87 @@ pub(crate) enum Sizes {
     Estimated,
 }
 
-/// A flow, and how many packets it has if the file says so.
-type Named = (FlowKey, Option<u64>);
+/// A flow, with what else the file says of it.
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    key: FlowKey,
+    packets: Option<u64>,
+    class: Option<ClassId>,
+}
 
 /// What the user said about flows.
 pub(crate) struct FlowList {
-    /// Those that were named; all that pass if `None`.
-    named: Option<Vec<Named>>,
+    source: Listed,
     pub(crate) sizes: Sizes,
+}
+
+/// Where names of flows come from.
+enum Listed {
+    Passing,
+    Table,
+    File(Vec<Named>),
 }
 
 impl FlowsArgs {
     /// Reads the file, if there is one. `sizes` counts where the user said nothing.
     pub(crate) fn list(&self, sizes: Sizes) -> anyhow::Result<FlowList> {
-        let named = match &self.flows {
-            FlowSource::All if self.flow.is_empty() => None,
-            FlowSource::All => Some(self.flow.iter().map(|&key| (key, None)).collect()),
-            FlowSource::File(path) => Some(read(path)?),
+        let named = |&key: &FlowKey| Named { key, packets: None, class: None };
+        let source = match &self.flows {
+            FlowSource::All if self.flow.is_empty() => Listed::Passing,
+            FlowSource::All => Listed::File(self.flow.iter().map(named).collect()),
+            FlowSource::Heavy => Listed::Table,
+            FlowSource::File(path) => Listed::File(read(path)?),
         };
-        Ok(FlowList { named, sizes: self.sizes.unwrap_or(sizes) })
+        Ok(FlowList { source, sizes: self.sizes.unwrap_or(sizes) })
     }
 }
 
 impl FlowList {
     /// No flow is asked about.
     pub(crate) const fn none() -> Self {
-        Self { named: Some(Vec::new()), sizes: Sizes::Estimated }
+        Self { source: Listed::File(Vec::new()), sizes: Sizes::Estimated }
     }
 
     /// Whether the flows that pass are to be noted.
     pub(crate) const fn is_all(&self) -> bool {
-        self.named.is_none()
+        matches!(self.source, Listed::Passing)
+    }
+
+    /// Whether the synopses name them.
+    pub(crate) const fn is_heavy(&self) -> bool {
+        matches!(self.source, Listed::Table)
+    }
+
+    /// Whether classes of flows are known.
+    pub(crate) fn has_classes(&self) -> bool {
+        match &self.source {
+            Listed::Passing => true,
+            Listed::Table => false,
+            Listed::File(named) => named.iter().all(|named| named.class.is_some()),
+        }
     }
 
     /// Whether a flow is asked about.
     pub(crate) fn asks_for(&self, flow: &FlowKey) -> bool {
-        self.named.as_ref().is_none_or(|named| named.iter().any(|(key, _)| key == flow))
+        match &self.source {
+            Listed::Passing | Listed::Table => true,
+            Listed::File(named) => named.iter().any(|named| named.key == *flow),
+        }
     }
 
     /// The named flows, under the hashes that observations have.
     pub(crate) fn known(&self, digester: &Digester) -> Vec<KnownFlow> {
-        let known = |&(key, packets): &Named| KnownFlow {
-            hash: digester.flow_hash(&key),
-            key,
-            group: digester.group(&key),
-            packets: packets.filter(|_| self.sizes == Sizes::Known),
+        let known = |named: &Named| KnownFlow {
+            hash: digester.flow_hash(&named.key),
+            key: named.key,
+            group: digester.group(&named.key),
+            packets: named.packets.filter(|_| self.sizes == Sizes::Known),
+            class: named.class.unwrap_or_default(),
         };
-        self.named.iter().flatten().map(known).collect()
+        match &self.source {
+            Listed::File(named) => named.iter().map(known).collect(),
+            Listed::Passing | Listed::Table => Vec::new(),
+        }
     }
 }
 
@@ -116,6 +156,7 @@ fn parse(text: &str) -> Result<Vec<Named>, (usize, String)> {
     let heading = lines.next_if(|(_, line)| line.split(',').any(|column| column == "scope"));
     let column = |name: &str| heading?.1.split(',').position(|column| column == name);
     let (scope_at, packets_at) = (column("scope").unwrap_or(0), column("packets"));
+    let class_at = column("class");
     let flow = |(index, line): (usize, &str)| {
         let fields: Vec<&str> = line.split(',').collect();
         let at = |column: usize| fields.get(column).copied().unwrap_or_default().trim();
@@ -123,13 +164,17 @@ fn parse(text: &str) -> Result<Vec<Named>, (usize, String)> {
         let key = at(scope_at)
             .parse()
             .map_err(|error: twixt_model::ParseFlowKeyError| wrong(error.to_string()))?;
-        let packets = match packets_at.map(at) {
-            Some("") | None => None,
-            Some(number) => Some(
-                number.parse().map_err(|_| wrong(format!("{number:?} is no number of packets")))?,
-            ),
+        let number = |column: Option<usize>, what: &str| match column.map(at) {
+            Some("") | None => Ok(None),
+            Some(text) => {
+                text.parse::<u64>().map(Some).map_err(|_| wrong(format!("{text:?} is no {what}")))
+            }
         };
-        Ok((key, packets))
+        let packets = number(packets_at, "number of packets")?;
+        // Rules are numbered from 1; no rule is the class beyond all of them.
+        let class = number(class_at, "number of a rule")?.unwrap_or(0);
+        let class = u16::try_from(class).unwrap_or(0).wrapping_sub(1);
+        Ok(Named { key, packets, class: class_at.map(|_| ClassId(class)) })
     };
     lines.map(flow).collect()
 }
@@ -142,10 +187,14 @@ mod tests {
     fn flows_are_read_from_lines_and_from_csv() {
         let plain = parse("tcp 10.0.0.1:1 > 10.0.0.2:2\n\nudp 10.0.0.1:1 > 10.0.0.2:2\n").unwrap();
         assert_eq!(plain.len(), 2);
-        assert_eq!(plain[0].1, None);
+        assert_eq!((plain[0].packets, plain[0].class), (None, None));
         let table = parse("scope,packets,lost\ntcp 10.0.0.1:1 > 10.0.0.2:2,17,3\n").unwrap();
-        assert_eq!(table[0].1, Some(17));
-        assert_eq!(table[0].0, plain[0].0);
+        assert_eq!(table[0].packets, Some(17));
+        assert_eq!(table[0].key, plain[0].key);
+        let flow = "tcp 10.0.0.1:1 > 10.0.0.2:2";
+        let classes = parse(&format!("class,scope\n1,{flow}\n,{flow}\n0,{flow}\n")).unwrap();
+        let classes: Vec<_> = classes.iter().map(|named| named.class.unwrap().0).collect();
+        assert_eq!(classes, [0, u16::MAX, u16::MAX]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use twixt_model::Prefix;
 use twixt_synopsis::By;
 use twixt_wire::{Digester, Filter, Observer, ObserverOptions, Wanted};
 
+use super::weights;
 use crate::exit::usage;
 use crate::settings::{ClassSettings, Settings};
 
@@ -27,6 +28,8 @@ pub(crate) struct TrafficArgs {
     /// A file of classes, a line NAME=FILTER each
     #[arg(long = "classes", value_name = "FILE")]
     classes_file: Option<PathBuf>,
+    #[arg(skip)]
+    weights_file: Option<PathBuf>,
     /// Never resolve names (twixt never does; for the habit)
     #[arg(short = 'n', hide = true)]
     _numeric: bool,
@@ -92,6 +95,16 @@ impl TrafficArgs {
         self
     }
 
+    /// Tells apart the packets that these rules weigh.
+    pub(crate) fn weighed(self, rules: Option<&Path>) -> Self {
+        Self { weights_file: rules.map(Path::to_owned), ..self }
+    }
+
+    /// Whether packets are told apart by their weights.
+    pub(crate) const fn is_weighed(&self) -> bool {
+        self.weights_file.is_some()
+    }
+
     /// Whether the user told which packets go downstream.
     pub(crate) fn tells_direction(&self) -> bool {
         self.toward.is_some() || !self.filter.is_empty()
@@ -103,6 +116,15 @@ impl TrafficArgs {
     }
 
     fn all_classes(&self) -> anyhow::Result<Vec<(String, Filter)>> {
+        if let Some(path) = &self.weights_file {
+            if !self.classes.is_empty() || self.classes_file.is_some() {
+                return Err(usage("--weights makes classes of its own: leave --class out"));
+            }
+            let rules = weights::read(path)?.into_iter().enumerate();
+            return Ok(rules
+                .map(|(index, rule)| (format!("rule {}", index + 1), rule.filter))
+                .collect());
+        }
         let mut classes: Vec<ClassFilter> = self.classes.clone();
         if let Some(path) = &self.classes_file {
             let text = std::fs::read_to_string(path)

@@ -69,9 +69,10 @@ pub(super) struct PairArgs {
 impl PairArgs {
     /// Takes from the configuration file what the command line left out.
     pub(super) fn with(self, settings: &Settings) -> Self {
+        let traffic = self.traffic.with(settings).weighed(self.algorithm.weights_file());
         Self {
             epoch_written: EpochLength::written(settings),
-            traffic: self.traffic.with(settings),
+            traffic,
             algorithm: self.algorithm.with(settings),
             digest: self.digest.with(settings),
             ..self
@@ -131,6 +132,13 @@ impl PairArgs {
 
     /// Measures two captures.
     pub(super) fn measure(&self, plan: &Plan<'_>, both: bool) -> anyhow::Result<PairMeasured> {
+        let reads_stamps = |chosen: &Chosen| chosen.prototype.reads_stamps();
+        if input::is_stdin(&self.upstream) && plan.algorithms.iter().any(reads_stamps) {
+            return Err(usage(
+                "the upstream capture says when packets were sent, so it is read before the \
+                 other: it cannot be standard input",
+            ));
+        }
         match self.one_pass {
             true => measure::one_read(plan, self.files()),
             false => measure::two_reads(plan, self.files(), both),

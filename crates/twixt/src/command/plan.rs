@@ -4,6 +4,7 @@
 mod colate;
 mod fridge;
 mod lda;
+mod lds;
 mod upgrade;
 
 use crate::exit::Exit;
@@ -15,6 +16,7 @@ pub(crate) enum Args {
     Lda(lda::Args),
     Upgrade(upgrade::Args),
     Fridge(fridge::Args),
+    Lds(lds::Args),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -23,5 +25,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Args::Lda(args) => lda::run(args),
         Args::Upgrade(args) => upgrade::run(args),
         Args::Fridge(args) => fridge::run(args),
+        Args::Lds(args) => lds::run(args),
     }
 }

@@ -97,9 +97,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 impl Args {
     /// Takes from the configuration file what the command line left out.
     pub(crate) fn with(self, settings: &Settings) -> Self {
+        let traffic = self.traffic.with(settings).weighed(self.algorithm.weights_file());
         Self {
             epoch: self.epoch.or_else(|| EpochLength::written(settings)),
-            traffic: self.traffic.with(settings),
+            traffic,
             algorithm: self.algorithm.with(settings),
             digest: self.digest.with(settings),
             ..self

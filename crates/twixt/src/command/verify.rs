@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         cutting: args.pair.cutting(Split::By(By::Flow))?,
         flows: args.pair.flows.list(Sizes::Known)?,
     };
+    plan.check_flows()?;
     let measured = args.pair.measure(&plan, false)?;
     let segment = &measured.segments[0];
     let problems = note_problems(segment);

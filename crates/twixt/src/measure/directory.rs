@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use twixt_model::{Epoch, EpochRule, FlowHash, FlowKey, Observation};
+use twixt_model::{ClassId, Epoch, EpochRule, FlowHash, FlowKey, GroupId, Observation};
 use twixt_synopsis::KnownFlow;
 
 /// Flows of one epoch at most.
@@ -12,8 +12,16 @@ const FLOWS_MAX: usize = 1 << 20;
 /// Names and sizes of flows.
 pub(super) struct Directory {
     rule: EpochRule,
-    epochs: BTreeMap<Epoch, HashMap<FlowHash, KnownFlow>>,
+    epochs: BTreeMap<Epoch, HashMap<FlowHash, Noted>>,
     refused: u64,
+}
+
+struct Noted {
+    key: FlowKey,
+    group: GroupId,
+    packets: u64,
+    /// Of its first packet.
+    class: ClassId,
 }
 
 impl Directory {
@@ -25,11 +33,11 @@ impl Directory {
     /// Notes a packet.
     pub(super) fn note(&mut self, packet: &Observation, key: FlowKey) {
         let flows = self.epochs.entry(self.rule.epoch_of(packet.time)).or_default();
-        if let Some(known) = flows.get_mut(&packet.flow) {
-            known.packets = known.packets.map(|packets| packets + 1);
+        if let Some(noted) = flows.get_mut(&packet.flow) {
+            noted.packets += 1;
         } else if flows.len() < FLOWS_MAX {
-            let Observation { flow: hash, group, .. } = *packet;
-            flows.insert(hash, KnownFlow { hash, key, group, packets: Some(1) });
+            let Observation { flow, group, class, .. } = *packet;
+            flows.insert(flow, Noted { key, group, packets: 1, class });
         } else {
             self.refused += 1;
         }
@@ -38,10 +46,16 @@ impl Directory {
     /// The flows of an epoch, which is forgotten; in the order of their keys, so that equal
     /// captures give equal answers.
     pub(super) fn take(&mut self, epoch: Epoch, sizes_known: bool) -> Arc<[KnownFlow]> {
-        let flows = self.epochs.remove(&epoch).unwrap_or_default().into_values();
-        let told =
-            |flow: KnownFlow| KnownFlow { packets: flow.packets.filter(|_| sizes_known), ..flow };
-        let mut known: Vec<KnownFlow> = flows.map(told).collect();
+        let flows = self.epochs.remove(&epoch).unwrap_or_default().into_iter();
+        let mut known: Vec<KnownFlow> = flows
+            .map(|(hash, noted)| KnownFlow {
+                hash,
+                key: noted.key,
+                group: noted.group,
+                packets: sizes_known.then_some(noted.packets),
+                class: noted.class,
+            })
+            .collect();
         known.sort_unstable_by_key(|flow| flow.key);
         known.into()
     }

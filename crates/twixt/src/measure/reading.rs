@@ -9,6 +9,7 @@ use twixt_wire::{Digester, LinkType, Observer, Packet, Skip, SkipCounts, Wanted}
 use super::directory::Directory;
 use super::first_read::{flow_ends, is_timeless};
 use super::pairs::Sent;
+use super::stamps::Stamps;
 use super::{Files, Meters, Plan, PointCounts, Setting, marker_in, segment};
 use crate::args::{Recognition, Sizes};
 use crate::exit::note;
@@ -47,6 +48,8 @@ struct Taking<'a> {
     select: Select<'a>,
     meters: Meters,
     directory: Option<Directory>,
+    /// When packets were sent, if an algorithm wants to know.
+    stamps: Option<Stamps>,
     /// By algorithm, whether it must be told the flows.
     asks_for_flows: Vec<bool>,
     sizes_known: bool,
@@ -90,6 +93,7 @@ impl<'a> Reading<'a> {
             meters: Meters::default(),
             directory: (end == End::Upstream && plan.notes_flows())
                 .then(|| Directory::new(plan.rule)),
+            stamps: None,
             asks_for_flows: plan
                 .algorithms
                 .iter()
@@ -132,6 +136,27 @@ impl<'a> Reading<'a> {
         };
         self.taking.meters = Meters::new(&setting, &plan.algorithms)?;
         Ok(self)
+    }
+
+    /// Hands every packet the time at which it was sent.
+    pub(super) fn with_stamps(mut self, stamps: Option<Stamps>) -> Self {
+        self.taking.stamps = stamps;
+        self
+    }
+
+    /// Reads to the end, and keeps nothing but the times of packets.
+    pub(super) fn into_stamps(mut self) -> Stamps {
+        let progress = Progress::new(self.capture.size_bytes());
+        let stamps = Stamps::of(|note| {
+            while !self.ended {
+                self.read(&progress, |_, _, _, (packet, _)| note(&packet));
+            }
+        });
+        if stamps.refused() > 0 {
+            let refused = units::count(stamps.refused());
+            note(format_args!("the send times of {refused} packets could not be kept"));
+        }
+        stamps
     }
 
     /// The capture that is read.
@@ -293,7 +318,8 @@ impl Taking<'_> {
         if let Some(directory) = &mut self.directory {
             directory.note(&observation, detail.key);
         }
-        self.meters.push_detailed(observation, detail);
+        let sent = self.stamps.as_mut().and_then(|stamps| stamps.take(observation.digest));
+        self.meters.push_detailed(observation, Detail { sent, ..detail });
     }
 
     fn poll(&mut self) -> Option<Sent> {

@@ -12,6 +12,7 @@ use twixt_model::{Delay, Epoch, Observation};
 
 use super::pairs::Sent;
 use super::reading::{End, Reading, Select};
+use super::stamps::Stamps;
 use super::{
     Concluded, DirectionFound, Files, Measured, Pairs, Plan, direction_of, edges, guard, segment,
 };
@@ -43,9 +44,13 @@ pub(super) fn measure(
     let mut up =
         Reading::new(plan, files, End::Upstream, recognition, select(&comparison.upstream))?
             .with_meters(plan, Delay::ZERO, guard)?;
+    let stamps = stamps(plan, || {
+        Reading::new(plan, files, End::Upstream, recognition, select(&comparison.upstream))
+    })?;
     let mut down =
         Reading::new(plan, files, End::Downstream, recognition, select(&comparison.downstream))?
-            .with_meters(plan, delays.min, guard)?;
+            .with_meters(plan, delays.min, guard)?
+            .with_stamps(stamps);
     let progress = Progress::new(up.capture().size_bytes() + down.capture().size_bytes());
     let (up_until, down_until) = edges.start_until();
     thread::scope(|scope| {
@@ -61,6 +66,17 @@ pub(super) fn measure(
     let (measured, partial) = conclude(pairs, up, down, direction);
     let (clock, negative_delays) = (comparison.clock(), comparison.negative_delays);
     Ok((Measured { clock, negative_delays, ..measured }, partial))
+}
+
+/// When packets were sent, if an algorithm wants to know: that takes a read of its own.
+fn stamps<'a>(
+    plan: &Plan<'_>,
+    upstream: impl FnOnce() -> anyhow::Result<Reading<'a>>,
+) -> anyhow::Result<Option<Stamps>> {
+    match plan.algorithms.iter().any(|chosen| chosen.prototype.reads_stamps()) {
+        true => Ok(Some(upstream()?.into_stamps())),
+        false => Ok(None),
+    }
 }
 
 /// A packet under way at the end of an epoch is found again in the next one: not if delays differ
@@ -93,11 +109,10 @@ pub(super) fn measure_all(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(
         Delay::ZERO,
         None,
     )?;
-    let mut down = Reading::new(plan, files, End::Downstream, recognition, select())?.with_meters(
-        plan,
-        Delay::ZERO,
-        None,
-    )?;
+    let stamps = stamps(plan, || Reading::new(plan, files, End::Upstream, recognition, select()))?;
+    let mut down = Reading::new(plan, files, End::Downstream, recognition, select())?
+        .with_meters(plan, Delay::ZERO, None)?
+        .with_stamps(stamps);
     let progress = Progress::new(up.capture().size_bytes() + down.capture().size_bytes());
     // The first packets give a rough idea of the delay, clock offset included.
     up.read_batch(&progress);

@@ -40,6 +40,7 @@ fn added(one: Evidence, other: Evidence) -> Evidence {
         used: one.used.saturating_add(other.used),
         lost: one.lost.zip(other.lost).map(|(one, other)| one.saturating_add(other)),
         clock_error: one.clock_error.zip(other.clock_error).map(|(one, other)| one.max(other)),
+        bytes: one.bytes.zip(other.bytes).map(|(one, other)| one.saturating_add(other)),
     }
 }
 
@@ -81,7 +82,7 @@ mod tests {
         Estimate {
             scope: Scope::All,
             span: Span::at(Timestamp::from_nanos(start)),
-            evidence: Evidence { packets, used, lost, clock_error: None },
+            evidence: Evidence { packets, used, lost, clock_error: None, bytes: None },
             delay,
             reason: delay.is_none().then(|| "nobody knows".to_owned()),
         }

@@ -30,6 +30,7 @@ pub(crate) struct EstimateRow {
     start_ns: i64,
     end_ns: i64,
     reason: Option<String>,
+    bytes: Option<u64>,
 }
 
 impl EstimateRow {
@@ -57,6 +58,7 @@ impl EstimateRow {
             start_ns: estimate.span.start.as_nanos(),
             end_ns: estimate.span.end.as_nanos(),
             reason: estimate.reason.clone(),
+            bytes: estimate.evidence.bytes,
         }
     }
 }

@@ -131,7 +131,13 @@ impl Traffic {
         let cells = cells.filter(|cell| cell.packets > 0.0);
         let cell = cells.min_by(|one, other| one.packets.total_cmp(&other.packets))?;
         let mean_offset_ns = cell.delay_sum_ns / cell.packets;
-        Some(Solution { mean_offset_ns, half_width_ns: 0.0 })
+        Some(Solution {
+            mean_offset_ns,
+            half_width_ns: 0.0,
+            unknown: 0.0,
+            sharpened: false,
+            packet_variance: 0.0,
+        })
     }
 
     /// Per class of sizes.

@@ -2,13 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use twixt_model::{GroupId, mix};
+use twixt_model::mix;
 
 use super::*;
-
-fn place(flow: FlowHash) -> Place {
-    Place { flow, group: GroupId::default() }
-}
 
 fn read(text: &str) -> Result<LdsConfig, String> {
     toml::from_str(text).map_err(|error| error.message().to_owned())
@@ -65,7 +61,7 @@ fn a_flow_has_exactly_its_cells_also_around_the_end_of_a_row() {
     let mut wrapped = 0;
     for flow in (0..64).map(|flow| FlowHash(mix(flow))) {
         for row in 0..2 {
-            let cells: Vec<usize> = config.cells_of(place(flow), row).collect();
+            let cells: Vec<usize> = config.cells_of(flow, row).collect();
             assert_eq!(cells.iter().collect::<BTreeSet<_>>().len(), 5, "{cells:?}");
             assert!(cells.iter().all(|cell| (row * 8..row * 8 + 8).contains(cell)), "{cells:?}");
             let used: BTreeSet<usize> = (0..500)
@@ -84,8 +80,7 @@ fn a_flow_has_exactly_its_cells_also_around_the_end_of_a_row() {
 fn rows_spread_a_flows_packets_independently() {
     let config = LdsConfig::new(1000, 5, &[1.0, 1.0]).unwrap();
     let flow = FlowHash(42);
-    let first: Vec<usize> =
-        (0..2).map(|row| config.cells_of(place(flow), row).next().unwrap()).collect();
+    let first: Vec<usize> = (0..2).map(|row| config.cells_of(flow, row).next().unwrap()).collect();
     let mut joint = [[0_u32; 5]; 5];
     for packet in 0..25_000 {
         let cells: Vec<usize> = config.cells_for(flow, PacketDigest(mix(packet))).collect();
@@ -100,7 +95,7 @@ fn rows_spread_a_flows_packets_independently() {
 fn rows_spread_flows_independently() {
     let config = LdsConfig::new(100, 1, &[1.0, 1.0]).unwrap();
     let cells = |flow: u64| -> Vec<usize> {
-        (0..2).flat_map(|row| config.cells_of(place(FlowHash(mix(flow))), row)).collect()
+        (0..2).flat_map(|row| config.cells_of(FlowHash(mix(flow)), row)).collect()
     };
     let mut second = vec![0_u32; 100];
     let mut in_first = 0_u32;

@@ -1,21 +1,30 @@
 //! All traffic, flows and prefixes of small sketches.
 
 use twixt_model::{
-    Delay, FlowHash, FlowKey, GroupId, Observation, PacketDigest, Span, Timestamp, mix,
+    ClassId, Delay, Detail, FlowHash, FlowKey, GroupId, Observation, PacketDigest, Span, Timestamp,
+    mix,
 };
 
 use super::*;
+use crate::codec::{Reader, Writer};
 use crate::lds::LdsConfig;
-use crate::question::{By, KnownFlow};
+use crate::question::KnownFlow;
 use crate::synopsis::{Synopsis, TwoPoint};
 
+/// The printed one answers nothing.
+const WORKING: [&str; 2] = ["joint", "paper"];
 const YEARS_NS: i64 = 315_360_000_000_000_000;
 
 fn flow(number: u8, packets: Option<u64>) -> KnownFlow {
     let address = std::net::IpAddr::from([10, 0, number / 2, number]);
     let key = FlowKey { source: address, protocol: 17, ..FlowKey::default() };
-    let hash = FlowHash(mix(u64::from(number)));
-    KnownFlow { hash, key, group: GroupId::default(), packets }
+    KnownFlow {
+        hash: FlowHash(mix(u64::from(number))),
+        key,
+        group: GroupId::default(),
+        packets,
+        class: ClassId(0),
+    }
 }
 
 /// Flows 0, 1, 2, ... of so many packets, with a delay of 1000 ns times the flow's number plus
@@ -85,7 +94,7 @@ fn flows_are_told_apart_by_either_estimator() {
     for sizes in [[None; 3], [Some(5), Some(200), Some(30)]] {
         let flows: Vec<KnownFlow> =
             sizes.iter().zip(0..).map(|(&size, number)| flow(number, size)).collect();
-        for estimator in Lds::ESTIMATORS {
+        for estimator in WORKING {
             check(
                 &ask(&ends, By::Flow, estimator, &flows),
                 &[
@@ -102,7 +111,7 @@ fn flows_are_told_apart_by_either_estimator() {
 fn a_flow_that_lost_a_packet_has_no_delay_with_one_cell_per_row() {
     let ends = ends(&roomy(), &[5, 200], |flow, index| flow == 1 && index < 7);
     let flows = [flow(1, Some(200)), flow(0, Some(5)), flow(9, None)];
-    for estimator in Lds::ESTIMATORS {
+    for estimator in WORKING {
         let estimates = ask(&ends, By::Flow, estimator, &flows);
         check(
             &estimates,
@@ -117,7 +126,7 @@ fn a_flow_that_lost_a_packet_has_no_delay_with_one_cell_per_row() {
 fn several_cells_per_row_outlive_a_loss_and_give_a_deviation() {
     let config = LdsConfig::new(500, 5, &[1.0; 2]).unwrap();
     let ends = ends(&config, &[500], |_, index| index == 3);
-    for estimator in Lds::ESTIMATORS {
+    for estimator in WORKING {
         let estimates = ask(&ends, By::Flow, estimator, &[flow(0, Some(500))]);
         let (evidence, delay) = (estimates[0].evidence, estimates[0].delay.unwrap());
         assert_eq!((evidence.packets, evidence.lost), (500, Some(1)));
@@ -165,7 +174,7 @@ fn clocks_years_apart_cost_no_precision() {
         cell.sums.times = cell.sums.times.wrapping_add(shift);
     }
     let flows = [flow(1, Some(200))];
-    for estimator in Lds::ESTIMATORS {
+    for estimator in WORKING {
         let question = Question {
             by: By::Flow,
             flows: &flows,
@@ -214,4 +223,43 @@ fn length_and_bytes_of_a_flow_are_bounded_from_above() {
     let (upstream, _) = ends(&sampled, &[5, 200, 30], |_, _| false);
     assert!(upstream.flow_packets_at_most(flow(1, None).hash) >= 200);
     assert_eq!(upstream.flow_bytes_at_most(flow(1, None).hash), None);
+}
+
+#[test]
+fn lengths_and_losses_of_weighted_flows_are_divided_by_their_weight() {
+    let config = roomy().with_weights(&[25]).unwrap();
+    let ends = ends(&config, &[5, 200], |flow, index| flow == 1 && index < 7);
+    for sizes in [[None; 2], [Some(5), Some(200)]] {
+        let flows = [flow(0, sizes[0]), flow(1, sizes[1])];
+        for estimator in WORKING {
+            let estimates = ask(&ends, By::Flow, estimator, &flows);
+            check(&estimates, &[(5, 5, Some(0), Some(1000)), (200, 0, Some(7), None)]);
+            assert_eq!(estimates[1].evidence.bytes, Some(20_000));
+        }
+    }
+    let all = &ask(&ends, By::All, "joint", &[])[0];
+    assert_eq!((all.evidence.packets, all.evidence.lost, all.delay), (205, Some(7), None));
+}
+
+#[test]
+fn a_table_of_large_flows_names_them_when_nobody_else_does() {
+    let config = roomy().with_heavy_entries(2).unwrap();
+    let (mut upstream, downstream) = (Lds::new(&config), Lds::new(&config));
+    for (number, packets) in [(0, 30), (1, 200)] {
+        let named = flow(number, None);
+        let packet = Observation { flow: named.hash, length: 100, ..Observation::default() };
+        let detail = Detail { key: named.key, ..Detail::default() };
+        (0..packets).for_each(|_| upstream.update_detailed(&packet, &detail));
+    }
+    assert!(upstream.needs().detail && !Lds::new(&roomy()).needs().detail);
+    let plain = Lds::new(&roomy()).state_bytes();
+    assert!(upstream.state_bytes() > plain);
+    let estimates = ask(&(upstream.clone(), downstream), By::Flow, "joint", &[]);
+    check(&estimates, &[(200, 0, Some(200), None), (30, 0, Some(30), None)]);
+    assert_eq!(estimates[0].scope, Scope::Flow(flow(1, None).key));
+    let mut bytes = Writer::new();
+    upstream.encode(&mut bytes);
+    let bytes = bytes.into_bytes();
+    assert_eq!(Lds::decode(&mut Reader::new(&bytes)).unwrap(), upstream);
+    assert!(config.with_weights(&[2]).unwrap_err().contains("heavy_entries"));
 }

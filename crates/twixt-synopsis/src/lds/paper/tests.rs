@@ -1,12 +1,10 @@
 //! Which cells are chosen, and what comes of them.
 
-use twixt_model::{FlowHash, GroupId};
-
 use super::*;
-use crate::lds::LdsConfig;
+use crate::lds::{Lds, LdsConfig};
 use crate::synopsis::{Pair, Synopsis};
 
-const FLOW: Place = Place { flow: FlowHash(42), group: GroupId(0) };
+const FLOW: FlowHash = FlowHash(42);
 
 /// Both ends of a sketch in which the flow's cells hold (row, offset, packets, total delay).
 fn ends(config: &LdsConfig, cells: &[(usize, usize, u64, i64)]) -> (Lds, Lds) {
@@ -73,15 +71,4 @@ fn a_sampled_row_is_chosen_only_if_it_is_surely_emptier() {
     let config = config(1, &[0.01, 1.0]);
     check(&config, &[(0, 0, 8, 80), (1, 0, 1000, 9000)], Some((1000, 9000)));
     check(&config, &[(0, 0, 8, 80), (1, 0, 1501, 9000)], Some((8, 80)));
-}
-
-#[test]
-fn the_deviation_comes_from_rows_where_the_flow_is_alone() {
-    let config = config(3, &[1.0; 2]);
-    // Cells of single packets with delays 2, 4, 6 have the variance 4; the other row is shared.
-    let cells = [(0, 0, 1, 2), (0, 1, 1, 4), (0, 2, 1, 6), (1, 0, 50, 900), (1, 1, 9, 0)];
-    let (upstream, downstream) = ends(&config, &cells);
-    let table = Table::new(Pair { upstream: &upstream, downstream: &downstream }, 0);
-    assert!((deviation(&table, FLOW, 3).unwrap() - 2.0).abs() < 1e-12);
-    assert_eq!(deviation(&table, FLOW, 4), None);
 }

@@ -14,7 +14,7 @@ fn check(sampling: &[f64], rows: &[(u64, u64)], size: Option<u64>, expected: Res
     let config = LdsConfig::new(16, 1, sampling).unwrap();
     let (mut upstream, mut downstream) = (Lds::new(&config), Lds::new(&config));
     for (row, &(sent, received)) in rows.iter().enumerate() {
-        let index = config.cells_of(FLOW, row).next().unwrap();
+        let index = Layout::cells_of(&config, FLOW, row).next().unwrap();
         upstream.sums_mut(index).packets = sent;
         downstream.sums_mut(index).packets = received;
         downstream.sums_mut(index).digests = u64::from(sent != received);

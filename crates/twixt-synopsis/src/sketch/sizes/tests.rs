@@ -38,6 +38,7 @@ fn simulated() -> (Simulation, Vec<KnownFlow>, Vec<u64>) {
         key: simulation.flow_key(flow),
         group: GroupId::default(),
         packets: None,
+        class: twixt_model::ClassId(0),
     };
     let flows = (0..simulation.flows() as u32).map(flow).collect();
     (simulation, flows, truth)

@@ -1,0 +1,165 @@
+//! How many packets flows sent, where nobody told us.
+//!
+//! Every row counts all of a flow's packets in cells that it shares. What a cell counted is
+//! split among its flows in proportion to what is believed of their sizes, and sizes are
+//! believed anew to be the mean over the rows of what they got: expectation maximisation for
+//! counts. A size is never believed to be more than what the emptiest row allows.
+
+mod doubt;
+mod strangers;
+
+use self::strangers::Strangers;
+use super::LdsConfig;
+use crate::joint::{self, Cell, Options, System};
+use crate::question::KnownFlow;
+
+/// How many packets a flow sent times how often each counts, or a guess at it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Size {
+    pub(crate) load: f64,
+    /// Standard error; 0 where the size is known.
+    pub(crate) error: f64,
+    pub(crate) known: bool,
+    /// How many times each packet counts.
+    pub(crate) weight: f64,
+}
+
+/// So many bring large flows close to where they settle; the equations do the rest. More would
+/// make small flows explain what is chance where a row spreads flows over several cells.
+const ITERATIONS: usize = 30;
+/// Few flows have most of the packets. Beliefs start from this power of the upper bounds, so that
+/// a cell's packets go to the flow that can be large, not to the many that hardly are.
+const BOLDNESS: i32 = 3;
+
+/// The sizes of all flows that were listed: as told, or estimated from what cells counted upstream.
+pub(crate) fn sizes(config: &LdsConfig, counts: &[f64], flows: &[KnownFlow]) -> Vec<Size> {
+    let told = |flow: &KnownFlow| {
+        let weight = config.weight_of(flow.class) as f64;
+        let load = flow.packets.map_or(0.0, |packets| packets as f64 * weight);
+        Size { load, error: 0.0, known: flow.packets.is_some(), weight }
+    };
+    let mut sizes: Vec<Size> = flows.iter().map(told).collect();
+    if sizes.iter().all(|size| size.known) {
+        return sizes;
+    }
+    let members = Members::new(config, flows);
+    let strangers = Strangers::of(&members, counts);
+    members.believe(counts, &strangers, &mut sizes);
+    doubt::doubt(&members, counts, &strangers, &mut sizes);
+    sizes
+}
+
+/// Which cells the flows fall into.
+struct Members<'a> {
+    config: &'a LdsConfig,
+    /// Those of each flow, row by row.
+    cells: Vec<u32>,
+}
+
+impl<'a> Members<'a> {
+    fn new(config: &'a LdsConfig, flows: &[KnownFlow]) -> Self {
+        let cells = flows
+            .iter()
+            .flat_map(|flow| (0..config.rows()).flat_map(|row| config.cells_of(flow.hash, row)));
+        Self { config, cells: cells.map(|index| index as u32).collect() }
+    }
+
+    /// Each flow's cells, all rows in one slice.
+    fn flows(&self) -> impl Iterator<Item = &[u32]> {
+        self.cells.chunks_exact(self.config.rows() * self.config.virtual_cells() as usize)
+    }
+
+    /// A flow's cells row by row, with the row's sampling rate.
+    fn rows<'b>(&self, cells: &'b [u32]) -> impl Iterator<Item = (&'b [u32], f64)> {
+        let rows = cells.chunks_exact(self.config.virtual_cells() as usize);
+        rows.zip(self.config.sampling().iter().copied())
+    }
+
+    /// Fills in the sizes that are not known.
+    fn believe(&self, counts: &[f64], strangers: &Strangers, sizes: &mut [Size]) {
+        let most: Vec<f64> = self.flows().map(|cells| self.most(cells, counts)).collect();
+        for (size, most) in sizes.iter_mut().zip(&most).filter(|(size, _)| !size.known) {
+            size.load = most.powi(BOLDNESS);
+        }
+        for _ in 0..ITERATIONS {
+            let expected = self.expected(strangers, sizes);
+            self.share_out(counts, &expected, sizes, &most);
+        }
+        let expected = self.expected(strangers, sizes);
+        self.refine(counts, &expected, sizes, &most);
+    }
+
+    /// What the emptiest row allows.
+    fn most(&self, cells: &[u32], counts: &[f64]) -> f64 {
+        let rows = self.rows(cells).enumerate().map(|(row, (cells, _))| {
+            let counted: f64 = cells.iter().map(|&cell| counts[cell as usize]).sum();
+            self.config.at_most(row, counted as u64)
+        });
+        rows.fold(f64::INFINITY, f64::min)
+    }
+
+    /// What each cell should have counted.
+    fn expected(&self, strangers: &Strangers, sizes: &[Size]) -> Vec<f64> {
+        let mut sums = strangers.expected();
+        let spread = 1.0 / f64::from(self.config.virtual_cells());
+        for (size, cells) in sizes.iter().zip(self.flows()) {
+            for (cells, rate) in self.rows(cells) {
+                cells.iter().for_each(|&cell| sums[cell as usize] += size.load * rate * spread);
+            }
+        }
+        sums
+    }
+
+    /// One step of expectation maximisation. Rows count for as much as they sample.
+    fn share_out(&self, counts: &[f64], expected: &[f64], sizes: &mut [Size], most: &[f64]) {
+        let cells = counts.iter().zip(expected);
+        let ratios: Vec<f64> = cells.map(|(count, sum)| count / sum.max(1e-9)).collect();
+        let rates: f64 = self.config.sampling().iter().sum();
+        let whole = rates * f64::from(self.config.virtual_cells());
+        for ((size, cells), &most) in sizes.iter_mut().zip(self.flows()).zip(most) {
+            if size.known {
+                continue;
+            }
+            let of_row =
+                |cells: &[u32]| cells.iter().map(|&cell| ratios[cell as usize]).sum::<f64>();
+            let ratio: f64 = self.rows(cells).map(|(cells, rate)| rate * of_row(cells)).sum();
+            size.load = believable(size.load * ratio / whole, size.weight, most);
+        }
+    }
+
+    /// Solves the cells' counts as equations in what flows sent more than believed, relative to
+    /// what was believed: the same kind of equations as those of delays, with counts in place of
+    /// sums of delays, and chance in place of jitter.
+    fn refine(&self, counts: &[f64], expected: &[f64], sizes: &mut [Size], most: &[f64]) {
+        let columns = self.config.columns() as usize;
+        let cells = counts.iter().zip(expected).enumerate();
+        let cells = cells.map(|(index, (count, &packets))| {
+            let (row, delay_sum_ns) = ((index / columns) as u32, count - packets);
+            (packets > 0.0).then_some(Cell { row, packets, delay_sum_ns })
+        });
+        let mut system = System::new(cells.collect());
+        let spread = 1.0 / f64::from(self.config.virtual_cells());
+        for (size, cells) in sizes.iter().zip(self.flows()) {
+            let cells = self.rows(cells).flat_map(|(cells, rate)| {
+                cells.iter().map(move |&cell| (cell as usize, rate * spread))
+            });
+            system.add_flow(joint::Size { packets: size.load, error: 0.0 }, cells);
+        }
+        // The intervals are not used: they know nothing of what beliefs started from.
+        let solutions = system.solve(&Options { draws: 1, ..Options::default() });
+        for ((size, solution), &most) in sizes.iter_mut().zip(solutions).zip(most) {
+            if let Some(solution) = solution.filter(|_| !size.known) {
+                let load = size.load * (1.0 + solution.mean_offset_ns);
+                size.load = believable(load, size.weight, most);
+            }
+        }
+    }
+}
+
+/// A flow that is listed has sent something, if its cells allow.
+fn believable(load: f64, least: f64, most: f64) -> f64 {
+    load.max(least).min(most)
+}
+
+#[cfg(test)]
+mod tests;

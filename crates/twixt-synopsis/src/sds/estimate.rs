@@ -1,0 +1,140 @@
+//! What two sketches tell together: about all traffic, about flows, about pairs of prefixes.
+
+use std::borrow::Cow;
+
+use twixt_model::{DelayEstimate, Estimate, Scope};
+
+use super::Sds;
+use super::cell::Moments;
+use super::flows::{all_at_once, as_printed, one_by_one};
+use crate::lds::answer::{Answer, distinct, told};
+use crate::question::{By, KnownFlow, Question};
+use crate::synopsis::Pair;
+
+pub(super) fn estimate(pair: Pair<'_, Sds>, question: &Question<'_>) -> Vec<Estimate> {
+    let table = Table::new(pair, question.reference.as_nanos());
+    if question.by == By::All {
+        return vec![all(&table).estimate(Scope::All, question)];
+    }
+    let flows = distinct(question.flows);
+    let answers = match question.estimator {
+        Some("min") => one_by_one(&table, &flows),
+        Some("printed") => as_printed(&table, &flows),
+        _ => all_at_once(&table, &flows),
+    };
+    told(&flows, answers, question)
+}
+
+/// Both ends of a segment, and what the cells say.
+pub(super) struct Table<'a> {
+    pub(super) upstream: &'a Sds,
+    pub(super) downstream: &'a Sds,
+    pub(super) reference_ns: i64,
+    /// `None` where no delay is known.
+    pub(super) cells: Vec<Option<Moments>>,
+}
+
+impl<'a> Table<'a> {
+    fn new(pair: Pair<'a, Sds>, reference_ns: i64) -> Self {
+        let Pair { upstream, downstream } = pair;
+        let cells = downstream.cells.iter().map(|cell| cell.moments(reference_ns)).collect();
+        Self { upstream, downstream, reference_ns, cells }
+    }
+
+    /// A flow's cell in each row.
+    pub(super) fn cells_of(&self, flow: &KnownFlow) -> impl Iterator<Item = usize> + '_ {
+        let sketch = self.upstream.config.sketch();
+        let hash = flow.hash;
+        (0..sketch.rows()).flat_map(move |row| sketch.cells_of(hash, row))
+    }
+
+    /// How many times each packet of a flow counts.
+    pub(super) fn weight_of(&self, flow: &KnownFlow) -> u64 {
+        self.upstream.config.sketch().weight_of(flow.class)
+    }
+
+    /// Packets of a flow at most, upstream.
+    pub(super) fn packets_at_most(&self, flow: &KnownFlow) -> u64 {
+        let counts = self.cells_of(flow).map(|index| self.upstream.cells[index].packets);
+        counts.min().unwrap_or(0) / self.weight_of(flow)
+    }
+
+    /// Bytes of a flow of so many packets, of the size that they have in its emptiest cell.
+    pub(super) fn bytes_of(&self, flow: &KnownFlow, packets: u64) -> Option<u64> {
+        let cells = self.cells_of(flow).map(|index| &self.upstream.cells[index]);
+        let emptiest = cells.min_by_key(|cell| cell.packets).filter(|cell| cell.packets > 0)?;
+        let mean = emptiest.bytes as f64 / emptiest.packets as f64;
+        Some((mean * packets as f64).round() as u64)
+    }
+
+    /// Lost packets of a flow, or why that is not known. Cells tell how many of all of their
+    /// packets were lost, so the row that lost least tells most.
+    pub(super) fn lost(
+        &self,
+        flow: &KnownFlow,
+        packets: Option<u64>,
+    ) -> Result<u64, Cow<'static, str>> {
+        let cells = self.cells_of(flow).map(|index| {
+            let sent = self.upstream.cells[index].packets;
+            (i128::from(sent) - i128::from(self.downstream.cells[index].packets), sent)
+        });
+        let (missing, sent) = cells.min().expect("there is a row");
+        let weight = self.weight_of(flow);
+        match u64::try_from(missing).map(|missing| missing / weight) {
+            Err(_) => Err("loss is not known: its cells counted more downstream".into()),
+            Ok(0) => Ok(0),
+            Ok(lost) => match packets {
+                Some(packets) if packets.saturating_mul(2) >= sent / weight => {
+                    Ok(lost.min(packets))
+                }
+                _ => Err(format!("lost at most {lost}: other flows share its cells").into()),
+            },
+        }
+    }
+
+    /// The sum of all cells of a row, with its delays.
+    fn row(&self, row: usize) -> (u64, i128, f64) {
+        let columns = self.upstream.config.sketch().columns() as usize;
+        let cells = self.cells[row * columns..][..columns].iter().flatten();
+        cells.fold((0, 0, 0.0), |(count, sum, squares), cell| {
+            let (delays, sum_ns) = cell.exact;
+            let sum = sum + i128::from(sum_ns);
+            (u64::saturating_add(count, delays), sum, squares + cell.square_sum)
+        })
+    }
+}
+
+/// All traffic: every row holds all of it.
+fn all(table: &Table<'_>) -> Answer {
+    let (sent, received) = (table.upstream.totals, table.downstream.totals);
+    let lost = sent.lost_until(received);
+    let is_weighted = !table.upstream.config.sketch().weights().is_empty();
+    let (count, sum_ns, squares) = table.row(0);
+    let mut reasons: Vec<Cow<'static, str>> = Vec::new();
+    if count == 0 {
+        reasons.push("no packet carried its send time".into());
+    } else if is_weighted {
+        reasons.push("no mean of all traffic: flows count by their weights".into());
+    }
+    if lost.is_none() {
+        reasons.push("more packets downstream than upstream: loss is not known".into());
+    }
+    let delay = (count > 0 && !is_weighted).then(|| {
+        let mean = sum_ns as f64 / count as f64;
+        let variance = (squares / count as f64 - mean * mean).max(0.0);
+        let missing = received.packets.saturating_sub(count);
+        // What was not stamped may have taken any time.
+        if missing > 0 {
+            reasons.push(format!("no interval: {missing} packets without a send time").into());
+        }
+        DelayEstimate {
+            count,
+            sum_ns: sum_ns.saturating_add(i128::from(table.reference_ns) * i128::from(count)),
+            deviation_ns: Some(variance.sqrt()),
+            half_width_ns: (missing == 0).then_some(0.0),
+            order: None,
+        }
+    });
+    let used = if delay.is_some() { count } else { 0 };
+    Answer { packets: sent.packets, used, lost, bytes: Some(sent.bytes), delay, reasons }
+}

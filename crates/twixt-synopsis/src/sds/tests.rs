@@ -1,0 +1,160 @@
+//! Flows, loss and squares of small sketches.
+
+use twixt_model::{ClassId, Delay, FlowHash, FlowKey, GroupId, PacketDigest, Span, mix};
+
+use super::*;
+use crate::question::{By, KnownFlow};
+
+fn flow(number: u16, packets: Option<u64>) -> KnownFlow {
+    let key = FlowKey { source_port: number, protocol: 17, ..FlowKey::default() };
+    KnownFlow {
+        hash: FlowHash(mix(u64::from(number))),
+        key,
+        group: GroupId::default(),
+        packets,
+        class: ClassId(number),
+    }
+}
+
+/// Flows 0, 1, 2, ... of so many packets, whose delays alternate between 1000 ns times the flow's
+/// number plus one, and three times that. `is_lost` says which packets (flow, index) do not come.
+fn ends(config: &SdsConfig, flows: &[u64], is_lost: impl Fn(u16, u64) -> bool) -> (Sds, Sds) {
+    let (mut upstream, mut downstream) = (Sds::new(config), Sds::new(config));
+    for (number, &packets) in (0_u16..).zip(flows) {
+        for index in 0..packets {
+            let sent = Timestamp::from_nanos(index as i64 * 777);
+            let delay_ns = 1000 * (i64::from(number) + 1) * if index % 2 == 0 { 1 } else { 3 };
+            let packet = Observation {
+                time: sent,
+                digest: PacketDigest(mix(index << 16 | u64::from(number))),
+                flow: flow(number, None).hash,
+                length: 100,
+                class: ClassId(number),
+                ..Observation::default()
+            };
+            upstream.update_detailed(&packet, &Detail::default());
+            if !is_lost(number, index) {
+                let time = sent + Delay::from_nanos(delay_ns);
+                let detail = Detail { sent: Some(sent), ..Detail::default() };
+                downstream.update_detailed(&Observation { time, ..packet }, &detail);
+            }
+        }
+    }
+    (upstream, downstream)
+}
+
+fn ask(ends: &(Sds, Sds), by: By, estimator: &str, flows: &[KnownFlow]) -> Vec<Estimate> {
+    let question = Question {
+        by,
+        flows,
+        estimator: Some(estimator),
+        ..Question::about(Span::at(Timestamp::from_nanos(0)))
+    };
+    Sds::estimate(Pair { upstream: &ends.0, downstream: &ends.1 }, &question)
+}
+
+/// (packets, lost, mean, deviation)
+type Shown = (u64, Option<u64>, Option<i64>, Option<i64>);
+
+#[track_caller]
+fn check(estimates: &[Estimate], expected: &[Shown]) {
+    let show = |estimate: &Estimate| {
+        let deviation = estimate.delay.and_then(|delay| delay.deviation_ns);
+        let mean = estimate.delay.map(|delay| delay.mean().as_nanos());
+        let evidence = estimate.evidence;
+        (evidence.packets, evidence.lost, mean, deviation.map(|ns| ns.round() as i64))
+    };
+    assert_eq!(estimates.iter().map(show).collect::<Vec<_>>(), expected);
+    for estimate in estimates {
+        let known = estimate.delay.is_some_and(|delay| delay.half_width_ns.is_some());
+        assert!(known || estimate.reason.is_some(), "{estimate:?}");
+    }
+}
+
+fn roomy() -> SdsConfig {
+    SdsConfig::new(4, 500).unwrap()
+}
+
+#[test]
+fn every_estimator_tells_flows_apart_with_their_deviations() {
+    let ends = ends(&roomy(), &[12, 200, 30], |_, _| false);
+    let flows = [flow(0, Some(12)), flow(1, Some(200)), flow(2, Some(30))];
+    for estimator in Sds::ESTIMATORS {
+        check(
+            &ask(&ends, By::Flow, estimator, &flows),
+            &[
+                (12, Some(0), Some(2000), Some(1000)),
+                (200, Some(0), Some(4000), Some(2000)),
+                (30, Some(0), Some(6000), Some(3000)),
+            ],
+        );
+    }
+}
+
+#[test]
+fn loss_costs_no_answers() {
+    let ends = ends(&roomy(), &[6, 200], |flow, index| flow == 1 && index % 50 == 1);
+    let estimates = ask(&ends, By::Flow, "joint", &[flow(0, Some(6)), flow(1, Some(200))]);
+    assert_eq!(estimates[1].evidence.lost, Some(4));
+    // 100 packets took 2000 ns and 96 took 6000 ns.
+    let mean = estimates[1].delay.unwrap().mean().as_nanos();
+    assert!((mean - 3959).abs() <= 1, "{mean}");
+}
+
+#[test]
+fn all_traffic_is_exact() {
+    let crowded = SdsConfig::new(2, 3).unwrap();
+    let ends = ends(&crowded, &[6, 200, 30], |_, index| index == 0);
+    // 3, 100, 15 packets took 3, 6, 9 us, and 2, 99, 14 took 1, 2, 3.
+    let estimates = ask(&ends, By::All, "joint", &[]);
+    check(&estimates, &[(236, Some(3), Some(4232), Some(2263))]);
+    assert_eq!(estimates[0].delay.unwrap().half_width_ns, Some(0.0));
+}
+
+#[test]
+fn without_stamps_only_loss_is_known() {
+    let (mut upstream, mut downstream) = (Sds::new(&roomy()), Sds::new(&roomy()));
+    let packet = Observation { flow: flow(0, None).hash, ..Observation::default() };
+    for _ in 0..10 {
+        upstream.update(&packet);
+        downstream.update(&packet);
+    }
+    let ends = (upstream, downstream);
+    for estimator in Sds::ESTIMATORS {
+        let estimates = ask(&ends, By::Flow, estimator, &[flow(0, Some(10)), flow(7, None)]);
+        check(&estimates, &[(10, Some(0), None, None), (0, Some(0), None, None)]);
+    }
+    check(&ask(&ends, By::All, "joint", &[]), &[(10, Some(0), None, None)]);
+}
+
+#[test]
+fn weights_drown_others_and_are_divided_out() {
+    let crowded = SdsConfig::new(1, 1).unwrap();
+    let plain = ends(&crowded, &[100, 100], |flow, index| flow == 1 && index < 10);
+    let weighted = ends(&crowded.with_weights(&[1, 1000]).unwrap(), &[100, 100], |flow, index| {
+        flow == 1 && index < 10
+    });
+    let mean = |ends: &(Sds, Sds)| {
+        let estimate = ask(ends, By::Flow, "min", &[flow(1, Some(100))]).remove(0);
+        (estimate.evidence.lost, estimate.delay.unwrap().mean().as_nanos())
+    };
+    assert_eq!(mean(&plain), (Some(10), 2947));
+    assert_eq!(mean(&weighted), (Some(10), 3998));
+}
+
+/// Counts at the ends of what 64 bits hold, as a stranger may send them.
+#[test]
+fn absurd_counts_do_not_panic() {
+    let mut bytes = Writer::new();
+    SdsConfig::new(1, 2).unwrap().encode(&mut bytes);
+    bytes.raw(&[0xff; 16 + 2 * Cell::BYTES]);
+    let bytes = bytes.into_bytes();
+    let absurd = Sds::decode(&mut Reader::new(&bytes)).unwrap();
+    let ends = (absurd.clone(), absurd);
+    for estimator in Sds::ESTIMATORS {
+        for by in [By::All, By::Flow, By::Prefix { v4: 8, v6: 8 }] {
+            let flows = [flow(0, None), flow(1, Some(u64::MAX)), flow(2, Some(0))];
+            assert!(!ask(&ends, by, estimator, &flows).is_empty());
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! How many packets the flows of a capture have.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use twixt_capture::{BatchEnd, Frame};
+use twixt_model::{DigestHash, DigestProfile, FlowHash};
+use twixt_wire::{Digester, HashKey, LinkType, Observer, ObserverOptions, Wanted};
+
+use crate::exit::{note, usage};
+use crate::input::Capture;
+use crate::output::units;
+use crate::progress::Progress;
+
+/// Flows told apart at most.
+const FLOWS_MAX: usize = 1 << 22;
+
+/// Packets of each flow, in no particular order.
+pub(super) fn flow_sizes(path: &Path) -> anyhow::Result<Vec<u64>> {
+    let mut capture = Capture::open(path)?;
+    // Flow hashes never leave this command: a fixed key will do.
+    let digester =
+        Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, HashKey::from_seed(0));
+    let options = ObserverOptions {
+        wanted: Wanted { digest: false, flow: true, detail: false, group: false },
+        outer: false,
+        filter: None,
+        classes: Vec::new(),
+        digester,
+    };
+    let observer = Observer::new(options).map_err(|error| usage(error.to_string()))?;
+    let mut found = Found::default();
+    let progress = Progress::new(capture.size_bytes());
+    while capture.read_batch(&progress, |frame| found.add(&observer, &frame)) == BatchEnd::More {}
+    drop(progress);
+    capture.note_ending(path);
+    if found.refused > 0 {
+        let refused = units::count(found.refused);
+        note(format_args!("{refused} packets of further flows were left out"));
+    }
+    Ok(found.flows.into_values().collect())
+}
+
+#[derive(Default)]
+struct Found {
+    flows: HashMap<FlowHash, u64>,
+    refused: u64,
+}
+
+impl Found {
+    fn add(&mut self, observer: &Observer, frame: &Frame<'_>) {
+        let link = LinkType(frame.link_type);
+        let Ok(packet) = observer.observe(link, frame.bytes, frame.wire_length, frame.time) else {
+            return;
+        };
+        if let Some(packets) = self.flows.get_mut(&packet.flow) {
+            *packets += 1;
+        } else if self.flows.len() < FLOWS_MAX {
+            self.flows.insert(packet.flow, 1);
+        } else {
+            self.refused += 1;
+        }
+    }
+}
