@@ -3,6 +3,7 @@
 mod config;
 mod delay;
 mod demo;
+mod evaluate;
 mod generate;
 mod info;
 mod plan;
@@ -38,6 +39,7 @@ enum Command {
     Info(info::Args),
     Simulate(simulate::Args),
     Demo(demo::Args),
+    Evaluate(evaluate::Args),
     #[command(subcommand)]
     Plan(plan::Args),
     #[command(subcommand)]
@@ -56,6 +58,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Info(args) => info::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Evaluate(args) => evaluate::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Config(args) => config::run(&args, &settings),
         Command::Generate(args) => generate::run(&args),

@@ -7,6 +7,7 @@ mod exit;
 mod input;
 mod measure;
 mod output;
+mod plot;
 mod progress;
 mod settings;
 

@@ -24,6 +24,11 @@ const RULES: &[Rule] = &[
     Rule { name: "flow", may_use: &["model", "synopsis"], pure: true },
     Rule { name: "network", may_use: &["model"], pure: true },
     Rule { name: "sim", may_use: &["model"], pure: true },
+    Rule {
+        name: "evaluate",
+        may_use: &["model", "wire", "synopsis", "measure", "flow", "network", "sim"],
+        pure: true,
+    },
     Rule { name: "capture", may_use: &["model"], pure: false },
     Rule { name: "store", may_use: &["model"], pure: false },
     Rule {

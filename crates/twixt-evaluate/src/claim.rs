@@ -1,0 +1,121 @@
+//! What was published, and whether we found the same.
+
+use crate::summary::{Summary, Value};
+
+/// A published number or sentence, and what our measurement must be to agree.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Claim {
+    /// What is claimed, in our words.
+    pub claim: &'static str,
+    /// What the paper gives, as it gives it.
+    pub published: &'static str,
+    /// The value of the trials that it is about; empty if we cannot measure it.
+    pub value: &'static str,
+    /// When we agree.
+    pub holds: Holds,
+    /// Shown beside the verdict; for one that differs or cannot be had, the reason.
+    pub note: &'static str,
+}
+
+/// When a measured number agrees with a claim.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Holds {
+    /// Not above this.
+    AtMost(f64),
+    /// Not below this.
+    AtLeast(f64),
+    /// Between these two.
+    Between(f64, f64),
+    /// Known to differ: the published number is not what comes out, and the note says why.
+    Differs,
+    /// Cannot be measured here, and the note says why.
+    Cannot,
+}
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// We found what was published, or better.
+    Pass,
+    /// We found something else.
+    Differs,
+    /// It cannot be rerun here.
+    Cannot,
+}
+
+impl Verdict {
+    /// As in output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Differs => "differs",
+            Self::Cannot => "cannot",
+        }
+    }
+}
+
+/// A claim, what we measured, and what follows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// What is claimed.
+    pub claim: &'static Claim,
+    /// What we measured; `None` if we could not.
+    pub measured: Option<Value>,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+impl Claim {
+    pub(crate) fn judge(&'static self, summary: &Summary) -> Judged {
+        let measured = summary.value(self.value);
+        let verdict = match (self.holds, measured) {
+            (Holds::Cannot, _) => Verdict::Cannot,
+            (Holds::Differs, _) | (_, None) => Verdict::Differs,
+            (holds, Some(value)) if holds.admits(value.mean) => Verdict::Pass,
+            _ => Verdict::Differs,
+        };
+        Judged { claim: self, measured, verdict }
+    }
+}
+
+impl Holds {
+    fn admits(self, measured: f64) -> bool {
+        match self {
+            Self::AtMost(most) => measured <= most,
+            Self::AtLeast(least) => measured >= least,
+            Self::Between(least, most) => (least..=most).contains(&measured),
+            Self::Differs | Self::Cannot => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Trial;
+
+    #[track_caller]
+    fn check(holds: Holds, value: &'static str, expected: Verdict) {
+        let mut trial = Trial::default();
+        trial.value("error", 0.5);
+        let claim =
+            Box::leak(Box::new(Claim { claim: "small", published: "0.5", value, holds, note: "" }));
+        assert_eq!(claim.judge(&Summary::of(&[trial])).verdict, expected);
+    }
+
+    #[test]
+    fn a_number_agrees_when_it_lies_where_it_should() {
+        check(Holds::AtMost(0.5), "error", Verdict::Pass);
+        check(Holds::AtMost(0.4), "error", Verdict::Differs);
+        check(Holds::AtLeast(0.6), "error", Verdict::Differs);
+        check(Holds::Between(0.4, 0.6), "error", Verdict::Pass);
+    }
+
+    #[test]
+    fn what_was_not_measured_never_passes() {
+        check(Holds::AtMost(0.5), "other", Verdict::Differs);
+        check(Holds::Cannot, "", Verdict::Cannot);
+        check(Holds::Differs, "error", Verdict::Differs);
+    }
+}

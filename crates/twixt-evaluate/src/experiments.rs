@@ -1,0 +1,28 @@
+//! Every experiment, and the only list of them.
+
+mod lda_loss;
+
+use crate::experiment::Experiment;
+
+/// Every experiment, in the order of the accuracy page. The command line, the page and the tests
+/// walk it.
+pub static EXPERIMENTS: &[&Experiment] = &[&lda_loss::EXPERIMENT];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::Holds;
+
+    #[test]
+    fn names_are_unique_and_reasons_are_given() {
+        for (index, one) in EXPERIMENTS.iter().enumerate() {
+            assert!(EXPERIMENTS[index + 1..].iter().all(|other| other.name != one.name));
+            assert!(one.seeds.quick >= 1 && one.seeds.full >= one.seeds.quick, "{}", one.name);
+            for claim in one.claims {
+                let explained = !matches!(claim.holds, Holds::Differs | Holds::Cannot)
+                    || !claim.note.is_empty();
+                assert!(explained, "{}: {}", one.name, claim.claim);
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The accuracy page, its plots, and the numbers behind them.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use twixt_evaluate::Size;
+
+use super::Evaluated;
+use super::report::{Document, shown};
+use crate::plot;
+
+/// Folder of the plots, beside the page.
+const PLOTS: &str = "accuracy";
+
+/// Writes page, plots and numbers.
+pub(super) fn write(
+    folder: &Path,
+    size: Size,
+    seeds: Option<u64>,
+    evaluated: &[Evaluated],
+) -> anyhow::Result<()> {
+    let stem = match size {
+        Size::Quick => "accuracy-quick",
+        Size::Full => "accuracy",
+    };
+    let plots = folder.join(PLOTS);
+    if size == Size::Full {
+        fs::create_dir_all(&plots)
+            .with_context(|| format!("cannot create the folder {}", plots.display()))?;
+        for figure in evaluated.iter().flat_map(|run| (run.experiment.figures)(&run.summary)) {
+            put(&plots.join(format!("{}.svg", figure.name)), plot::svg(&figure).as_bytes())?;
+            put(&plots.join(format!("{}.png", figure.name)), &plot::png(&figure)?)?;
+        }
+    }
+    put(&folder.join(format!("{stem}.md")), page(size, seeds, evaluated).as_bytes())?;
+    let numbers = serde_json::to_string_pretty(&Document::of(evaluated))? + "\n";
+    put(&folder.join(format!("{stem}.json")), numbers.as_bytes())
+}
+
+fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn page(size: Size, seeds: Option<u64>, evaluated: &[Evaluated]) -> String {
+    let mut page = String::from(match size {
+        Size::Quick => {
+            "# Accuracy, quickly\n\nThe experiments of [the accuracy page](accuracy.md) with less \
+             traffic and fewer seeds, as continuous integration runs them."
+        }
+        Size::Full => {
+            "# Accuracy\n\nThe experiments of the papers, rerun with our implementations: what \
+             was published, what we measure, and where we differ, why."
+        }
+    });
+    page += " Written by `twixt evaluate`; do not edit. Numbers are means over seeds ± their \
+             standard deviation; errors are relative (0.01 is 1 %) unless the claim says \
+             otherwise.\n";
+    let mut section = "";
+    for run in evaluated {
+        if run.experiment.algorithm != section {
+            section = run.experiment.algorithm;
+            page += &format!("\n## {section}\n");
+        }
+        experiment(&mut page, size, seeds, run);
+    }
+    page
+}
+
+fn experiment(page: &mut String, size: Size, seeds: Option<u64>, run: &Evaluated) {
+    let experiment = run.experiment;
+    let mut line = |text: String| writeln!(page, "{text}").expect("strings take everything");
+    line(format!("\n### {}\n", experiment.name));
+    line(format!("{}. {}\n", experiment.paper, experiment.about));
+    line("| claim | published | measured | verdict | |\n|---|---|---|---|---|".to_owned());
+    for judged in experiment.judge(&run.summary) {
+        let measured = judged.measured.map_or_else(|| "–".to_owned(), shown);
+        let claim = judged.claim;
+        line(format!(
+            "| {} | {} | {measured} | {} | {} |",
+            claim.claim,
+            claim.published,
+            judged.verdict.name(),
+            claim.note
+        ));
+    }
+    if size == Size::Full {
+        for figure in (experiment.figures)(&run.summary) {
+            line(format!("\n![{}]({PLOTS}/{}.svg)", figure.title, figure.name));
+        }
+    }
+    let quick = if size == Size::Quick { " --quick" } else { "" };
+    let asked = seeds.map(|seeds| format!(" --seeds {seeds}")).unwrap_or_default();
+    line(format!(
+        "\n`twixt evaluate {}{quick}{asked}`, seeds 1 to {}.",
+        experiment.name, run.seeds
+    ));
+}

@@ -1,0 +1,133 @@
+//! What was claimed and what came out, for people and for programs.
+
+use serde::Serialize;
+use twixt_evaluate::{EXPERIMENTS, Judged, Value, Verdict};
+
+use super::Evaluated;
+use crate::output::Table;
+
+/// `twixt evaluate -F json`.
+#[derive(Serialize)]
+pub(super) struct Document {
+    pub(super) experiments: Vec<ExperimentDocument>,
+}
+
+#[derive(Serialize)]
+pub(super) struct ExperimentDocument {
+    name: &'static str,
+    paper: &'static str,
+    seeds: u64,
+    claims: Vec<ClaimDocument>,
+}
+
+#[derive(Clone, Serialize)]
+struct ClaimDocument {
+    claim: &'static str,
+    published: &'static str,
+    measured: Option<f64>,
+    spread: Option<f64>,
+    verdict: &'static str,
+    note: &'static str,
+}
+
+/// One claim on a line.
+#[derive(Serialize)]
+pub(super) struct Row {
+    name: &'static str,
+    #[serde(flatten)]
+    claim: ClaimDocument,
+}
+
+impl Document {
+    pub(super) fn of(evaluated: &[Evaluated]) -> Self {
+        let experiment = |run: &Evaluated| ExperimentDocument {
+            name: run.experiment.name,
+            paper: run.experiment.paper,
+            seeds: run.seeds,
+            claims: run.experiment.judge(&run.summary).iter().map(ClaimDocument::of).collect(),
+        };
+        Self { experiments: evaluated.iter().map(experiment).collect() }
+    }
+
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        self.experiments.iter().flat_map(|experiment| {
+            let name = experiment.name;
+            experiment.claims.iter().map(move |claim| Row { name, claim: claim.clone() })
+        })
+    }
+}
+
+impl ClaimDocument {
+    fn of(judged: &Judged) -> Self {
+        Self {
+            claim: judged.claim.claim,
+            published: judged.claim.published,
+            measured: judged.measured.map(|value| value.mean),
+            spread: judged.measured.map(|value| value.spread),
+            verdict: judged.verdict.name(),
+            note: judged.claim.note,
+        }
+    }
+}
+
+/// The names of all experiments.
+pub(super) fn list() -> String {
+    let mut table = Table::new(&["name", "paper", "what it varies"]);
+    for experiment in EXPERIMENTS {
+        table.row(vec![
+            experiment.name.to_owned(),
+            experiment.paper.to_owned(),
+            experiment.about.to_owned(),
+        ]);
+    }
+    table.to_string()
+}
+
+/// One table per experiment, and how many claims hold.
+pub(super) fn text(evaluated: &[Evaluated]) -> String {
+    let mut text = String::new();
+    let mut counts = [0_usize; 3];
+    for run in evaluated {
+        let (experiment, seeds) = (run.experiment, run.seeds);
+        text += &format!("{} ({}; seeds 1 to {seeds})\n", experiment.name, experiment.paper);
+        let mut table = Table::new(&["claim", "published", "measured", "verdict"]);
+        for judged in experiment.judge(&run.summary) {
+            counts[judged.verdict as usize] += 1;
+            table.row(vec![
+                judged.claim.claim.to_owned(),
+                judged.claim.published.to_owned(),
+                judged.measured.map_or_else(|| "–".to_owned(), shown),
+                verdict(&judged),
+            ]);
+        }
+        text += &format!("{table}\n");
+    }
+    let [pass, differs, cannot] = counts;
+    text + &format!("{pass} claims hold, {differs} differ, {cannot} cannot be rerun here\n")
+}
+
+fn verdict(judged: &Judged) -> String {
+    match (judged.verdict, judged.claim.note) {
+        (Verdict::Pass, _) | (_, "") => judged.verdict.name().to_owned(),
+        (verdict, note) => format!("{}: {note}", verdict.name()),
+    }
+}
+
+/// Four digits, and the spread over seeds where there are several.
+pub(super) fn shown(value: Value) -> String {
+    let mean = digits(value.mean);
+    if value.trials > 1 { format!("{mean} ± {}", digits(value.spread)) } else { mean }
+}
+
+fn digits(number: f64) -> String {
+    let magnitude = number.abs();
+    match magnitude {
+        0.0 => "0".to_owned(),
+        1e6.. => format!("{number:.2e}"),
+        1000.0.. => format!("{number:.0}"),
+        100.0.. => format!("{number:.1}"),
+        1.0.. => format!("{number:.2}"),
+        0.001.. => format!("{number:.4}"),
+        _ => format!("{number:.2e}"),
+    }
+}
