@@ -1,12 +1,21 @@
 //! Every experiment, and the only list of them.
 
+mod cnf;
 mod lda_loss;
 
 use crate::experiment::Experiment;
 
 /// Every experiment, in the order of the accuracy page. The command line, the page and the tests
 /// walk it.
-pub static EXPERIMENTS: &[&Experiment] = &[&lda_loss::EXPERIMENT];
+pub static EXPERIMENTS: &[&Experiment] = &[
+    &lda_loss::EXPERIMENT,
+    &cnf::weibull::EXPERIMENT,
+    &cnf::sizes::EXPERIMENT,
+    &cnf::queue::EXPERIMENT,
+    &cnf::association::EXPERIMENT,
+    &cnf::sampling::EXPERIMENT,
+    &cnf::loss::EXPERIMENT,
+];
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,6 @@
 //! A fuller queue loses more, and is easier to predict.
 
-use twixt_sim::Loss;
-
-use super::{OFFERED_BITS, Run, config, median, traffic};
+use super::{Run, config, median, queue};
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Figure, Mark, Series};
@@ -27,19 +25,17 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     figures,
 };
 
-const LOADS: [f64; 5] = [0.9, 0.97, 1.01, 1.03, 1.05];
+const LOADS: [f64; 5] = [0.85, 0.95, 1.0, 1.03, 1.06];
+const RED: &str = "red:queue=10000,min=4000,max=9000,weight=0.002,max-p=0.02";
 
 fn trial(setting: Setting) -> Trial {
     let mut trial = Trial::default();
     let mut errors = Vec::new();
     for load in LOADS {
-        let drain = (OFFERED_BITS / load).round();
-        let red = format!(
-            "red:drain={drain}bit,queue=10000,min=4000,max=9000,weight=0.002,max-p=0.02"
+        let run = Run::new(&queue(setting, RED, load), &config("sampling = 0.01"));
+        let error = median(
+            run.errors(&run.means("multiflow"), |flow| flow.size > 100 && flow.metered >= 2),
         );
-        let red = red.parse().expect("a queue is well-formed");
-        let run = Run::new(&traffic(setting, red, Loss::None), &config("sampling = 0.01"));
-        let error = median(run.errors(&run.means("multiflow"), |size| size > 100));
         trial.value(format!("lost@{load}"), run.lost_share);
         trial.value(format!("multiflow@{load}"), error);
         trial.point("multiflow", load, error);
