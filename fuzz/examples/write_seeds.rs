@@ -5,9 +5,13 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use twixt_capture::PcapWriter;
+use twixt_flow::{FlowWriter, SelectorNotice, WriterConfig};
 use twixt_fuzz::LINK_TYPES;
 use twixt_measure::{FILE_HEADER, Meter, MeterConfig, frame_record};
-use twixt_model::{Batch, EpochRule, FlowHash, Observation, PacketDigest, PointId, Timestamp};
+use twixt_model::{
+    Batch, ClassId, EpochRule, FlowEnd, FlowHash, FlowRecord, Observation, PacketDigest, PointId,
+    Timestamp,
+};
 use twixt_synopsis::{Lda, LdaConfig, Synopsis};
 use twixt_wire::LinkType;
 
@@ -21,6 +25,7 @@ fn main() -> io::Result<()> {
     filters()?;
     frames()?;
     messages()?;
+    records()?;
     synopses()
 }
 
@@ -153,6 +158,70 @@ fn messages() -> io::Result<()> {
     write("message", "accepted-fields.bin", &fields[..fields.len() - synopsis_field_bytes])?;
     write("message", "accepted-file.bin", &file)?;
     write("message", "refused-header.bin", &FILE_HEADER)
+}
+
+/// Exports of each version, alone and one after another.
+fn records() -> io::Result<()> {
+    let ipfix = ipfix()?;
+    let netflow9 = netflow9();
+    let netflow5 = netflow5();
+    let prefixed = |message: &[u8]| [&(message.len() as u16).to_be_bytes(), message].concat();
+    let several = [&ipfix, &netflow9, &netflow5, &ipfix].map(|message| prefixed(message));
+    write("records", "accepted-ipfix.bin", &ipfix)?;
+    write("records", "accepted-netflow9.bin", &netflow9)?;
+    write("records", "accepted-netflow5.bin", &netflow5)?;
+    write("records", "accepted-several.bin", &several.concat())?;
+    write("records", "accepted-stream.bin", &[&ipfix[..], &ipfix, &ipfix[..9]].concat())?;
+    write("records", "refused-version.bin", &[0, 8, 0, 1, 0, 0])?;
+    write("records", "refused-cut.bin", &ipfix[..40])
+}
+
+fn ipfix() -> io::Result<Vec<u8>> {
+    let record = FlowRecord {
+        key: "tcp 10.0.0.1:5000 > 10.0.1.9:443".parse().map_err(io::Error::other)?,
+        class: ClassId(1),
+        first: Timestamp::from_nanos(1_700_000_000_123_456_789),
+        last: Timestamp::from_nanos(1_700_000_001_000_000_000),
+        packets: 7,
+        bytes: 700,
+        tcp_flags: 0x1b,
+        first_label: Some(PacketDigest(1)),
+        last_label: Some(PacketDigest(2)),
+        end: FlowEnd::Idle,
+        resolution_ns: 1,
+    };
+    let v6 = "udp [2001:db8::1]:1 > [2001:db8::2]:2".parse().map_err(io::Error::other)?;
+    let mut writer = FlowWriter::new(WriterConfig { classes: true, ..WriterConfig::STREAM })
+        .map_err(io::Error::other)?;
+    let notice =
+        SelectorNotice { algorithm: Some(6), packets: Some((9, 1)), ..SelectorNotice::default() };
+    writer.selector(&notice, record.last).map_err(io::Error::other)?;
+    for record in [record, FlowRecord { key: v6, first_label: None, ..record }] {
+        writer.record(&record, record.last).map_err(io::Error::other)?;
+    }
+    writer.finish();
+    Ok(writer.poll().expect("there are records"))
+}
+
+/// A template with uptimes, options with a sampling interval, and a record of each.
+fn netflow9() -> Vec<u8> {
+    let words = |words: &[u16]| words.iter().flat_map(|word| word.to_be_bytes()).collect();
+    let set = |number: u16, body: Vec<u8>| {
+        [&number.to_be_bytes()[..], &(body.len() as u16 + 4).to_be_bytes(), &body].concat()
+    };
+    let header = [9 << 16 | 4, 60_000, 1_700_000_000, 1, 0_u32].map(u32::to_be_bytes).concat();
+    let fields: Vec<u8> = words(&[256, 7, 8, 4, 12, 4, 4, 1, 2, 4, 1, 4, 22, 4, 21, 4]);
+    let options: Vec<u8> = words(&[257, 4, 4, 1, 4, 34, 4]);
+    let numbers = [7, 700, 50_000, 59_000_u32].map(u32::to_be_bytes).concat();
+    let flow = [&[10, 0, 0, 1, 10, 0, 1, 9, 17][..], &numbers].concat();
+    let said = [0, 100_u32].map(u32::to_be_bytes).concat();
+    [header, set(0, fields), set(1, options), set(256, flow), set(257, said)].concat()
+}
+
+fn netflow5() -> Vec<u8> {
+    let header = [5 << 16 | 1, 60_000, 1_700_000_000, 5, 1, 100_u32].map(u32::to_be_bytes).concat();
+    let flow = [0x0a00_0001, 0x0a00_0109, 0, 0, 7, 700, 50_000, 59_000, 0x0035_1388_u32];
+    [&header[..], &flow.map(u32::to_be_bytes).concat(), &[0, 0x18, 6, 0], &[0; 8]].concat()
 }
 
 /// One of each algorithm, as small as it can be of use.

@@ -9,12 +9,14 @@ mod capture;
 mod filter;
 mod frame;
 mod message;
+mod records;
 mod synopsis;
 
 pub use capture::capture;
 pub use filter::filter;
 pub use frame::{LINK_TYPES, frame};
 pub use message::message;
+pub use records::records;
 pub use synopsis::synopsis;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -45,6 +47,7 @@ pub const HARNESSES: &[(&str, Harness)] = &[
     ("filter", filter),
     ("frame", frame),
     ("message", message),
+    ("records", records),
     ("synopsis", synopsis),
 ];
 

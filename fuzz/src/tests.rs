@@ -51,6 +51,11 @@ fn message_seeds() {
 }
 
 #[test]
+fn records_seeds() {
+    check("records");
+}
+
+#[test]
 fn synopsis_seeds() {
     check("synopsis");
 }

@@ -52,6 +52,7 @@ mod link;
 mod observer;
 mod packet;
 mod parse;
+mod selection;
 mod skip;
 
 pub use digest::{
@@ -62,4 +63,8 @@ pub use link::LinkType;
 pub use observer::{CLASSES_MAX, OTHER_CLASS, Observer, ObserverError, ObserverOptions, Wanted};
 pub use packet::{IcmpEcho, Packet};
 pub use parse::{EXTENSIONS_MAX, FRAME_BYTES_MAX, LAYERS_MAX, ParseOptions, parse};
+pub use selection::{
+    HashRange, IpsxInput, SELECTION_PAYLOAD_BYTES_MAX, Selection, SelectionCounts,
+    SelectionFunction, Selector, SelectorError, SelectorInput, bob, crc32, ipsx,
+};
 pub use skip::{Skip, SkipCounts};

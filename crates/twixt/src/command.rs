@@ -4,6 +4,7 @@ mod config;
 mod delay;
 mod demo;
 mod evaluate;
+mod flow;
 mod generate;
 mod info;
 mod plan;
@@ -37,6 +38,8 @@ enum Command {
     Verify(verify::Args),
     Record(record::Args),
     Info(info::Args),
+    #[command(subcommand)]
+    Flow(flow::Args),
     Simulate(simulate::Args),
     Demo(demo::Args),
     Evaluate(evaluate::Args),
@@ -56,6 +59,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Verify(args) => verify::run(&args.with(&settings)),
         Command::Record(args) => record::run(&args.with(&settings)),
         Command::Info(args) => info::run(&args),
+        Command::Flow(args) => flow::run(args, &settings),
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),

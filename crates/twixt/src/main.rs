@@ -9,6 +9,7 @@ mod measure;
 mod output;
 mod plot;
 mod progress;
+mod records;
 mod settings;
 
 use std::process::ExitCode;

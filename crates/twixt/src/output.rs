@@ -52,15 +52,25 @@ pub(crate) fn jsonl<T: Serialize>(rows: impl IntoIterator<Item = T>) -> anyhow::
 pub(crate) fn csv<T: Serialize>(rows: impl IntoIterator<Item = T>) -> anyhow::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     for (index, row) in rows.into_iter().enumerate() {
-        let serde_json::Value::Object(fields) = serde_json::to_value(&row)? else { continue };
-        if index == 0 {
-            let keys: Vec<&str> = fields.keys().map(String::as_str).collect();
-            writeln!(out, "{}", keys.join(","))?;
-        }
-        let values: Vec<String> = fields.values().map(csv_field).collect();
-        writeln!(out, "{}", values.join(","))?;
+        csv_row(&mut out, &row, index == 0)?;
     }
     out.flush()?;
+    Ok(())
+}
+
+/// Writes one row as comma-separated values, after the header if it is the first.
+pub(crate) fn csv_row(
+    out: &mut impl Write,
+    row: &impl Serialize,
+    is_first: bool,
+) -> anyhow::Result<()> {
+    let serde_json::Value::Object(fields) = serde_json::to_value(row)? else { return Ok(()) };
+    if is_first {
+        let keys: Vec<&str> = fields.keys().map(String::as_str).collect();
+        writeln!(out, "{}", keys.join(","))?;
+    }
+    let values: Vec<String> = fields.values().map(csv_field).collect();
+    writeln!(out, "{}", values.join(","))?;
     Ok(())
 }
 

@@ -12,4 +12,5 @@ mod ip;
 mod layers;
 mod observer;
 mod oracle;
+mod selection;
 mod tunnels;

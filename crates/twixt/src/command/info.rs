@@ -1,7 +1,8 @@
-//! `twixt info`: what is in a capture or an epoch file.
+//! `twixt info`: what is in a capture, an epoch file, or a file of flow records.
 
 mod capture;
 mod epochs;
+mod flow_records;
 
 use std::path::PathBuf;
 
@@ -9,8 +10,9 @@ use crate::args::TrafficArgs;
 use crate::exit::{Exit, usage};
 use crate::input;
 use crate::output::Format;
+use crate::records;
 
-/// What is in a capture or an epoch file
+/// What is in a capture, an epoch file, or a file of flow records
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The file; - is standard input
@@ -34,8 +36,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Err(usage("info prints -F human or -F json"));
     }
     let path = args.file.as_ref().or(args.read.as_ref()).expect("clap requires one of the two");
-    match !input::is_stdin(path) && input::is_epoch_file(path) {
-        true => epochs::run(path, args.format),
-        false => capture::run(path, args),
+    match path {
+        path if input::is_stdin(path) => capture::run(path, args),
+        path if input::is_epoch_file(path) => epochs::run(path, args.format),
+        path if records::is_ipfix_file(path) => flow_records::run(path, args.format),
+        path => capture::run(path, args),
     }
 }
