@@ -213,6 +213,13 @@ impl CnfConfig {
         }
     }
 
+    /// How long a record may wait for its partner: until the meters have closed all records that
+    /// begin within a timeout of it.
+    #[must_use]
+    pub const fn window_ns(&self) -> u64 {
+        self.active_timeout_ns.saturating_add(self.inactive_timeout_ns.saturating_mul(2))
+    }
+
     pub(super) fn encode(&self, out: &mut Writer) {
         let settings = Settings::from(self.clone());
         out.f64(settings.sampling);

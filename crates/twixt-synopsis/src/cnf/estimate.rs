@@ -171,6 +171,9 @@ pub(super) fn of_pair(pair: Pair<'_, Cnf>, question: &Question<'_>) -> Vec<Estim
         match estimates.first_mut() {
             Some(estimate) => {
                 (estimate.evidence.packets, estimate.evidence.lost) = (totals.packets, lost);
+                if estimate.delay.is_some() && config.packet_rate() < 1.0 {
+                    estimate.reason = Some(sampled(pair.upstream.selected(), totals.packets));
+                }
             }
             None => estimates.push(nothing(totals.packets, lost, question.span)),
         }
@@ -178,9 +181,17 @@ pub(super) fn of_pair(pair: Pair<'_, Cnf>, question: &Question<'_>) -> Vec<Estim
     estimates
 }
 
+/// What is not known, and why: the rate that was achieved, which is not just what was asked for.
+fn sampled(selected: u64, packets: u64) -> String {
+    let percent = selected as f64 / packets.max(1) as f64 * 100.0;
+    format!(
+        "the interval is not known from sampled records; {percent:.2} % of packets were metered"
+    )
+}
+
 fn nothing(packets: u64, lost: Option<u64>, span: Span) -> Estimate {
     let evidence = Evidence { packets, used: 0, lost, clock_error: None };
-    let reason = Some("no packet was selected".to_owned());
+    let reason = Some("no packet was selected: raise sampling".to_owned());
     Estimate { scope: Scope::All, span, evidence, delay: None, reason }
 }
 
