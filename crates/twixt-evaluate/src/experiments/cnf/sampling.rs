@@ -5,7 +5,7 @@ use twixt_synopsis::cnf::Endpoints;
 use twixt_synopsis::cnf::rivals::interpolation;
 
 use super::{DROPTAIL, Run, claim, config, median, queue, ratio};
-use crate::claim::Holds;
+use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::summary::Summary;
@@ -25,12 +25,14 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "multiflow, 1 % over 0.1 %",
             Holds::AtMost(1.0),
         ),
-        claim(
-            "Multiflow, 10 % over 1 %",
-            "stable from 1 % on (CHIC)",
-            "multiflow, 10 % over 1 %",
-            Holds::Between(0.5, 1.3),
-        ),
+        Claim {
+            claim: "Multiflow, 10 % over 1 %",
+            published: "stable from 1 % on (CHIC)",
+            value: "multiflow, 10 % over 1 %",
+            holds: Holds::Between(0.7, 1.3),
+            note: "it goes on falling: with 10 % a flow of 100 packets has ten metered packets, \
+                   and its record covers nearly all of its life",
+        },
     ],
     figures,
 };
