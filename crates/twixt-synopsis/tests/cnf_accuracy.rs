@@ -2,8 +2,9 @@
 //! on larger ones, beside what was published.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
-use twixt_model::{FlowHash, Scope, Span, Timestamp};
+use twixt_model::{Estimate, FlowHash, FlowKey, Scope, Span, Timestamp};
 use twixt_sim::{Config, Point, Simulation};
 use twixt_synopsis::cnf::rivals::{Crossed, Means, truth};
 use twixt_synopsis::cnf::{Rule, TimingBounds, associate};
@@ -17,7 +18,7 @@ struct Run {
     truth: Means,
     /// Packets of every flow, and those of them that were metered.
     counted: BTreeMap<FlowHash, (u64, u64)>,
-    hashes: BTreeMap<twixt_model::FlowKey, FlowHash>,
+    hashes: BTreeMap<FlowKey, FlowHash>,
 }
 
 impl Run {
@@ -68,23 +69,30 @@ impl Run {
         }
     }
 
-    /// Median relative error of the mean delay of flows that are `counted` so.
-    fn error(&self, estimator: &str, counts: impl Fn(u64, u64) -> bool) -> f64 {
+    /// Relative error of the mean delay of each flow, with its packets and those metered.
+    fn errors(&self, estimator: &str) -> Vec<(u64, u64, f64)> {
         let about = Question::about(Span::at(Timestamp::from_nanos(0)));
         let question = Question { by: By::Flow, estimator: Some(estimator), ..about };
         let pair = Pair { upstream: &self.upstream, downstream: &self.downstream };
-        let mut errors = Vec::new();
-        for estimate in Cnf::estimate(pair, &question) {
+        let of_flow = |estimate: &Estimate| {
             let Scope::Flow(key) = &estimate.scope else { panic!("{:?}", estimate.scope) };
-            let (size, metered) = self.counted[&self.hashes[key]];
-            if let Some(delay) = estimate.delay.filter(|_| counts(size, metered)) {
-                errors.push((delay.mean_ns() / self.truth[&self.hashes[key]] - 1.0).abs());
-            }
-        }
-        assert!(errors.len() > 50, "{} flows are too few", errors.len());
-        errors.sort_by(f64::total_cmp);
-        errors[errors.len() / 2]
+            let flow = &self.hashes[key];
+            let (size, metered) = self.counted[flow];
+            Some((size, metered, (estimate.delay?.mean_ns() / self.truth[flow] - 1.0).abs()))
+        };
+        Cnf::estimate(pair, &question).iter().filter_map(of_flow).collect()
     }
+}
+
+/// The median error of flows with so many packets, and so many metered.
+fn median(errors: &[(u64, u64, f64)], size: RangeInclusive<u64>, metered_min: u64) -> f64 {
+    let chosen = |&&(packets, metered, _): &&(u64, u64, f64)| {
+        size.contains(&packets) && metered >= metered_min
+    };
+    let mut errors: Vec<f64> = errors.iter().filter(chosen).map(|&(_, _, error)| error).collect();
+    assert!(errors.len() > 50, "{} flows are too few", errors.len());
+    errors.sort_by(f64::total_cmp);
+    errors[errors.len() / 2]
 }
 
 const WEIBULL: &str = "weibull:shape=0.6,scale=100us";
@@ -94,7 +102,7 @@ const WEIBULL: &str = "weibull:shape=0.6,scale=100us";
 fn the_delays_of_others_are_better_than_two_of_ones_own() {
     let run = Run::new(WEIBULL, "sampling = 0.01");
     let [multiflow, endpoint, hybrid] = ["multiflow", "endpoint", "hybrid"]
-        .map(|estimator| run.error(estimator, |_, metered| metered >= 2));
+        .map(|estimator| median(&run.errors(estimator), 1..=u64::MAX, 2));
     println!("multiflow {multiflow}, endpoint {endpoint}, hybrid {hybrid}");
     // A median of a few hundred flows is known to about a tenth of itself.
     assert!((0.06..0.2).contains(&multiflow), "{multiflow}");
@@ -105,17 +113,17 @@ fn the_delays_of_others_are_better_than_two_of_ones_own() {
 #[test]
 fn small_flows_are_better_known_by_their_own_delays() {
     let run = Run::new(WEIBULL, "sampling = 0.8\nselect = \"flow\"");
-    let of = |estimator: &str, from: u64, to: u64| {
-        run.error(estimator, |size, _| (from..=to).contains(&size))
-    };
-    assert!(of("endpoint", 2, 2) < 1e-9);
-    assert!(of("endpoint", 3, 3) < of("multiflow", 3, 3));
-    let (small, large) = (of("multiflow", 8, 15), of("multiflow", 100, u64::MAX));
+    let [endpoint, multiflow, hybrid] =
+        ["endpoint", "multiflow", "hybrid"].map(|estimator| run.errors(estimator));
+    assert!(median(&endpoint, 2..=2, 2) < 1e-9);
+    assert!(median(&endpoint, 3..=3, 3) < median(&multiflow, 3..=3, 3));
+    let (small, large) = (median(&multiflow, 8..=15, 8), median(&multiflow, 100..=u64::MAX, 100));
     assert!(large < 0.5 * small, "{large} {small}");
-    assert!(3.0 * large < of("endpoint", 100, u64::MAX));
-    for (from, to) in [(2, 2), (3, 3), (5, 7), (8, 15), (100, u64::MAX)] {
-        let best = of("endpoint", from, to).min(of("multiflow", from, to));
-        assert!(of("hybrid", from, to) <= 1.02 * best + 1e-9, "{from} to {to}");
+    assert!(3.0 * large < median(&endpoint, 100..=u64::MAX, 100));
+    for size in [2..=2, 3..=3, 5..=7, 8..=15, 100..=u64::MAX] {
+        let of = |errors| median(errors, size.clone(), 1);
+        let best = of(&endpoint).min(of(&multiflow));
+        assert!(of(&hybrid) <= 1.02 * best + 1e-9, "{size:?}");
     }
 }
 
@@ -124,8 +132,9 @@ fn small_flows_are_better_known_by_their_own_delays() {
 fn a_queue_is_seen_through_records() {
     let drain = 500_000.0 * 340.0 * 8.0 / 0.85;
     let run = Run::new(&format!("droptail:queue=10000,drain={drain}bit"), "sampling = 0.01");
-    let of = |estimator: &str| run.error(estimator, |size, metered| size >= 100 && metered >= 2);
-    assert!(1.5 * of("multiflow") < of("endpoint"), "{} {}", of("multiflow"), of("endpoint"));
+    let [multiflow, endpoint] = ["multiflow", "endpoint"]
+        .map(|estimator| median(&run.errors(estimator), 100..=u64::MAX, 2));
+    assert!(1.5 * multiflow < endpoint, "{multiflow} {endpoint}");
     let (sent, received) = (run.upstream.records(), run.downstream.records());
     let bounds = TimingBounds {
         propagation_min_ns: 0,
