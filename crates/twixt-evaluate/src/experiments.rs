@@ -1,5 +1,6 @@
 //! Every experiment, and the only list of them.
 
+mod cnf;
 mod lda;
 mod mplane;
 
@@ -14,6 +15,12 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &lda::constant::EXPERIMENT,
     &lda::sampling::EXPERIMENT,
     &mplane::EXPERIMENT,
+    &cnf::weibull::EXPERIMENT,
+    &cnf::sizes::EXPERIMENT,
+    &cnf::queue::EXPERIMENT,
+    &cnf::association::EXPERIMENT,
+    &cnf::sampling::EXPERIMENT,
+    &cnf::loss::EXPERIMENT,
 ];
 
 #[cfg(test)]

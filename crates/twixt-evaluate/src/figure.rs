@@ -71,6 +71,13 @@ impl Series {
         Self { label: label.into(), mark: Mark::Line, points: points.collect() }
     }
 
+    /// A curve of the first trial alone: a distribution, whose x differ from trial to trial.
+    #[must_use]
+    pub fn first_trial(summary: &Summary, name: &str, label: impl Into<String>) -> Self {
+        let points = summary.first_curve(name).iter().map(|&(x, y)| (x, y, 0.0)).collect();
+        Self { label: label.into(), mark: Mark::Line, points }
+    }
+
     /// Points that a paper gives.
     #[must_use]
     pub fn published(label: impl Into<String>, points: &[(f64, f64)]) -> Self {

@@ -11,6 +11,7 @@ pub struct Summary {
     pub trials: usize,
     values: BTreeMap<String, Value>,
     curves: BTreeMap<String, Vec<CurvePoint>>,
+    first_curves: BTreeMap<String, Vec<(f64, f64)>>,
 }
 
 /// One number over several trials.
@@ -58,6 +59,7 @@ impl Summary {
                 .into_iter()
                 .map(|(name, points)| (name, points.into_iter().map(point).collect()))
                 .collect(),
+            first_curves: trials.first().map(|trial| trial.curves.clone()).unwrap_or_default(),
         }
     }
 
@@ -80,6 +82,13 @@ impl Summary {
     #[must_use]
     pub fn curve(&self, name: &str) -> &[CurvePoint] {
         self.curves.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The curve of that name in the first trial alone: distributions and scatters have other x
+    /// in every trial, and nothing to average. Empty if there is none.
+    #[must_use]
+    pub fn first_curve(&self, name: &str) -> &[(f64, f64)] {
+        self.first_curves.get(name).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -144,6 +153,7 @@ mod tests {
         assert_eq!((value.mean, value.trials), (2.0, 2));
         assert!((value.spread - 2.0_f64.sqrt()).abs() < 1e-12);
         assert_eq!(summary.curve("curve")[0].y.mean, 20.0);
+        assert_eq!(summary.first_curve("curve"), [(0.1, 10.0)]);
         assert!(summary.value("never").is_none() && summary.curve("none").is_empty());
         assert_eq!(summary.value("a / a").unwrap().mean, 1.0);
         assert!(summary.value("a / never").is_none());

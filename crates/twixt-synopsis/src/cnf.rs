@@ -31,8 +31,8 @@ use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint}
 use crate::totals::Totals;
 
 pub use association::{
-    Associated, Association, AssociationCounts, Rule, Side, TimingBounds, TimingVerdict,
-    judge_by_timing,
+    Associated, Association, AssociationCounts, Rule, Side, TimingBounds, TimingVerdict, associate,
+    in_order, judge_by_timing,
 };
 pub use cache::{FlowCache, FlowCacheConfig, FlowCacheCounts};
 pub use config::{CnfConfig, Select};
@@ -80,6 +80,12 @@ impl Cnf {
         cache.finish();
         records.extend(std::iter::from_fn(|| cache.poll()));
         records
+    }
+
+    /// The records of this point, upstream, with those of the other that belong to them.
+    #[must_use]
+    pub fn associated_with(&self, downstream: &Self) -> Vec<Associated> {
+        associate(self.config.rule(), &self.records(), &downstream.records())
     }
 
     fn sorted(&self) -> Vec<Selected> {

@@ -4,9 +4,11 @@
 //! records of one flow are ever compared, and only as long as a partner may still come: memory is
 //! bounded by the window, not by the stream. Nothing here knows estimators.
 
+mod keyed;
 mod label;
 #[cfg(test)]
 mod tests;
+mod times;
 mod timing;
 
 use std::collections::VecDeque;
@@ -14,7 +16,7 @@ use std::collections::VecDeque;
 use twixt_model::{Delay, FlowRecord, Timestamp};
 
 use self::label::Labels;
-use self::timing::Times;
+use self::times::Times;
 
 pub use timing::{TimingBounds, TimingVerdict, judge_by_timing};
 
@@ -77,6 +79,10 @@ pub struct AssociationCounts {
     pub doubtful: u64,
     /// Records that made place for others before their time: raise `records_max`.
     pub displaced: u64,
+    /// Records that came later than the window allows: their partners may be given up already.
+    pub overdue: u64,
+    /// How often so many came in a row that a clock must have been set back.
+    pub clock_steps: u64,
 }
 
 /// Brings together the records of two points.
@@ -87,9 +93,13 @@ pub struct Association {
     window_ns: i64,
     records_max: usize,
     latest: Timestamp,
+    overdue_in_a_row: u32,
     ready: VecDeque<Associated>,
     counts: AssociationCounts,
 }
+
+/// Overdue records in a row that are taken for a step of the clock.
+const CLOCK_STEP_RECORDS: u32 = 16;
 
 #[derive(Debug)]
 enum Waiting {
@@ -105,15 +115,17 @@ impl Association {
     /// may take to close a record, so the active and the inactive timeout.
     #[must_use]
     pub fn new(rule: Rule, window_ns: u64, records_max: usize) -> Self {
+        let window_ns = i64::try_from(window_ns).unwrap_or(i64::MAX);
         let waiting = match rule {
             Rule::Label => Waiting::Labels(Labels::default()),
-            Rule::Timing(bounds) => Waiting::Times(Times::new(bounds)),
+            Rule::Timing(bounds) => Waiting::Times(Times::new(bounds, window_ns)),
         };
         Self {
             waiting,
-            window_ns: i64::try_from(window_ns).unwrap_or(i64::MAX),
+            window_ns,
             records_max: records_max.max(1),
             latest: Timestamp::MIN,
+            overdue_in_a_row: 0,
             ready: VecDeque::new(),
             counts: AssociationCounts::default(),
         }
@@ -125,8 +137,7 @@ impl Association {
             Side::Upstream => self.counts.upstream += 1,
             Side::Downstream => self.counts.downstream += 1,
         }
-        self.latest = self.latest.max(record.last);
-        let due = Timestamp::from_nanos(self.latest.as_nanos().saturating_sub(self.window_ns));
+        let due = self.due_before(record.last);
         let Self { waiting, ready, counts, .. } = self;
         match waiting {
             Waiting::Labels(labels) => {
@@ -154,6 +165,24 @@ impl Association {
                 }
             }
         }
+    }
+
+    /// Moves time on to the end of a record that came; what ended before has waited long enough.
+    ///
+    /// A record that is overdue as it comes is late. Many in a row show that the clock was ahead:
+    /// time goes on from theirs, or one false time would keep all later records apart.
+    fn due_before(&mut self, last: Timestamp) -> Timestamp {
+        let is_overdue = last < before(self.latest, self.window_ns);
+        self.counts.overdue += u64::from(is_overdue);
+        self.overdue_in_a_row = if is_overdue { self.overdue_in_a_row + 1 } else { 0 };
+        if self.overdue_in_a_row >= CLOCK_STEP_RECORDS {
+            self.counts.clock_steps += 1;
+            self.overdue_in_a_row = 0;
+            self.finish();
+            self.latest = last;
+        }
+        self.latest = self.latest.max(last);
+        before(self.latest, self.window_ns)
     }
 
     /// Concludes with what there is: no more records come.
@@ -190,8 +219,48 @@ impl Association {
     }
 }
 
+fn before(time: Timestamp, length_ns: i64) -> Timestamp {
+    Timestamp::from_nanos(time.as_nanos().saturating_sub(length_ns))
+}
+
 impl AssociationCounts {
     fn give_up(&mut self, side: Side) {
         self.unmatched += u64::from(side == Side::Upstream);
     }
+}
+
+/// The pairs among all records of two points, each point's in the order in which they were closed.
+#[must_use]
+pub fn associate(
+    rule: Rule,
+    upstream: &[FlowRecord],
+    downstream: &[FlowRecord],
+) -> Vec<Associated> {
+    // All are there already: nothing is gained by giving up early.
+    let mut association = Association::new(rule, u64::MAX, usize::MAX);
+    for (side, record) in in_order(upstream.iter().copied(), downstream.iter().copied()) {
+        association.offer(side, record);
+    }
+    association.finish();
+    std::iter::from_fn(|| association.poll()).collect()
+}
+
+/// The records of both points as a collector would receive them: each point's in the order in
+/// which they were closed, the point that is behind first.
+pub fn in_order(
+    upstream: impl IntoIterator<Item = FlowRecord>,
+    downstream: impl IntoIterator<Item = FlowRecord>,
+) -> impl Iterator<Item = (Side, FlowRecord)> {
+    let mut up = upstream.into_iter().peekable();
+    let mut down = downstream.into_iter().peekable();
+    std::iter::from_fn(move || {
+        let upstream_first = match (up.peek(), down.peek()) {
+            (Some(one), Some(other)) => one.last <= other.last,
+            (one, _) => one.is_some(),
+        };
+        match upstream_first {
+            true => up.next().map(|record| (Side::Upstream, record)),
+            false => down.next().map(|record| (Side::Downstream, record)),
+        }
+    })
 }

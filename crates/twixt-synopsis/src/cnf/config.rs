@@ -213,8 +213,10 @@ impl CnfConfig {
         }
     }
 
-    /// How long a record may wait for its partner.
-    pub(super) const fn window_ns(&self) -> u64 {
+    /// How long a record may wait for its partner: until the meters have closed all records that
+    /// begin within a timeout of it.
+    #[must_use]
+    pub const fn window_ns(&self) -> u64 {
         self.active_timeout_ns.saturating_add(self.inactive_timeout_ns.saturating_mul(2))
     }
 

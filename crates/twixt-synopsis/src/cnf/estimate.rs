@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use twixt_model::{DelayEstimate, Estimate, Evidence, FlowKey, FlowRecord, Scope, Span};
 
 use super::Cnf;
-use super::association::{Associated, Association, Side};
+use super::association::{Associated, associate};
 use super::endpoints::{Endpoints, Sums};
 use crate::question::{By, Question};
 use crate::synopsis::Pair;
@@ -115,15 +115,15 @@ struct Group {
 
 impl Group {
     fn add(&mut self, pair: &Associated, delays: Sums) {
-        let Some(mean_ns) = delays.mean_ns() else { return };
+        if delays.count == 0 {
+            return;
+        }
         self.used += delays.count;
         // A record counts by its packets, whatever the number of delays that stand for them.
         let count = pair.upstream.packets;
-        let exact = delays.sum_ns() * i128::from(count) / i128::from(delays.count);
-        debug_assert!((exact as f64 - mean_ns * count as f64).abs() <= 1.0 + mean_ns.abs() * 1e-6);
         let record = DelayEstimate {
             count,
-            sum_ns: exact,
+            sum_ns: delays.sum_ns() * i128::from(count) / i128::from(delays.count),
             deviation_ns: delays.deviation_ns(),
             half_width_ns: None,
             order: None,
@@ -153,8 +153,8 @@ impl Group {
 /// What two synopses tell together.
 pub(super) fn of_pair(pair: Pair<'_, Cnf>, question: &Question<'_>) -> Vec<Estimate> {
     let (upstream, downstream) = (pair.upstream.records(), pair.downstream.records());
-    let pairs = associate(&pair, &upstream, &downstream);
     let config = &pair.upstream.config;
+    let pairs = associate(config.rule(), &upstream, &downstream);
     let asked = FlowQuestion {
         by: question.by,
         estimator: RecordEstimator::of_name(question.estimator),
@@ -171,6 +171,9 @@ pub(super) fn of_pair(pair: Pair<'_, Cnf>, question: &Question<'_>) -> Vec<Estim
         match estimates.first_mut() {
             Some(estimate) => {
                 (estimate.evidence.packets, estimate.evidence.lost) = (totals.packets, lost);
+                if estimate.delay.is_some() && config.packet_rate() < 1.0 {
+                    estimate.reason = Some(sampled(pair.upstream.selected(), totals.packets));
+                }
             }
             None => estimates.push(nothing(totals.packets, lost, question.span)),
         }
@@ -178,44 +181,18 @@ pub(super) fn of_pair(pair: Pair<'_, Cnf>, question: &Question<'_>) -> Vec<Estim
     estimates
 }
 
+/// What is not known, and why: the rate that was achieved, which is not just what was asked for.
+fn sampled(selected: u64, packets: u64) -> String {
+    let percent = selected as f64 / packets.max(1) as f64 * 100.0;
+    format!(
+        "the interval is not known from sampled records; {percent:.2} % of packets were metered"
+    )
+}
+
 fn nothing(packets: u64, lost: Option<u64>, span: Span) -> Estimate {
     let evidence = Evidence { packets, used: 0, lost, clock_error: None, bytes: None };
-    let reason = Some("no packet was selected".to_owned());
+    let reason = Some("no packet was selected: raise sampling".to_owned());
     Estimate { scope: Scope::All, span, evidence, delay: None, reason }
-}
-
-fn associate(
-    pair: &Pair<'_, Cnf>,
-    upstream: &[FlowRecord],
-    downstream: &[FlowRecord],
-) -> Vec<Associated> {
-    let config = &pair.upstream.config;
-    let records_max = upstream.len() + downstream.len() + 1;
-    let mut association = Association::new(config.rule(), config.window_ns(), records_max);
-    for (side, record) in in_order(upstream, downstream) {
-        association.offer(side, *record);
-    }
-    association.finish();
-    std::iter::from_fn(|| association.poll()).collect()
-}
-
-/// The records of both points as a collector would receive them: each point's in the order in
-/// which they were closed, the point that is behind first.
-pub(super) fn in_order<'a>(
-    upstream: &'a [FlowRecord],
-    downstream: &'a [FlowRecord],
-) -> impl Iterator<Item = (Side, &'a FlowRecord)> {
-    let (mut up, mut down) = (upstream.iter().peekable(), downstream.iter().peekable());
-    std::iter::from_fn(move || {
-        let upstream_first = match (up.peek(), down.peek()) {
-            (Some(one), Some(other)) => one.last <= other.last,
-            (one, _) => one.is_some(),
-        };
-        match upstream_first {
-            true => up.next().map(|record| (Side::Upstream, record)),
-            false => down.next().map(|record| (Side::Downstream, record)),
-        }
-    })
 }
 
 /// Flows by name, for tests and evaluations that look one up.

@@ -5,6 +5,8 @@ mod export;
 mod import;
 mod listen;
 mod metering;
+mod pair;
+mod point_records;
 mod send;
 
 use crate::exit::Exit;
@@ -15,11 +17,13 @@ use crate::settings::Settings;
 pub(crate) enum Args {
     Export(Box<export::Args>),
     Import(import::Args),
+    Pair(Box<pair::Args>),
 }
 
 pub(crate) fn run(args: Args, settings: &Settings) -> anyhow::Result<Exit> {
     match args {
         Args::Export(args) => export::run(&args.with(settings)),
         Args::Import(args) => import::run(&args),
+        Args::Pair(args) => pair::run(&args),
     }
 }

@@ -35,6 +35,12 @@ pub(crate) struct Problem {
 }
 
 impl Concluded {
+    /// Of one epoch that covers everything.
+    pub(crate) fn whole(estimates: Vec<Estimate>, synopsis_bytes: u64, span: Span) -> Self {
+        let epochs = BTreeSet::from([Epoch(0)]);
+        Self { estimates, epochs, synopsis_bytes, span: Some(span), problems: Vec::new() }
+    }
+
     /// How many epochs were estimated.
     pub(crate) fn epochs(&self) -> u64 {
         self.epochs.len() as u64

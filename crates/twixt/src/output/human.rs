@@ -74,17 +74,25 @@ pub(crate) fn delay_report(
         );
     }
     report += "\n";
-    let mut reasons: Vec<String> = Vec::new();
-    for estimate in estimates.iter().take(rows) {
-        if let Some(reason) = &estimate.reason {
-            let line = format!("{UNKNOWN} {}: {reason}\n", estimate.scope);
-            if !reasons.contains(&line) {
-                reasons.push(line);
-            }
+    report += &reasons(&estimates[..estimates.len().min(rows)]);
+    report + &footer(measured)
+}
+
+/// Why something is not known; what many rows have in common is said once.
+fn reasons(estimates: &[&Estimate]) -> String {
+    let mut reasons: Vec<(&str, Vec<&Estimate>)> = Vec::new();
+    for estimate in estimates {
+        let Some(reason) = estimate.reason.as_deref() else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, rows)) => rows.push(estimate),
+            None => reasons.push((reason, vec![estimate])),
         }
     }
-    report += &reasons.concat();
-    report + &footer(measured)
+    let line = |(reason, rows): (&str, Vec<&Estimate>)| match rows.as_slice() {
+        [row] => format!("{UNKNOWN} {}: {reason}\n", row.scope),
+        rows => format!("{UNKNOWN} {} rows: {reason}\n", units::count(rows.len() as u64)),
+    };
+    reasons.into_iter().map(line).collect()
 }
 
 /// What several epochs say together, worst first.

@@ -4,18 +4,22 @@ use std::collections::{HashMap, VecDeque};
 
 use twixt_model::{FlowRecord, PacketDigest, Timestamp};
 
+use super::keyed::Keyed;
 use super::{Associated, Side};
 
 /// Records that wait for one with the same label.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
-    records: HashMap<u64, (Side, FlowRecord)>,
+    records: HashMap<u64, (Side, FlowRecord), Keyed>,
     /// By side, end and label. Of two records with equal labels, the later is found.
-    index: HashMap<(Side, End, PacketDigest), u64>,
+    index: HashMap<(Side, End, PacketDigest), u64, Keyed>,
     /// Oldest first; those that found their partner are gone from `records`.
     order: VecDeque<u64>,
     next: u64,
 }
+
+/// Places of records that are gone, at least, before it is worth to look for them.
+const ORDER_SPARE: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum End {
@@ -94,6 +98,10 @@ impl Labels {
         }
         self.records.insert(id, (side, record));
         self.order.push_back(id);
+        // One that waits long must not keep the places of all that came after it and are gone.
+        if self.order.len() > 2 * self.records.len() + ORDER_SPARE {
+            self.order.retain(|id| self.records.contains_key(id));
+        }
     }
 
     fn take(&mut self, id: u64) -> Option<(Side, FlowRecord)> {

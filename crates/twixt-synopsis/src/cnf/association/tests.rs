@@ -163,3 +163,61 @@ fn memory_is_bounded_by_the_window_and_by_the_bound() {
     }
     assert_eq!(association.counts().displaced, 0);
 }
+
+/// Pairs found among records offered in the given order, and the counts.
+fn offered(rule: Rule, records: &[(Side, FlowRecord)]) -> (usize, AssociationCounts) {
+    let mut association = Association::new(rule, 50_000_000_000, 1000);
+    records.iter().for_each(|(side, record)| association.offer(*side, *record));
+    association.finish();
+    assert_eq!(association.waiting(), 0);
+    (std::iter::from_fn(|| association.poll()).count(), association.counts())
+}
+
+#[test]
+fn a_flow_that_never_pauses_is_concluded_bit_by_bit_with_the_same_verdicts() {
+    // Records of 5 s that follow each other at once, as an active timeout cuts a long flow; every
+    // seventh has lost a packet, which puts what follows out of step.
+    let upstream: Vec<FlowRecord> =
+        (0..400).map(|number| record(number * 5_000, number * 5_000 + 4_990, 9)).collect();
+    let lost = |number: usize| u64::from(number == 100);
+    let downstream: Vec<FlowRecord> = upstream
+        .iter()
+        .enumerate()
+        .map(|(number, sent)| {
+            let ms = |time: Timestamp| time.as_nanos() / 1_000_000 + 20;
+            record(ms(sent.first), ms(sent.last), 9 - lost(number))
+        })
+        .collect();
+    let expected = judge_by_timing(&upstream, &downstream, &BOUNDS);
+    let accepted =
+        expected.iter().filter(|verdict| matches!(verdict, TimingVerdict::Accepted { .. })).count();
+    assert_eq!(accepted, 100);
+    let mut association = Association::new(Rule::Timing(BOUNDS), 50_000_000_000, usize::MAX);
+    for (side, record) in in_order(upstream, downstream) {
+        association.offer(side, record);
+        assert!(association.waiting() < 30, "{}", association.waiting());
+    }
+    association.finish();
+    assert_eq!(association.counts().associated, accepted as u64);
+    assert_eq!(association.counts().doubtful, 300);
+}
+
+#[test]
+fn one_false_time_costs_a_few_records_not_all() {
+    let pair = |number: i64| {
+        let key = FlowKey { source_port: number as u16, ..FlowKey::default() };
+        let sent = FlowRecord { key, ..labelled((number, number as u64), (number, number as u64)) };
+        let later = Timestamp::from_nanos((number + 20) * 1_000_000);
+        let received = FlowRecord { first: later, last: later, ..sent };
+        [(Side::Upstream, sent), (Side::Downstream, received)]
+    };
+    for false_ms in [-1_000_000_000, 1_000_000_000] {
+        let mut records: Vec<_> = (0..200).flat_map(pair).collect();
+        records.insert(200, (Side::Upstream, record(false_ms, false_ms, 1)));
+        for rule in [Rule::Label, Rule::Timing(BOUNDS)] {
+            let (pairs, counts) = offered(rule, &records);
+            assert!(pairs >= 190, "{rule:?}, {false_ms}: {pairs} {counts:?}");
+            assert_eq!(counts.clock_steps, u64::from(false_ms > 0));
+        }
+    }
+}

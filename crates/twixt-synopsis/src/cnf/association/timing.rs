@@ -1,11 +1,7 @@
 //! By times, packets and bytes alone: conditions C1 to C5 of Lee, Duffield and Kompella, section
 //! III-D, with the subscripts as the text means them (upstream record s, downstream record r).
 
-use std::collections::{HashMap, VecDeque};
-
-use twixt_model::{ClassId, FlowKey, FlowRecord, Timestamp};
-
-use super::{Associated, AssociationCounts, Side};
+use twixt_model::{FlowRecord, Timestamp};
 
 /// What is known of the segment and of the two meters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,108 +66,6 @@ pub enum TimingVerdict {
     OutOfStep,
 }
 
-/// Records that wait until all of their flow that may matter to them has come.
-#[derive(Debug)]
-pub(super) struct Times {
-    bounds: TimingBounds,
-    flows: HashMap<(FlowKey, ClassId), Flow>,
-    held: usize,
-    swept: Option<Timestamp>,
-}
-
-#[derive(Debug, Default)]
-struct Flow {
-    upstream: Vec<FlowRecord>,
-    downstream: Vec<FlowRecord>,
-    latest: Option<Timestamp>,
-}
-
-impl Times {
-    pub(super) fn new(bounds: TimingBounds) -> Self {
-        Self { bounds, flows: HashMap::new(), held: 0, swept: None }
-    }
-
-    pub(super) const fn len(&self) -> usize {
-        self.held
-    }
-
-    pub(super) fn offer(&mut self, side: Side, record: FlowRecord) {
-        let flow = self.flows.entry((record.key, record.class)).or_default();
-        match side {
-            Side::Upstream => flow.upstream.push(record),
-            Side::Downstream => flow.downstream.push(record),
-        }
-        flow.latest = flow.latest.max(Some(record.last));
-        self.held += 1;
-    }
-
-    /// Concludes flows of which nothing was heard since. Looks around once whenever that moment
-    /// has moved on by the inactive timeout, so that the look costs little per record.
-    pub(super) fn conclude_older(
-        &mut self,
-        before: Timestamp,
-        ready: &mut VecDeque<Associated>,
-        counts: &mut AssociationCounts,
-    ) {
-        let swept = *self.swept.get_or_insert(before);
-        if (before - swept).as_nanos() < self.bounds.inactive_timeout_ns {
-            return;
-        }
-        self.swept = Some(before);
-        self.conclude_if(|flow| flow.latest < Some(before), ready, counts);
-    }
-
-    pub(super) fn conclude_all(
-        &mut self,
-        ready: &mut VecDeque<Associated>,
-        counts: &mut AssociationCounts,
-    ) {
-        self.conclude_if(|_| true, ready, counts);
-    }
-
-    fn conclude_if(
-        &mut self,
-        is_due: impl Fn(&Flow) -> bool,
-        ready: &mut VecDeque<Associated>,
-        counts: &mut AssociationCounts,
-    ) {
-        let Self { bounds, flows, held, .. } = self;
-        // In the order of the flows' keys, so that equal input gives equal output.
-        let mut due: Vec<_> = flows.extract_if(|_, flow| is_due(flow)).collect();
-        due.sort_unstable_by_key(|(name, _)| *name);
-        for (_, mut flow) in due {
-            *held -= flow.upstream.len() + flow.downstream.len();
-            flow.conclude(bounds, ready, counts);
-        }
-    }
-}
-
-impl Flow {
-    fn conclude(
-        &mut self,
-        bounds: &TimingBounds,
-        ready: &mut VecDeque<Associated>,
-        counts: &mut AssociationCounts,
-    ) {
-        let by_first = |record: &FlowRecord| (record.first, record.last);
-        self.upstream.sort_unstable_by_key(by_first);
-        self.downstream.sort_unstable_by_key(by_first);
-        let verdicts = judge_by_timing(&self.upstream, &self.downstream, bounds);
-        for (&upstream, verdict) in self.upstream.iter().zip(verdicts) {
-            match verdict {
-                TimingVerdict::Accepted { downstream } => {
-                    counts.associated += 1;
-                    let downstream = self.downstream[downstream];
-                    let (same_first, same_last) = (true, true);
-                    ready.push_back(Associated { upstream, downstream, same_first, same_last });
-                }
-                TimingVerdict::NoPartner => counts.unmatched += 1,
-                _ => counts.doubtful += 1,
-            }
-        }
-    }
-}
-
 /// What the conditions say of each upstream record. Both lists are of one flow, by their first
 /// times.
 #[must_use]
@@ -180,35 +74,81 @@ pub fn judge_by_timing(
     downstream: &[FlowRecord],
     bounds: &TimingBounds,
 ) -> Vec<TimingVerdict> {
-    let mut verdicts = vec![TimingVerdict::NoPartner; upstream.len()];
-    // Nothing before this place downstream is left: times rise on both sides.
-    let mut from = 0;
-    let mut out_of_step = false;
-    for (place, record) in upstream.iter().enumerate() {
-        if out_of_step {
-            let paused = |downstream_place| {
-                is_after_pause(upstream, place, bounds)
-                    && is_after_pause(downstream, downstream_place, bounds)
-            };
-            match partner(record, downstream, from, bounds) {
-                Some(found) if paused(found) => out_of_step = false,
-                _ => {
-                    verdicts[place] = TimingVerdict::OutOfStep;
-                    continue;
-                }
-            }
-        }
-        let Some(found) = partner(record, downstream, from, bounds) else { continue };
-        from = found + 1;
-        let doubt = doubt(record, &downstream[found], bounds).or_else(|| {
-            let near =
-                is_near_split(upstream, place, bounds) || is_near_split(downstream, found, bounds);
-            near.then_some(TimingVerdict::NearSplit)
-        });
-        out_of_step = doubt.is_some();
-        verdicts[place] = doubt.unwrap_or(TimingVerdict::Accepted { downstream: found });
+    let [upstream, downstream] =
+        [upstream, downstream].map(|records| Neighbours { records, end_before: None });
+    let mut judge = Judge { upstream, downstream, bounds, from: 0, out_of_step: false };
+    (0..upstream.records.len()).map(|place| judge.verdict(place)).collect()
+}
+
+/// Records of one flow at one point, by their first times.
+#[derive(Clone, Copy)]
+pub(super) struct Neighbours<'a> {
+    pub(super) records: &'a [FlowRecord],
+    /// The end of the record before these.
+    pub(super) end_before: Option<Timestamp>,
+}
+
+impl Neighbours<'_> {
+    /// The pause before a record; `None` before the first of all.
+    fn pause_before_ns(&self, place: usize) -> Option<i64> {
+        let before = place.checked_sub(1).map(|before| self.records[before].last);
+        Some((self.records[place].first - before.or(self.end_before)?).as_nanos())
     }
-    verdicts
+
+    fn pause_after_ns(&self, place: usize) -> Option<i64> {
+        Some((self.records.get(place + 1)?.first - self.records[place].last).as_nanos())
+    }
+
+    /// Whether nothing of the flow came for longer than the inactive timeout before this record.
+    fn is_after_pause(&self, place: usize, bounds: &TimingBounds) -> bool {
+        self.pause_before_ns(place).is_none_or(|pause_ns| pause_ns > bounds.inactive_timeout_ns)
+    }
+
+    /// Whether a pause beside a record, or its duration, lies so near a timeout that the other
+    /// point may have seen it on the other side.
+    fn is_near_split(&self, place: usize, bounds: &TimingBounds) -> bool {
+        let slack_ns = bounds.slack_ns().unsigned_abs();
+        let near = |length_ns: i64, timeout_ns: i64| {
+            length_ns.saturating_sub(timeout_ns).unsigned_abs() <= slack_ns
+        };
+        let record = &self.records[place];
+        let pauses = [self.pause_before_ns(place), self.pause_after_ns(place)];
+        pauses.into_iter().flatten().any(|pause_ns| near(pause_ns, bounds.inactive_timeout_ns))
+            || near((record.last - record.first).as_nanos(), bounds.active_timeout_ns)
+    }
+}
+
+/// Goes through the records of one flow.
+pub(super) struct Judge<'a> {
+    pub(super) upstream: Neighbours<'a>,
+    pub(super) downstream: Neighbours<'a>,
+    pub(super) bounds: &'a TimingBounds,
+    /// Nothing before this place downstream is left: times rise on both sides.
+    pub(super) from: usize,
+    pub(super) out_of_step: bool,
+}
+
+impl Judge<'_> {
+    /// Of the next upstream record.
+    pub(super) fn verdict(&mut self, place: usize) -> TimingVerdict {
+        let Self { upstream, downstream, bounds, from, .. } = *self;
+        let record = &upstream.records[place];
+        let found = partner(record, downstream.records, from, bounds);
+        let paused = found.is_some_and(|found| {
+            upstream.is_after_pause(place, bounds) && downstream.is_after_pause(found, bounds)
+        });
+        if self.out_of_step && !paused {
+            return TimingVerdict::OutOfStep;
+        }
+        self.out_of_step = false;
+        let Some(found) = found else { return TimingVerdict::NoPartner };
+        self.from = found + 1;
+        let near = upstream.is_near_split(place, bounds) || downstream.is_near_split(found, bounds);
+        let doubt = doubt(record, &downstream.records[found], bounds)
+            .or_else(|| near.then_some(TimingVerdict::NearSplit));
+        self.out_of_step = doubt.is_some();
+        doubt.unwrap_or(TimingVerdict::Accepted { downstream: found })
+    }
 }
 
 /// Records of one flow that begin within one window and are compared with a record, at most:
@@ -261,28 +201,4 @@ fn doubt(sent: &FlowRecord, received: &FlowRecord, bounds: &TimingBounds) -> Opt
         return Some(TimingVerdict::NearInactiveTimeout);
     }
     None
-}
-
-/// Whether a gap beside a record, or its duration, lies so near a timeout that the other point
-/// may have seen it on the other side.
-fn is_near_split(records: &[FlowRecord], place: usize, bounds: &TimingBounds) -> bool {
-    let slack_ns = bounds.slack_ns();
-    let near = |length_ns: i64, timeout_ns: i64| {
-        length_ns.saturating_sub(timeout_ns).unsigned_abs() <= slack_ns.unsigned_abs()
-    };
-    let record = &records[place];
-    let before =
-        place.checked_sub(1).map(|before| (record.first - records[before].last).as_nanos());
-    let after = records.get(place + 1).map(|after| (after.first - record.last).as_nanos());
-    let gap = |gap: Option<i64>| gap.is_some_and(|gap| near(gap, bounds.inactive_timeout_ns));
-    gap(before)
-        || gap(after)
-        || near((record.last - record.first).as_nanos(), bounds.active_timeout_ns)
-}
-
-/// Whether nothing of the flow came for longer than the inactive timeout before this record.
-fn is_after_pause(records: &[FlowRecord], place: usize, bounds: &TimingBounds) -> bool {
-    place.checked_sub(1).is_none_or(|before| {
-        (records[place].first - records[before].last).as_nanos() > bounds.inactive_timeout_ns
-    })
 }
