@@ -1,7 +1,10 @@
 //! Every experiment, and the only list of them.
 
+mod fridge;
+mod heavy;
 mod lda;
 mod mplane;
+mod reorder;
 
 use crate::experiment::Experiment;
 
@@ -13,6 +16,12 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &lda::test_packets::EXPERIMENT,
     &lda::constant::EXPERIMENT,
     &lda::sampling::EXPERIMENT,
+    &fridge::percentiles::EXPERIMENT,
+    &fridge::bias::EXPERIMENT,
+    &fridge::stages::EXPERIMENT,
+    &reorder::EXPERIMENT,
+    &heavy::memory::EXPERIMENT,
+    &heavy::guarantee::EXPERIMENT,
     &mplane::EXPERIMENT,
 ];
 
