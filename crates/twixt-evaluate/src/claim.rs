@@ -26,6 +26,9 @@ pub enum Holds {
     AtLeast(f64),
     /// Between these two.
     Between(f64, f64),
+    /// Not further from this than three standard errors of the mean over seeds: an estimate
+    /// without bias is further away once in 370 times.
+    Unbiased(f64),
     /// Known to differ: the published number is not what comes out, and the note says why.
     Differs,
     /// Cannot be measured here, and the note says why.
@@ -72,7 +75,7 @@ impl Claim {
         let verdict = match (self.holds, measured) {
             (Holds::Cannot, _) | (_, None) => Verdict::Cannot,
             (Holds::Differs, _) => Verdict::Differs,
-            (holds, Some(value)) if holds.admits(value.mean) => Verdict::Pass,
+            (holds, Some(value)) if holds.admits(value) => Verdict::Pass,
             _ => Verdict::Differs,
         };
         Judged { claim: self, measured, verdict }
@@ -80,11 +83,13 @@ impl Claim {
 }
 
 impl Holds {
-    fn admits(self, measured: f64) -> bool {
+    fn admits(self, measured: Value) -> bool {
+        let mean = measured.mean;
         match self {
-            Self::AtMost(most) => measured <= most,
-            Self::AtLeast(least) => measured >= least,
-            Self::Between(least, most) => (least..=most).contains(&measured),
+            Self::AtMost(most) => mean <= most,
+            Self::AtLeast(least) => mean >= least,
+            Self::Between(least, most) => (least..=most).contains(&mean),
+            Self::Unbiased(truth) => (mean - truth).abs() <= 3.0 * measured.standard_error(),
             Self::Differs | Self::Cannot => false,
         }
     }
@@ -110,6 +115,20 @@ mod tests {
         check(Holds::AtMost(0.4), "error", Verdict::Differs);
         check(Holds::AtLeast(0.6), "error", Verdict::Differs);
         check(Holds::Between(0.4, 0.6), "error", Verdict::Pass);
+    }
+
+    #[test]
+    fn without_bias_is_within_three_standard_errors() {
+        let check = |mean, expected| {
+            let measured = Value { mean, spread: 0.2, trials: 16 };
+            assert_eq!(Holds::Unbiased(1.0).admits(measured), expected, "{mean}");
+        };
+        check(1.14, true);
+        check(0.86, true);
+        check(1.16, false);
+        // One trial alone says nothing of its error.
+        let single = Value { mean: 1.01, spread: 0.0, trials: 1 };
+        assert!(!Holds::Unbiased(1.0).admits(single));
     }
 
     #[test]

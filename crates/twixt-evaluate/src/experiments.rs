@@ -1,8 +1,11 @@
 //! Every experiment, and the only list of them.
 
 mod cnf;
+mod fridge;
+mod heavy;
 mod lda;
 mod mplane;
+mod reorder;
 
 use crate::experiment::Experiment;
 
@@ -14,6 +17,12 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &lda::test_packets::EXPERIMENT,
     &lda::constant::EXPERIMENT,
     &lda::sampling::EXPERIMENT,
+    &fridge::percentiles::EXPERIMENT,
+    &fridge::bias::EXPERIMENT,
+    &fridge::stages::EXPERIMENT,
+    &reorder::EXPERIMENT,
+    &heavy::memory::EXPERIMENT,
+    &heavy::guarantee::EXPERIMENT,
     &mplane::EXPERIMENT,
     &cnf::weibull::EXPERIMENT,
     &cnf::sizes::EXPERIMENT,

@@ -93,6 +93,12 @@ impl Summary {
 }
 
 impl Value {
+    /// How far the mean may be off by chance: the deviation of the mean of so many trials.
+    #[must_use]
+    pub fn standard_error(self) -> f64 {
+        self.spread / (self.trials.max(1) as f64).sqrt()
+    }
+
     fn of(all: &[f64]) -> Self {
         let count = all.len() as f64;
         let mean = all.iter().sum::<f64>() / count;

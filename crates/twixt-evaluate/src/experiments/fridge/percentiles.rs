@@ -1,0 +1,138 @@
+//! Percentiles of round trips by memory: a fridge, and a table with a limit of age.
+
+use twixt_model::Histogram;
+use twixt_synopsis::rtt::{FridgeStore, NewestRequests};
+
+use super::{Found, Trace, plain, quantile_ns, tuned};
+use crate::claim::{Claim, Holds};
+use crate::experiment::{Experiment, Seeds, Setting, Trial};
+use crate::figure::{Axis, Figure, Series};
+use crate::summary::Summary;
+
+pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
+    name: "fridge-percentiles",
+    algorithm: "Round trips",
+    paper: "Unbiased delay measurement, section 2.4, Fig. 2.2",
+    about: "Fridges and expiry tables (limit: the true p99) of 256 to 16384 entries on the \
+            synthetic trace, 500 000 requests: |log₂(estimate / truth)| at p50, p95, p99, and the \
+            largest of all percentiles from 5 to 95.",
+    seeds: Seeds { quick: 8, full: 100 },
+    trial,
+    claims: &[
+        claim("fridge of 1024: p95 off by (doublings)", "fridge, p95@1024", Holds::AtMost(0.11)),
+        claim("fridge of 1024: p99 off by (doublings)", "fridge, p99@1024", Holds::AtMost(0.06)),
+        claim(
+            "fridge of 1024: worst of 5 to 95 % off by (doublings)",
+            "fridge, worst@1024",
+            Holds::AtMost(0.26),
+        ),
+        Claim {
+            claim: "p99: error of the expiry table of 4096 over that of the fridge of 1024",
+            published: "2 to 4 times less memory",
+            value: "expiry table, p99@4096 / fridge, p99@1024",
+            holds: Holds::AtLeast(1.0),
+            note: "4 times less memory",
+        },
+        Claim {
+            claim: "worst of 5 to 95 %: error of the expiry table of 1024 over that of the fridge",
+            published: "2 to 4 times less memory",
+            value: "expiry table, worst@1024 / fridge, worst@1024",
+            holds: Holds::Differs,
+            note: "the fridge gains in the tail; in the middle, where few requests are lost, the \
+                   two are alike, and with 256 entries the expiry table is better there",
+        },
+        Claim {
+            claim: "traffic of an Internet provider: the CDF follows the truth",
+            published: "Fig. 2.2",
+            value: "",
+            holds: Holds::Cannot,
+            note: "the trace is not public; the figure here is of the synthetic trace",
+        },
+    ],
+    figures,
+};
+
+const fn claim(claim: &'static str, value: &'static str, holds: Holds) -> Claim {
+    Claim { claim, published: "close to the truth", value, holds, note: "" }
+}
+
+const ENTRIES: [u32; 7] = [256, 512, 1024, 2048, 4096, 8192, 16_384];
+/// Entries of the tables whose distribution functions are drawn.
+const ENTRIES_DRAWN: u32 = 1024;
+const NAMES: [&str; 2] = ["fridge", "expiry table"];
+
+fn trial(setting: Setting) -> Trial {
+    let trace = Trace::new(setting.seed);
+    let mut trial = Trial::default();
+    for entries in ENTRIES {
+        let found = [
+            trace.through::<FridgeStore>(&tuned(entries)),
+            trace.through::<NewestRequests>(&plain(entries, true)),
+        ];
+        for (name, found) in NAMES.iter().zip(found) {
+            for (what, error) in errors(&trace, &found) {
+                trial.value(format!("{name}, {what}@{entries}"), error);
+                trial.point(&format!("{name}, {what}"), f64::from(entries), error);
+            }
+            if entries == ENTRIES_DRAWN {
+                note_distribution(&mut trial, &trace, name, found);
+            }
+        }
+    }
+    trial
+}
+
+/// |log2(estimate/truth)| at percentiles, and the largest of 5 to 95 %.
+fn errors(trace: &Trace, found: &[Found]) -> [(&'static str, Option<f64>); 4] {
+    let mut histogram = Histogram::new(Histogram::BUCKETS_DEFAULT);
+    found.iter().for_each(|found| histogram.add(found.rtt_ns, found.weight));
+    let error = |percent: u32| {
+        let share = f64::from(percent) / 100.0;
+        let estimate_ns = histogram.percentile(share)? as f64;
+        Some((estimate_ns / trace.percentile_ns(share)).log2().abs())
+    };
+    let worst = (5..=95).filter_map(error).reduce(f64::max);
+    [("p50", error(50)), ("p95", error(95)), ("p99", error(99)), ("worst", worst)]
+}
+
+fn note_distribution(trial: &mut Trial, trace: &Trace, name: &str, mut found: Vec<Found>) {
+    const STEPS: u32 = 40;
+    found.sort_unstable_by_key(|found| found.rtt_ns);
+    let total: f64 = found.iter().map(|found| found.weight).sum();
+    for step in 1..=STEPS {
+        let limit_ns = quantile_ns(f64::from(step) / f64::from(STEPS)) as i64;
+        let limit_ms = limit_ns as f64 / 1e6;
+        let share = super::weight_between(&found, 0, limit_ns) / total;
+        trial.point(&format!("{name}, distribution"), limit_ms, share);
+        let truth = trace.between(0, limit_ns) / trace.truth_ns.len() as f64;
+        if name == NAMES[0] {
+            trial.point("truth, distribution", limit_ms, truth);
+        }
+    }
+}
+
+fn figures(summary: &Summary) -> Vec<Figure> {
+    let series = |names: &[&str], what: &str| -> Vec<Series> {
+        let curve = |name: &&str| Series::curve(summary, &format!("{name}, {what}"), *name);
+        names.iter().map(curve).collect()
+    };
+    let by_memory = |what: &str, title: &str| Figure {
+        name: format!("fridge-percentiles-{what}"),
+        title: format!("Round trips: error of {title} by memory"),
+        x: Axis::logarithmic("entries"),
+        y: Axis::linear("|log₂(estimate / truth)|"),
+        series: series(&NAMES, what),
+    };
+    vec![
+        by_memory("p95", "p95"),
+        by_memory("p99", "p99"),
+        by_memory("worst", "the worst percentile of 5 to 95"),
+        Figure {
+            name: "fridge-percentiles-distribution".to_owned(),
+            title: "Round trips: their distribution in tables of 1024 entries".to_owned(),
+            x: Axis::logarithmic("round trip (ms)"),
+            y: Axis::linear("share of round trips"),
+            series: series(&["truth", NAMES[0], NAMES[1]], "distribution"),
+        },
+    ]
+}
