@@ -109,6 +109,6 @@ impl Flow {
             ..TcpFields::default()
         };
         // As senders count them: late packets are known to be older.
-        Detail { key, tcp: Some(tcp), identification: number as u16, exchange: None }
+        Detail { key, tcp: Some(tcp), identification: number as u16, ..Detail::default() }
     }
 }
