@@ -29,7 +29,7 @@ const BOUNDS: TimingBounds = TimingBounds {
 fn main() {
     let records = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(RECORDS);
     let upstream = by_close((0..records).map(|number| record(number, 0)));
-    let arrived = (0..records).filter(|number| mix(*number) % 100 != 0);
+    let arrived = (0..records).filter(|number| !mix(*number).is_multiple_of(100));
     let downstream = by_close(arrived.map(|number| record(number, DELAY_NS)));
 
     println!("{records} records a side, of {} bytes", size_of::<FlowRecord>());
@@ -79,7 +79,7 @@ fn by_close(records: impl Iterator<Item = FlowRecord>) -> Vec<FlowRecord> {
 }
 
 fn record(number: u64, delay_ns: i64) -> FlowRecord {
-    let flow = mix(number / FLOWS * FLOWS ^ number % FLOWS) % FLOWS;
+    let flow = mix(number) % FLOWS;
     let first_ns = (number * 1_000_000_000 / RECORDS_PER_SECOND) as i64;
     let duration_ns = (mix(number ^ 1) % 5_000_000_000) as i64;
     let time = |sent_ns: i64, salt: u64| {

@@ -28,11 +28,11 @@ impl Run {
             seed: SEED,
             flows: 15_000,
             packets: Some(200_000),
-            delay: delay.parse().unwrap(),
+            delay: delay.parse().expect("a delay is well-formed"),
             ..Config::default()
         })
-        .unwrap();
-        let config: CnfConfig = toml::from_str(settings).unwrap();
+        .expect("the configuration is in range");
+        let config: CnfConfig = toml::from_str(settings).expect("settings are well-formed");
         let meter = |point| {
             let mut cnf = Cnf::new(&config);
             let sightings = simulation.sightings(point);

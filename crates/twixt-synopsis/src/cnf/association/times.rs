@@ -21,6 +21,8 @@ pub(super) struct Times {
     /// A record is looked at so long after it is due, and all of its flow that is due by then is
     /// concluded with it: a flow of many records is not looked through for each.
     pace_ns: i64,
+    /// Room for the records of the flow that is looked at, upstream and downstream.
+    lanes: [Lane; 2],
 }
 
 /// The looks at a flow within a window: each costs time, fewer cost memory.
@@ -58,7 +60,8 @@ struct Due {
 impl Times {
     pub(super) fn new(bounds: TimingBounds, window_ns: i64) -> Self {
         let (held, flows) = (VecDeque::new(), HashMap::default());
-        Self { bounds, held, first: 0, flows, pace_ns: window_ns / LOOKS_PER_WINDOW }
+        let pace_ns = window_ns / LOOKS_PER_WINDOW;
+        Self { bounds, held, first: 0, flows, pace_ns, lanes: Default::default() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -119,9 +122,10 @@ impl Times {
         ready: &mut VecDeque<Associated>,
         counts: &mut AssociationCounts,
     ) {
-        let Self { held, first, flows, bounds, .. } = self;
+        let Self { held, first, flows, bounds, lanes, .. } = self;
         let flow = flows.get_mut(&name).expect("a record that waits has its flow");
-        let [upstream, downstream] = waiting(held, *first, flow.newest).map(Lane::new);
+        fill(lanes, held, *first, flow.newest);
+        let [upstream, downstream] = lanes;
         let upstream_done = upstream.ended(due.upstream);
         let mut judge = Judge {
             upstream: upstream.after(flow.upstream_end),
@@ -150,31 +154,44 @@ impl Times {
     }
 }
 
-/// The records of a flow that wait upstream and downstream, with their numbers.
-fn waiting(held: &VecDeque<Held>, first: u64, newest: Option<u64>) -> [Vec<(FlowRecord, u64)>; 2] {
-    let mut waiting = [Vec::new(), Vec::new()];
+/// Fills the lanes with the records of a flow that wait upstream and downstream.
+fn fill(lanes: &mut [Lane; 2], held: &VecDeque<Held>, first: u64, newest: Option<u64>) {
+    lanes.iter_mut().for_each(Lane::clear);
     let mut next = newest;
     while let Some(number) = next.filter(|&number| number >= first) {
         let Held { record, side, is_concluded, older } = &held[(number - first) as usize];
         if !is_concluded {
-            waiting[usize::from(*side == Side::Downstream)].push((*record, number));
+            let lane = &mut lanes[usize::from(*side == Side::Downstream)];
+            lane.records.push(*record);
+            lane.numbers.push(number);
         }
         next = *older;
     }
-    waiting
+    lanes.iter_mut().for_each(Lane::order);
 }
 
-/// The records of a flow that wait at one point, by their first times.
+/// The records of a flow that wait at one point, by their first times, and their numbers.
+#[derive(Debug, Default)]
 struct Lane {
     records: Vec<FlowRecord>,
     numbers: Vec<u64>,
 }
 
 impl Lane {
-    fn new(mut waiting: Vec<(FlowRecord, u64)>) -> Self {
-        waiting.sort_unstable_by_key(|(record, number)| (record.first, record.last, *number));
-        let (records, numbers) = waiting.into_iter().unzip();
-        Self { records, numbers }
+    fn clear(&mut self) {
+        self.records.clear();
+        self.numbers.clear();
+    }
+
+    /// Puts in order what was pushed newest first, which mostly is the opposite.
+    fn order(&mut self) {
+        self.records.reverse();
+        self.numbers.reverse();
+        if !self.records.is_sorted_by_key(|record| (record.first, record.last)) {
+            let mut both: Vec<_> = self.records.drain(..).zip(self.numbers.drain(..)).collect();
+            both.sort_unstable_by_key(|(record, number)| (record.first, record.last, *number));
+            (self.records, self.numbers) = both.into_iter().unzip();
+        }
     }
 
     fn after(&self, end_before: Option<Timestamp>) -> Neighbours<'_> {
