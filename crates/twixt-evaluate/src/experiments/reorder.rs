@@ -67,8 +67,8 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
             published: "higher",
             value: "hybrid, recall@1024 / sampled, recall@1024",
             holds: Holds::Differs,
-            note: "on this traffic many flows of a prefix are alike, so that following the large \
-                   ones longer gains nothing; the published traces are not public",
+            note: "on this traffic all flows of a prefix are late alike, so that following the \
+                   large ones longer gains nothing; the published traces are not public",
         },
     ],
     figures,
@@ -105,6 +105,7 @@ fn trial(setting: Setting) -> Trial {
         Size::Full => &[20, STALE_DEFAULT_MS, 500],
     };
     let mut trial = Trial::default();
+    trial.value("large prefixes", truth.large.len() as f64);
     trial.value("heavy prefixes", truth.heavy.len() as f64);
     for &stale_ms in stales_ms {
         for name in ALGORITHMS {
