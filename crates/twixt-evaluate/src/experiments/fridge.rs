@@ -49,14 +49,14 @@ struct Found {
 }
 
 impl Trace {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, requests: u64, answered: f64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let (mut events, mut truth_ns) = (Vec::new(), Vec::new());
-        for number in 0..REQUESTS {
+        for number in 0..requests {
             let (time_ns, id) = (number as i64 * GAP_NS, random.next_u64());
             events.push(Event { time_ns, id, response: false });
             let [chance, scale]: [f64; 2] = StandardUniform.sample(&mut random);
-            if chance < ANSWERED {
+            if chance < answered {
                 let rtt_ns = quantile_ns(scale) as i64;
                 events.push(Event { time_ns: time_ns + rtt_ns, id, response: true });
                 truth_ns.push(rtt_ns);

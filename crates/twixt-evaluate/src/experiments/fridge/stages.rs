@@ -85,7 +85,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
     };
     vec![Figure {
         name: "fridge-stages".to_owned(),
-        title: "Fridges of several stages: share of requests that live so long".to_owned(),
+        title: "Fridges of several stages: how long requests live".to_owned(),
         x: Axis::linear("life (average lifetimes M/p)"),
         y: Axis::logarithmic("share of requests"),
         series: STAGES
