@@ -4,8 +4,9 @@
 
 use twixt_evaluate::{Holds, Setting, Size, Summary, Verdict, find};
 
-/// Every claim holds that is not known to differ. Trials follow from seeds alone, so nothing here
-/// depends on chance; thresholds are the experiment's.
+/// Every claim holds that is not known to differ. Trials follow from seeds alone, so that chance
+/// does not change from run to run. Thresholds are the experiment's, made for its own number of
+/// seeds: with fewer than here, means of the tail are too uncertain to meet them.
 #[track_caller]
 fn check(name: &str, seeds: u64) {
     let experiment = find(name).unwrap();
@@ -24,12 +25,12 @@ fn check(name: &str, seeds: u64) {
 
 #[test]
 fn a_fridge_of_1024_entries_comes_close() {
-    check("fridge-percentiles", 5);
+    check("fridge-percentiles", 8);
 }
 
 #[test]
 fn fridges_are_unbiased_and_plain_tables_are_not() {
-    check("fridge-bias", 10);
+    check("fridge-bias", 12);
 }
 
 #[test]
