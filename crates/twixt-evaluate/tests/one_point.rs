@@ -4,8 +4,9 @@
 
 use twixt_evaluate::{Holds, Setting, Size, Summary, Verdict, find};
 
-/// Every claim holds that is not known to differ. Trials follow from seeds alone, so nothing here
-/// depends on chance; thresholds are the experiment's.
+/// Every claim holds that is not known to differ. Trials follow from seeds alone, so that chance
+/// does not change from run to run. Thresholds are the experiment's, made for its own number of
+/// seeds: with fewer than here, means of the tail are too uncertain to meet them.
 #[track_caller]
 fn check(name: &str, seeds: u64) {
     let experiment = find(name).unwrap();

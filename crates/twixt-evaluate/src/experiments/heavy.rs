@@ -31,7 +31,7 @@ impl Stream {
     fn new(exponent: f64, setting: Setting) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(setting.seed);
         let zipf = Zipf::new(f64::from(FLOWS), exponent).expect("the exponent is positive");
-        let packets = setting.size.pick(300_000, 1_000_000);
+        let packets = setting.size.pick(200_000, 1_000_000);
         let flows: Vec<u32> = (0..packets).map(|_| zipf.sample(&mut random) as u32 - 1).collect();
         let mut counts = vec![0; FLOWS as usize];
         flows.iter().for_each(|&flow| counts[flow as usize] += 1);
