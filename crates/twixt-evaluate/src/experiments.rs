@@ -1,7 +1,10 @@
 //! Every experiment, and the only list of them.
 
+mod colate;
 mod lda;
+mod lds;
 mod mplane;
+mod segment;
 
 use crate::experiment::Experiment;
 
@@ -13,6 +16,19 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &lda::test_packets::EXPERIMENT,
     &lda::constant::EXPERIMENT,
     &lda::sampling::EXPERIMENT,
+    &lds::sizing::EXPERIMENT,
+    &lds::flow_size::EXPERIMENT,
+    &lds::more_cells::EXPERIMENT,
+    &lds::distribution::EXPERIMENT,
+    &lds::loss::EXPERIMENT,
+    &lds::weights::EXPERIMENT,
+    &colate::printed::EXPERIMENT,
+    &colate::accuracy::EXPERIMENT,
+    &colate::per_flow::EXPERIMENT,
+    &colate::reliability::EXPERIMENT,
+    &colate::storage::EXPERIMENT,
+    &colate::deviation::EXPERIMENT,
+    &colate::triangle::EXPERIMENT,
     &mplane::EXPERIMENT,
 ];
 
