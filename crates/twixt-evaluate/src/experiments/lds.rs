@@ -70,6 +70,7 @@ fn by_class(setting: Setting, columns: u32) -> Trial {
     let segment = segment(setting, Loss::None);
     let ends = segment.ends(&whole_rows(scaled(columns, setting)));
     let mut trial = Trial::default();
+    trial.value("packets of small flows", packets_of_small_flows(&segment));
     for (name, estimator, sizes) in [
         ("paper", "paper", Sizes::Known),
         ("joint", "joint", Sizes::Known),
@@ -83,6 +84,13 @@ fn by_class(setting: Setting, columns: u32) -> Trial {
         }
     }
     trial
+}
+
+/// The share of packets that flows of fewer than 100 have.
+fn packets_of_small_flows(segment: &Segment) -> f64 {
+    let sizes = segment.flows.iter().filter_map(|flow| flow.packets);
+    let small: u64 = sizes.clone().filter(|packets| *packets < 100).sum();
+    small as f64 / sizes.sum::<u64>() as f64
 }
 
 /// Median error, and which share of flows is off by at most so much.
