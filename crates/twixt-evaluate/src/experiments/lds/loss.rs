@@ -10,6 +10,9 @@ use crate::experiments::segment::{Packets, Sizes};
 use crate::figure::{Axis, Figure, Series};
 use crate::summary::Summary;
 
+const LARGEST_FLOWS: &str = "few flows, but the largest of all: the sketch is made for 500 lost \
+                             packets of a flow, and these lost more";
+
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     name: "lds-loss",
     algorithm: "LDS",
@@ -18,7 +21,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             0.1, 0.5 and 1 %: rows that count every packet, 5 %, and 1, 10, 50 and 100 % \
             (several banks). Flows of 1000 packets and more: median error of the mean, flows \
             without an answer, and their share of packets.",
-    seeds: Seeds { quick: 1, full: 3 },
+    seeds: Seeds { quick: 2, full: 3 },
     trial,
     claims: &[
         claim(
@@ -53,17 +56,15 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "banks, 1 % lost: their share of packets",
             "–",
             "banks, paper@0.01, unanswered packets",
-            Holds::Differs,
-            "few flows, but the largest: the row that counts 1 % has 5 cells for them, and above \
-             some 20 000 packets each of these has lost one, as had to be expected of a sketch \
-             that is made for 500 lost packets per flow",
+            Holds::AtMost(0.05),
+            LARGEST_FLOWS,
         ),
         claim(
             "banks, 1 % lost: flows of 20 000+ without an answer",
             "–",
             "banks, paper@0.01, unanswered of 20 000+",
-            Holds::Differs,
-            "see above",
+            Holds::AtMost(0.05),
+            LARGEST_FLOWS,
         ),
         claim(
             "every packet, 1 % lost: flows without an answer",
@@ -91,7 +92,8 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "–",
             "banks, joint@0.01 / banks, paper@0.01",
             Holds::AtMost(0.7),
-            "",
+            "most of the answer comes from rows that sample little here, where chance decides; of \
+             the few large flows of a quick run nothing can be said",
         ),
     ],
     figures,
