@@ -3,9 +3,12 @@
 mod cnf;
 mod fridge;
 mod heavy;
+mod colate;
 mod lda;
+mod lds;
 mod mplane;
 mod reorder;
+mod segment;
 
 use crate::experiment::Experiment;
 
@@ -17,6 +20,25 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &lda::test_packets::EXPERIMENT,
     &lda::constant::EXPERIMENT,
     &lda::sampling::EXPERIMENT,
+    &lds::sizing::EXPERIMENT,
+    &lds::flow_size::EXPERIMENT,
+    &lds::more_cells::EXPERIMENT,
+    &lds::distribution::EXPERIMENT,
+    &lds::loss::EXPERIMENT,
+    &lds::weights::EXPERIMENT,
+    &colate::printed::EXPERIMENT,
+    &colate::accuracy::EXPERIMENT,
+    &colate::per_flow::EXPERIMENT,
+    &colate::reliability::EXPERIMENT,
+    &colate::storage::EXPERIMENT,
+    &colate::deviation::EXPERIMENT,
+    &colate::triangle::EXPERIMENT,
+    &cnf::weibull::EXPERIMENT,
+    &cnf::sizes::EXPERIMENT,
+    &cnf::queue::EXPERIMENT,
+    &cnf::association::EXPERIMENT,
+    &cnf::sampling::EXPERIMENT,
+    &cnf::loss::EXPERIMENT,
     &fridge::percentiles::EXPERIMENT,
     &fridge::bias::EXPERIMENT,
     &fridge::stages::EXPERIMENT,
@@ -24,12 +46,6 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &heavy::memory::EXPERIMENT,
     &heavy::guarantee::EXPERIMENT,
     &mplane::EXPERIMENT,
-    &cnf::weibull::EXPERIMENT,
-    &cnf::sizes::EXPERIMENT,
-    &cnf::queue::EXPERIMENT,
-    &cnf::association::EXPERIMENT,
-    &cnf::sampling::EXPERIMENT,
-    &cnf::loss::EXPERIMENT,
 ];
 
 #[cfg(test)]

@@ -1,0 +1,115 @@
+//! LDS: what its experiments share.
+//!
+//! The paper's trace (30 minutes of a university's access line, 146 000 flows per measurement
+//! interval) cannot be had. Ours has as many flows of Pareto sizes, 3.5 million packets, and
+//! bimodal mean delays that differ from flow to flow, as in the paper's Fig. 8. Quick runs have
+//! 20 000 flows, and cells to match.
+
+pub(super) mod distribution;
+pub(super) mod flow_size;
+pub(super) mod loss;
+pub(super) mod more_cells;
+pub(super) mod sizing;
+pub(super) mod weights;
+
+use twixt_sim::{Config, Loss};
+use twixt_synopsis::{Lds, LdsConfig};
+
+use super::segment::{Answers, Packets, Segment, Sizes, median};
+use crate::claim::{Claim, Holds};
+use crate::experiment::{Setting, Trial};
+
+const FULL_FLOWS: u64 = 146_000;
+/// Rows of the paper's experiments.
+const ROWS: usize = 4;
+/// Columns of its sketch of 70 000 cells: twice as many flows as cells.
+const COLUMNS: u32 = 17_500;
+const LARGE: Packets = 1000..=u64::MAX;
+
+/// Classes of flow sizes, with a packet number to draw them at.
+const CLASSES: [(&str, Packets, f64); 5] = [
+    ("1-9", 1..=9, 3.0),
+    ("10-99", 10..=99, 30.0),
+    ("100-499", 100..=499, 220.0),
+    ("500-999", 500..=999, 700.0),
+    ("1000+", LARGE, 3000.0),
+];
+
+const fn flows(setting: Setting) -> u64 {
+    setting.size.pick(20_000, FULL_FLOWS)
+}
+
+/// As many flows per cell with fewer flows.
+const fn scaled(columns: u32, setting: Setting) -> u32 {
+    (columns as u64 * flows(setting) / FULL_FLOWS) as u32
+}
+
+fn segment(setting: Setting, loss: Loss) -> Segment {
+    let delay = "bimodal:fraction=0.6,first=200us,second=1500us,spread=0.35,jitter=0.5";
+    Segment::new(&Config {
+        seed: setting.seed,
+        flows: flows(setting) as u32,
+        packets: Some(setting.size.pick(500_000, 3_500_000)),
+        delay: delay.parse().expect("a delay is well-formed"),
+        loss,
+        ..Config::default()
+    })
+}
+
+/// Rows that count every packet, in one cell per flow.
+fn whole_rows(columns: u32) -> LdsConfig {
+    LdsConfig::new(columns, 1, &[1.0; ROWS]).expect("columns are in range")
+}
+
+fn ask(segment: &Segment, ends: &(Lds, Lds), estimator: &str, sizes: Sizes) -> Answers {
+    segment.ask((&ends.0, &ends.1), estimator, sizes)
+}
+
+/// Median errors of all classes of flow sizes without loss, by estimator.
+fn by_class(setting: Setting, columns: u32) -> Trial {
+    let segment = segment(setting, Loss::None);
+    let ends = segment.ends(&whole_rows(scaled(columns, setting)));
+    let mut trial = Trial::default();
+    trial.value("packets of small flows", packets_of_small_flows(&segment));
+    for (name, estimator, sizes) in [
+        ("paper", "paper", Sizes::Known),
+        ("joint", "joint", Sizes::Known),
+        ("joint, sizes estimated", "joint", Sizes::Estimated),
+    ] {
+        let answers = ask(&segment, &ends, estimator, sizes);
+        for (class, packets, at) in CLASSES {
+            let error = answers.median_error(packets);
+            trial.value(format!("{name}, {class}"), error);
+            trial.point(name, at, error);
+        }
+    }
+    trial
+}
+
+/// The share of packets that flows of fewer than 100 have.
+fn packets_of_small_flows(segment: &Segment) -> f64 {
+    let sizes = segment.flows.iter().filter_map(|flow| flow.packets);
+    let small: u64 = sizes.clone().filter(|packets| *packets < 100).sum();
+    small as f64 / sizes.sum::<u64>() as f64
+}
+
+/// Median error, and which share of flows is off by at most so much.
+fn note_distribution(trial: &mut Trial, name: &str, mut errors: Vec<f64>) {
+    errors.sort_unstable_by(f64::total_cmp);
+    for tenths in -40..=10 {
+        let most = 10_f64.powf(f64::from(tenths) / 10.0);
+        let below = errors.partition_point(|error| *error <= most);
+        trial.point(name, most, below as f64 / errors.len() as f64);
+    }
+    trial.value(name, median(errors));
+}
+
+const fn claim(
+    claim: &'static str,
+    published: &'static str,
+    value: &'static str,
+    holds: Holds,
+    note: &'static str,
+) -> Claim {
+    Claim { claim, published, value, holds, note }
+}
