@@ -7,9 +7,9 @@
 
 mod support;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -98,6 +98,47 @@ fn round_trips_are_told_as_they_are_found() {
 }
 
 #[test]
+fn round_trips_are_those_of_a_capture() {
+    in_namespace("round_trips_are_those_of_a_capture", || {
+        if Command::new("tcpdump").arg("--version").output().is_err() {
+            return println!("skipped: there is no tcpdump to compare with");
+        }
+        run("ip link set lo up");
+        let folder = folder();
+        let count = 2 * EXCHANGES;
+        let capture =
+            format!("-i lo -w lo.pcap --time-stamp-precision nano -c {count} udp port 53");
+        let mut tcpdump = Command::new("tcpdump")
+            .args(capture.split(' '))
+            .current_dir(folder.path())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(tcpdump.stderr.take().unwrap());
+        while !said.fill_buf().unwrap().is_empty() {
+            let mut line = String::new();
+            said.read_line(&mut line).unwrap();
+            if line.contains("listening on") {
+                break;
+            }
+        }
+        let options = "-a exact --samples -F jsonl udp port 53";
+        let child = Capturing::start(folder.path(), &format!("rtt -i lo -c {count} {options}"));
+        ask_for_names();
+        let live = child.ended().expect(0).silent().json_lines();
+        assert!(tcpdump.wait().unwrap().success());
+        let read = twixt_in(folder.path(), &format!("rtt -r lo.pcap {options}")).expect(0);
+        assert_eq!(live.len(), usize::from(EXCHANGES));
+        for (live, read) in live.iter().zip(read.json_lines()) {
+            assert_eq!(live["scope"], read["scope"]);
+            // Each of the two has its own look at the clock.
+            let difference_ns = number(live, "/rtt_ns") - number(&read, "/rtt_ns");
+            assert!(difference_ns.abs() < 1_000_000, "{live} is {read}");
+        }
+    });
+}
+
+#[test]
 fn round_trips_of_an_interface_take_bounded_memory() {
     in_namespace("round_trips_of_an_interface_take_bounded_memory", || {
         run("ip link set lo up");
@@ -129,7 +170,8 @@ fn epochs_are_told_as_they_end() {
         // Though nothing comes any more, and nobody interrupts.
         let (mut matched, mut starts) = (0, Vec::new());
         while matched < i64::from(EXCHANGES) {
-            let line = lines.recv_timeout(Duration::from_secs(5)).unwrap();
+            let line = lines.recv_timeout(Duration::from_secs(5));
+            let line = line.unwrap_or_else(|_| panic!("{matched} in epochs from {starts:?}"));
             let row: Value = serde_json::from_str(&line).unwrap();
             matched += number(&row, "/matched");
             starts.push(number(&row, "/start_ns"));
