@@ -16,7 +16,7 @@ mod rtt;
 mod simulate;
 mod verify;
 
-pub(crate) use rtt::Watched;
+pub(crate) use rtt::{Watched, WatchedEpoch};
 
 use std::path::PathBuf;
 

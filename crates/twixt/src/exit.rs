@@ -26,6 +26,15 @@ impl Exit {
     pub(crate) fn or_partial(self, partial: bool) -> Self {
         if self == Self::Done && partial { Self::Partial } else { self }
     }
+
+    /// There is not enough data to answer: an error, unless the user did not want to wait for it.
+    pub(crate) fn without_answer(self, message: impl Into<String>) -> anyhow::Result<Self> {
+        if self != Self::Interrupted {
+            return Err(no_answer(message));
+        }
+        note(message.into());
+        Ok(self)
+    }
 }
 
 /// An error that ends the command in a particular way.

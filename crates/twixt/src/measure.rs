@@ -4,6 +4,7 @@
 
 mod directory;
 mod first_read;
+mod intake;
 mod meters;
 pub(crate) mod one_point;
 mod pairs;
@@ -14,6 +15,7 @@ mod stamps;
 mod total;
 
 pub(crate) use first_read::is_timeless;
+pub(crate) use intake::Intake;
 pub(crate) use meters::{Meters, Setting};
 pub(crate) use pairs::{Concluded, Pairs, Problem};
 pub(crate) use recorded::{End, Recordings, rough_delay};

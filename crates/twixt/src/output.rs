@@ -6,13 +6,17 @@
 mod document;
 mod human;
 mod round_trip;
+mod rows;
 pub(crate) mod units;
 
 pub(crate) use document::{
     DelayDocument, EstimateRow, SegmentDocument, SegmentsDocument, estimate_rows,
 };
 pub(crate) use human::{ROWS_DEFAULT, Table, delay_report, total_report};
-pub(crate) use round_trip::{RoundTripDocument, SampleRow, round_trip_report};
+pub(crate) use round_trip::{
+    RoundTripDocument, SampleRow, round_trip_report, round_trip_rows, round_trip_table,
+};
+pub(crate) use rows::RowWriter;
 
 use std::io::{self, Write};
 
@@ -43,59 +47,23 @@ pub(crate) fn json(document: &impl Serialize) -> anyhow::Result<()> {
 
 /// Writes one JSON object per line.
 pub(crate) fn jsonl<T: Serialize>(rows: impl IntoIterator<Item = T>) -> anyhow::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    for row in rows {
-        serde_json::to_writer(&mut out, &row).map_err(io::Error::from)?;
-        writeln!(out)?;
-    }
-    out.flush()?;
-    Ok(())
+    write_rows(Format::Jsonl, rows)
 }
 
 /// Writes rows as comma-separated values, with their keys as the header. Rows are flat objects.
 pub(crate) fn csv<T: Serialize>(rows: impl IntoIterator<Item = T>) -> anyhow::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    for (index, row) in rows.into_iter().enumerate() {
-        csv_row(&mut out, &row, index == 0)?;
-    }
-    out.flush()?;
-    Ok(())
+    write_rows(Format::Csv, rows)
 }
 
-/// Writes one row as comma-separated values, after the header if it is the first.
-pub(crate) fn csv_row(
-    out: &mut impl Write,
-    row: &impl Serialize,
-    is_first: bool,
+fn write_rows<T: Serialize>(
+    format: Format,
+    rows: impl IntoIterator<Item = T>,
 ) -> anyhow::Result<()> {
-    let serde_json::Value::Object(fields) = serde_json::to_value(row)? else { return Ok(()) };
-    if is_first {
-        let keys: Vec<&str> = fields.keys().map(String::as_str).collect();
-        writeln!(out, "{}", keys.join(","))?;
+    let mut writer = RowWriter::new(format);
+    for row in rows {
+        writer.write(&row)?;
     }
-    let values: Vec<String> = fields.values().map(csv_field).collect();
-    writeln!(out, "{}", values.join(","))?;
-    Ok(())
-}
-
-/// One row as comma-separated values.
-pub(crate) fn csv_line(row: &impl Serialize) -> anyhow::Result<String> {
-    let serde_json::Value::Object(fields) = serde_json::to_value(row)? else {
-        return Ok(String::new());
-    };
-    Ok(fields.values().map(csv_field).collect::<Vec<_>>().join(","))
-}
-
-/// A value that is not known is an empty field.
-fn csv_field(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::Null => String::new(),
-        serde_json::Value::String(text) if text.contains([',', '"', '\n']) => {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        }
-        serde_json::Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+    writer.flush()
 }
 
 /// Writes text for people.

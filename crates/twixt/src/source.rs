@@ -1,18 +1,11 @@
 //! Where the frames of a one-pass command come from: a capture, or an interface.
 //!
-//! A command has [`SourceArgs`] among its arguments, opens them, and reads batch by batch:
+//! A command has [`SourceArgs`] among its arguments, opens them, and reads into its own
+//! [`OnePass`]:
 //!
 //! ```text
 //! let mut source = args.source.open()?;
-//! loop {
-//!     let end = source.read_batch(|frame| measuring.take(&frame))?;
-//!     if let Some(now) = source.silent_until() {
-//!         measuring.advance(now);
-//!     }
-//!     if end == BatchEnd::End || measuring.has_enough() {
-//!         break;
-//!     }
-//! }
+//! source.read(&mut measuring)?;
 //! // … print what was measured …
 //! Ok(source.conclude(Exit::Done))
 //! ```
@@ -21,8 +14,10 @@
 //! it ends. `-c` is the command's own, which knows what it counts.
 
 mod interface;
+mod one_pass;
 
 pub(crate) use interface::{Interface, LiveArgs};
+pub(crate) use one_pass::{OnePass, SoFar};
 
 use std::path::{Path, PathBuf};
 
@@ -94,7 +89,7 @@ impl Source {
 
     /// Hands a batch of frames to `sink`. It may be empty though more will come.
     #[inline]
-    pub(crate) fn read_batch(&mut self, sink: impl FnMut(Frame<'_>)) -> anyhow::Result<BatchEnd> {
+    fn read_batch(&mut self, sink: impl FnMut(Frame<'_>)) -> anyhow::Result<BatchEnd> {
         match self {
             Self::Capture(source) => {
                 let progress = source.progress.as_ref().expect("it is taken at the end only");
@@ -105,9 +100,8 @@ impl Source {
         }
     }
 
-    /// All frames up to then were handed over, and none came for a while: time to end epochs. Only
-    /// of interfaces, and only if the last batch was empty.
-    pub(crate) fn silent_until(&self) -> Option<Timestamp> {
+    /// As [`SoFar::silent_until`].
+    fn silent_until(&self) -> Option<Timestamp> {
         match self {
             Self::Capture(_) => None,
             Self::Interface(interface) => interface.silent_until(),
@@ -144,7 +138,7 @@ impl Source {
     }
 
     /// Takes the progress bar away, before anything is printed.
-    pub(crate) fn hide_progress(&mut self) {
+    fn hide_progress(&mut self) {
         if let Self::Capture(source) = self {
             source.progress = None;
         }

@@ -168,8 +168,8 @@ fn nfcapd_reads_what_we_send() {
     // It says that it is ready; what comes before is lost. It must be able to say more later.
     let mut said = BufReader::new(collector.0.stderr.take().expect("it was asked for")).lines();
     let _ready = said.by_ref().map_while(Result::ok).find(|line| line.contains("Startup"));
-    twixt_in(folder.path(), "flow export -r in.pcap -w ours.ipfix --times milli").expect(0);
-    let send = format!("flow export -r in.pcap --to 127.0.0.1:{port} --times milli");
+    twixt_in(folder.path(), "flow export -r in.pcap -w ours.ipfix --time-unit milli").expect(0);
+    let send = format!("flow export -r in.pcap --to 127.0.0.1:{port} --time-unit milli");
     twixt_in(folder.path(), &send).expect(0);
     std::thread::sleep(Duration::from_millis(500));
     terminate(&collector.0);

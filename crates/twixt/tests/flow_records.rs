@@ -94,7 +94,7 @@ fn milliseconds_are_said_to_be_milliseconds() {
     let folder = folder();
     capture().write(folder.path().join("in.pcap"));
     let run = |arguments: &str| twixt_in(folder.path(), arguments);
-    run("flow export -r in.pcap -w out.ipfix --times milli udp port 53")
+    run("flow export -r in.pcap -w out.ipfix --time-unit milli udp port 53")
         .expect(0)
         .says(&["skipped: 53 filtered"]);
     let document = run("flow import out.ipfix -F json").expect(0).json();

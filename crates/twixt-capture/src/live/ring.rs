@@ -61,7 +61,8 @@ impl Ring {
     /// The next block, if the kernel has handed it over.
     pub(super) fn take(&mut self) -> Option<Block<'_>> {
         let is_ours = self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0;
-        is_ours.then_some(Block { ring: self })
+        // Not made and thrown away: a block that is dropped goes back to the kernel.
+        is_ours.then(|| Block { ring: self })
     }
 
     /// Where the next block begins.
@@ -128,5 +129,33 @@ impl Drop for Block<'_> {
     fn drop(&mut self) {
         self.ring.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.ring.next = (self.ring.next + 1) % self.ring.size.blocks() as usize;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ring without a kernel.
+    fn ring() -> Ring {
+        let size = RingSize::of_bytes(0);
+        let (access, kind) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping, at an address of the kernel's choice.
+        let memory = unsafe { libc::mmap(null_mut(), size.bytes(), access, kind, -1, 0) };
+        assert_ne!(memory, libc::MAP_FAILED);
+        Ring { memory: NonNull::new(memory.cast()).unwrap(), size, next: 0 }
+    }
+
+    #[test]
+    fn blocks_are_taken_one_after_another_and_never_early() {
+        let mut ring = ring();
+        for turn in 0..3 * ring.size.blocks() as usize {
+            let next = turn % ring.size.blocks() as usize;
+            assert!(ring.take().is_none() && ring.take().is_none(), "it is not ours");
+            assert_eq!(ring.next, next, "whoever looks in vain stays");
+            ring.status().store(libc::TP_STATUS_USER, Ordering::Release);
+            assert!(ring.take().is_some());
+        }
     }
 }

@@ -16,6 +16,8 @@ use crate::settings::{Settings, SynopsisSettings};
 /// Which algorithms a command offers.
 pub(crate) trait Asks: Clone + Default + Send + Sync + 'static {
     const PURPOSE: Purpose;
+    /// Which one is meant if none is named, as the help says it.
+    const DEFAULT: Option<&str> = None;
 }
 
 /// Those that compare two points.
@@ -32,6 +34,7 @@ pub(crate) struct Heavies;
 
 impl Asks for Heavies {
     const PURPOSE: Purpose = Purpose::Heavy;
+    const DEFAULT: Option<&str> = Some("rap");
 }
 
 /// Those that find reordering.
@@ -40,6 +43,7 @@ pub(crate) struct Reorderings;
 
 impl Asks for Reorderings {
     const PURPOSE: Purpose = Purpose::Reorder;
+    const DEFAULT: Option<&str> = Some("exact; of interfaces hybrid");
 }
 
 /// Those for round trips at one point.
@@ -48,6 +52,7 @@ pub(crate) struct RoundTrips;
 
 impl Asks for RoundTrips {
     const PURPOSE: Purpose = Purpose::RoundTrip;
+    const DEFAULT: Option<&str> = Some("exact; of interfaces fridge");
 }
 
 /// What the user said about the algorithm.
@@ -244,10 +249,11 @@ fn option_arg(name: &'static str, users: &[(&'static str, &'static ConfigOption)
         .help_heading("Options of the algorithms")
 }
 
-fn algorithm_help(purpose: Purpose) -> String {
+fn algorithm_help(purpose: Purpose, default: Option<&str>) -> String {
     let lines: Vec<String> =
         of_purpose(purpose).map(|entry| format!("{}: {}", entry.name, entry.summary)).collect();
-    format!("Algorithm\n{}", lines.join("\n"))
+    let default = default.map(|name| format!(" [default: {name}]")).unwrap_or_default();
+    format!("Algorithm{default}\n{}", lines.join("\n"))
 }
 
 impl<A: Asks> clap::Args for AlgorithmArgs<A> {
@@ -265,7 +271,7 @@ impl<A: Asks> clap::Args for AlgorithmArgs<A> {
             .help("State to use, such as 64KiB; sizes everything else")
             .help_heading(heading);
         let name = Arg::new("algorithm").long("algorithm").short('a').value_name("NAME");
-        let command = command.arg(name.help(algorithm_help(A::PURPOSE))).arg(memory);
+        let command = command.arg(name.help(algorithm_help(A::PURPOSE, A::DEFAULT))).arg(memory);
         let several = of_purpose(A::PURPOSE).any(|entry| !entry.estimators.is_empty());
         let command = if several { command.arg(estimator) } else { command };
         all_options(A::PURPOSE)

@@ -2,24 +2,23 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use twixt_model::HeavyFlow;
+use twixt_model::{HeavyFlow, Span};
 use twixt_synopsis::{Estimator, Question, Totals};
 
 use crate::args::{AlgorithmArgs, Chosen, Heavies, TrafficArgs};
 use crate::exit::Exit;
-use crate::measure::one_point::{OnePoint, Seen, read};
+use crate::measure::one_point::{Seen, read};
 use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
 use crate::settings::Settings;
+use crate::source::SourceArgs;
 
 /// The largest flows at one point, from a fixed number of counters
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Capture to read; - is standard input
-    #[arg(short = 'r', long = "read", value_name = "FILE")]
-    read: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
     /// What makes a flow large
     #[arg(long, value_enum, default_value_t)]
     by: Size,
@@ -53,19 +52,21 @@ const DEFAULT_ALGORITHM: &str = "rap";
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let chosen = args.algorithm.choose(DEFAULT_ALGORITHM)?;
-    let point = OnePoint::new(&args.traffic, &chosen, args.count.unwrap_or(u64::MAX))?;
-    let seen = read(&args.read, point)?;
-    let flows = args.largest(&chosen, &seen)?;
+    let seen = read(&args.source, &args.traffic, &chosen, args.count)?;
+    let Some(span) = seen.span else {
+        return seen.exit.without_answer(format!("{}: no packets", seen.name));
+    };
+    let flows = args.largest(&chosen, &seen, span)?;
     let rows = flows.iter().map(Row::new);
     match args.format {
         Format::Json => output::json(&Document::new(&seen, rows.collect()))?,
         Format::Jsonl => output::jsonl(rows)?,
         Format::Csv => output::csv(rows)?,
         Format::Human => {
-            output::text(&report(&args.read, &seen, &flows, args.top.unwrap_or(ROWS_DEFAULT)))?;
+            output::text(&report(&seen, &flows, args.top.unwrap_or(ROWS_DEFAULT)))?;
         }
     }
-    Ok(Exit::Done.or_partial(seen.partial))
+    Ok(seen.exit)
 }
 
 impl Args {
@@ -74,11 +75,11 @@ impl Args {
         Self { algorithm: self.algorithm.with(settings), ..self }
     }
 
-    fn largest(&self, chosen: &Chosen, seen: &Seen) -> anyhow::Result<Vec<HeavyFlow>> {
+    fn largest(&self, chosen: &Chosen, seen: &Seen, span: Span) -> anyhow::Result<Vec<HeavyFlow>> {
         let Estimator::Heavy(estimator) = &chosen.algorithm.estimator else {
             unreachable!("the command offers no algorithm for anything else")
         };
-        let question = Question::about(seen.span);
+        let question = Question::about(span);
         let mut flows = (estimator.conclude)(seen.synopsis.as_ref(), &question)?;
         if self.by == Size::Bytes {
             flows.sort_by_key(|flow| (Reverse(flow.bytes), flow.key));
@@ -100,6 +101,7 @@ struct Document {
     packets: u64,
     bytes: u64,
     skipped: BTreeMap<String, u64>,
+    dropped: Option<u64>,
     flows: Vec<Row>,
 }
 
@@ -123,6 +125,7 @@ impl Document {
             packets,
             bytes,
             skipped: seen.counts.skipped.clone(),
+            dropped: seen.counts.dropped,
             flows,
         }
     }
@@ -144,13 +147,13 @@ fn entries(seen: &Seen) -> Option<i64> {
     seen.synopsis.config().get("entries").and_then(toml::Value::as_integer)
 }
 
-fn report(path: &Path, seen: &Seen, flows: &[HeavyFlow], rows: usize) -> String {
+fn report(seen: &Seen, flows: &[HeavyFlow], rows: usize) -> String {
     let size = match entries(seen) {
         Some(entries) => format!("{} counters, ", units::count(entries.unsigned_abs())),
         None => String::new(),
     };
     let (name, bytes) = (seen.synopsis.name(), units::bytes(seen.synopsis.state_bytes()));
-    let mut report = format!("{}   ({name}, {size}{bytes})\n\n", path.display());
+    let mut report = format!("{}   ({name}, {size}{bytes})\n\n", seen.name);
     let totals = seen.synopsis.totals();
     let mut table = Table::new(&["flow", "packets", "certain", "share", "bytes", "share"]);
     for flow in flows.iter().take(rows) {

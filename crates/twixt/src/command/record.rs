@@ -4,7 +4,7 @@ mod sink;
 
 use std::path::PathBuf;
 
-use twixt_capture::{BatchEnd, Frame, SourceCounts};
+use twixt_capture::{Frame, SourceCounts};
 use twixt_measure::Cutting;
 use twixt_model::{Delay, EpochRule, PointId, Prefix, TimeSource};
 use twixt_synopsis::By;
@@ -15,7 +15,7 @@ use crate::exit::{Exit, no_answer, note, usage};
 use crate::measure::{Meters, Plan, Setting, is_timeless, marker_in};
 use crate::output::units;
 use crate::settings::Settings;
-use crate::source::{Source, SourceArgs};
+use crate::source::{OnePass, SoFar, Source, SourceArgs};
 use sink::{Sink, Target};
 
 /// One point, one pass: a capture or an interface into an epoch file or a store
@@ -89,9 +89,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         toward: args.traffic.toward,
         most: args.count.unwrap_or(u64::MAX),
         skipped: SkipCounts::default(),
+        told: SourceCounts::default(),
         cut: 0,
     };
-    record(args, source, taking, Sink::open(args.target(), &setting.point)?)
+    let out = Sink::open(args.target(), &setting.point)?;
+    record(args, source, Recording { taking, out })
 }
 
 impl Args {
@@ -142,6 +144,8 @@ struct Taking {
     most: u64,
     /// Frames skipped since the meters were told.
     skipped: SkipCounts,
+    /// What the meters know of the source.
+    told: SourceCounts,
     /// Frames that the snap length cut where a digest might have looked.
     cut: u64,
 }
@@ -187,12 +191,12 @@ impl Taking {
     }
 
     /// Tells the meters what was skipped and dropped since the last time.
-    fn tell_counts(&mut self, told: &mut SourceCounts, now: SourceCounts) {
-        self.skipped.add(Skip::NoTime, now.skipped() - told.skipped());
+    fn tell_counts(&mut self, now: SourceCounts) {
+        self.skipped.add(Skip::NoTime, now.skipped() - self.told.skipped());
         self.meters.count_skipped(&std::mem::take(&mut self.skipped));
         let dropped = |counts: &SourceCounts| counts.dropped.unwrap_or(0);
-        self.meters.count_dropped(dropped(&now).saturating_sub(dropped(told)));
-        *told = now;
+        self.meters.count_dropped(dropped(&now).saturating_sub(dropped(&self.told)));
+        self.told = now;
     }
 
     fn measure_packet(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
@@ -211,29 +215,37 @@ impl Taking {
     }
 }
 
-fn record(
-    args: &Args,
-    mut source: Source,
-    mut taking: Taking,
-    mut out: Sink,
-) -> anyhow::Result<Exit> {
-    let mut told = SourceCounts::default();
-    loop {
-        let end = source.read_batch(|frame| taking.take(&frame))?;
-        taking.tell_counts(&mut told, source.counts());
-        if let Some(now) = source.silent_until() {
-            taking.meters.advance(now);
-        }
-        out.write_sealed(&mut taking.meters)?;
-        if end == BatchEnd::End || taking.most == 0 {
-            break;
-        }
+/// From frames to epochs on disk.
+struct Recording {
+    taking: Taking,
+    out: Sink,
+}
+
+impl OnePass for Recording {
+    #[inline]
+    fn take(&mut self, frame: &Frame<'_>) {
+        self.taking.take(frame);
     }
+
+    fn has_enough(&self) -> bool {
+        self.taking.most == 0
+    }
+
+    fn end_batch(&mut self, so_far: &SoFar) -> anyhow::Result<()> {
+        self.taking.tell_counts(so_far.counts);
+        if let Some(now) = so_far.silent_until {
+            self.taking.meters.advance(now);
+        }
+        self.out.write_sealed(&mut self.taking.meters)
+    }
+}
+
+fn record(args: &Args, mut source: Source, mut recording: Recording) -> anyhow::Result<Exit> {
+    source.read(&mut recording)?;
+    let Recording { mut taking, mut out } = recording;
     taking.meters.finish();
     out.write_sealed(&mut taking.meters)?;
-    let recorded = out.finish()?;
-    source.hide_progress();
-    conclude(args, &taking, &recorded, source)
+    conclude(args, &taking, &out.finish()?, source)
 }
 
 fn conclude(args: &Args, taking: &Taking, recorded: &str, source: Source) -> anyhow::Result<Exit> {

@@ -1,24 +1,23 @@
 //! `twixt reorder`: TCP reordering by prefix, at one point.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use twixt_model::ReorderEstimate;
+use twixt_model::{ReorderEstimate, Span};
 use twixt_synopsis::{Estimator, Question};
 
 use crate::args::{AlgorithmArgs, Chosen, Reorderings, TrafficArgs};
-use crate::exit::{Exit, no_answer, usage};
-use crate::measure::one_point::{OnePoint, Seen, read};
+use crate::exit::{Exit, usage};
+use crate::measure::one_point::{Seen, read};
 use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
 use crate::settings::Settings;
+use crate::source::SourceArgs;
 
 /// TCP reordering by the prefix that packets come from, at one point
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Capture to read; - is standard input
-    #[arg(short = 'r', long = "read", value_name = "FILE")]
-    read: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
     /// Share of packets out of order above which a prefix is said to suffer
     #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
     threshold: f64,
@@ -37,21 +36,27 @@ pub(crate) struct Args {
     algorithm: AlgorithmArgs<Reorderings>,
 }
 
-/// A capture that can be read can be followed flow by flow.
+/// A capture has an end, and so has what it takes to follow it flow by flow.
 const DEFAULT_ALGORITHM: &str = "exact";
+/// An interface has none: fixed memory.
+const DEFAULT_LIVE_ALGORITHM: &str = "hybrid";
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if !(args.threshold > 0.0 && args.threshold < 1.0) {
         let threshold = args.threshold;
         return Err(usage(format!("--threshold {threshold}: must be between 0 and 1")));
     }
-    let chosen = args.algorithm.choose(DEFAULT_ALGORITHM)?;
-    let point = OnePoint::new(&args.traffic, &chosen, args.count.unwrap_or(u64::MAX))?;
-    let seen = read(&args.read, point)?;
-    let prefixes = conclude(&chosen, &seen)?;
+    let is_live = args.source.live.is_given();
+    let default = if is_live { DEFAULT_LIVE_ALGORITHM } else { DEFAULT_ALGORITHM };
+    let chosen = args.algorithm.choose(default)?;
+    let seen = read(&args.source, &args.traffic, &chosen, args.count)?;
+    let Some(span) = seen.span else {
+        return seen.exit.without_answer(format!("{}: no packets", seen.name));
+    };
+    let prefixes = conclude(&chosen, &seen, span)?;
     if prefixes.is_empty() {
-        let path = args.read.display();
-        return Err(no_answer(format!("{path}: no TCP packets with data to judge")));
+        let message = format!("{}: no TCP packets with data to judge", seen.name);
+        return seen.exit.without_answer(message);
     }
     let shown = args.top.unwrap_or(usize::MAX);
     let rows = prefixes.iter().take(shown).map(|prefix| Row::new(prefix, args.threshold));
@@ -61,17 +66,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Format::Csv => output::csv(rows)?,
         Format::Human => {
             let rows = args.top.unwrap_or(ROWS_DEFAULT);
-            output::text(&report(&args.read, &seen, &prefixes, args.threshold, rows))?;
+            output::text(&report(&seen, &prefixes, args.threshold, rows))?;
         }
     }
-    Ok(Exit::Done.or_partial(seen.partial))
+    Ok(seen.exit)
 }
 
-fn conclude(chosen: &Chosen, seen: &Seen) -> anyhow::Result<Vec<ReorderEstimate>> {
+fn conclude(chosen: &Chosen, seen: &Seen, span: Span) -> anyhow::Result<Vec<ReorderEstimate>> {
     let Estimator::Reorder(estimator) = &chosen.algorithm.estimator else {
         unreachable!("the command offers no algorithm for anything else")
     };
-    Ok((estimator.conclude)(seen.synopsis.as_ref(), &Question::about(seen.span))?)
+    Ok((estimator.conclude)(seen.synopsis.as_ref(), &Question::about(span))?)
 }
 
 impl Args {
@@ -86,6 +91,7 @@ impl Args {
             synopsis_bytes: seen.synopsis.state_bytes(),
             packets: seen.counts.packets,
             skipped: seen.counts.skipped.clone(),
+            dropped: seen.counts.dropped,
             threshold: self.threshold,
             prefixes,
         }
@@ -99,6 +105,7 @@ struct Document {
     synopsis_bytes: u64,
     packets: u64,
     skipped: BTreeMap<String, u64>,
+    dropped: Option<u64>,
     threshold: f64,
     prefixes: Vec<Row>,
 }
@@ -131,15 +138,9 @@ impl Row {
     }
 }
 
-fn report(
-    path: &Path,
-    seen: &Seen,
-    prefixes: &[ReorderEstimate],
-    threshold: f64,
-    rows: usize,
-) -> String {
+fn report(seen: &Seen, prefixes: &[ReorderEstimate], threshold: f64, rows: usize) -> String {
     let (name, bytes) = (seen.synopsis.name(), units::bytes(seen.synopsis.state_bytes()));
-    let mut report = format!("{}   ({name}, {bytes})\n\n", path.display());
+    let mut report = format!("{}   ({name}, {bytes})\n\n", seen.name);
     let above = format!("above {}", units::percent(threshold));
     let mut table =
         Table::new(&["from", "packets", "out of order", "share", "sent again", "extent", &above]);
@@ -169,5 +170,8 @@ fn report(
         sum(|estimate| estimate.out_of_order),
         sum(|estimate| estimate.retransmitted),
     );
+    if let Some(dropped @ 1..) = seen.counts.dropped {
+        report += &format!("{} dropped by the capturing kernel\n", units::count(dropped));
+    }
     report
 }

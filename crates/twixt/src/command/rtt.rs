@@ -1,37 +1,38 @@
 //! `twixt rtt`: round-trip times at one point.
 
+mod showing;
 mod watching;
 
-use std::path::PathBuf;
-
-use twixt_capture::BatchEnd;
 use twixt_model::EpochRule;
-use twixt_synopsis::Estimator;
+use twixt_synopsis::{Estimator, TakeSamples};
 use twixt_wire::Wanted;
 
 use crate::args::{AlgorithmArgs, DigestArgs, EpochLength, RoundTrips, TrafficArgs};
-use crate::exit::{Exit, no_answer, note, usage};
-use crate::input::Capture;
-use crate::output::{self, Format, ROWS_DEFAULT, RoundTripDocument, round_trip_report, units};
-use crate::progress::Progress;
+use crate::exit::{Exit, note, usage};
+use crate::measure::Intake;
+use crate::output::{
+    self, Format, ROWS_DEFAULT, RoundTripDocument, RowWriter, round_trip_report, round_trip_rows,
+    units,
+};
 use crate::settings::Settings;
-pub(crate) use watching::Watched;
+use crate::source::SourceArgs;
+use showing::{Show, Showing};
 use watching::Watching;
+pub(crate) use watching::{Watched, WatchedEpoch};
 
-/// Round-trip times at one point, from one capture
+/// Round-trip times at one point, from a capture or an interface
 ///
-/// Both directions of the traffic must have been captured. Kinds of round trip are measured and
+/// Both directions of the traffic must pass it. Kinds of round trip are measured and
 /// reported apart: tcp-handshake, tcp-sequence, tcp-timestamp, tcp-duration, dns, ntp, icmp,
 /// quic-handshake, quic-spin.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Capture to read; - is standard input
-    #[arg(short = 'r', long = "read", value_name = "FILE")]
-    read: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
     /// Print every round trip as it is found; needs -F jsonl or csv
     #[arg(long)]
     samples: bool,
-    /// Cut time into epochs of this length, for a series [default: whole]
+    /// Cut time into epochs of this length, for a series; those of an interface are shown as they end [default: whole]
     #[arg(long, value_name = "DURATION")]
     epoch: Option<EpochLength>,
     /// Stop after so many packets
@@ -45,7 +46,6 @@ pub(crate) struct Args {
     rows_shown: usize,
     #[command(flatten)]
     traffic: TrafficArgs,
-    /// [default algorithm: exact, for what fits into memory]
     #[command(flatten)]
     algorithm: AlgorithmArgs<RoundTrips>,
     #[command(flatten)]
@@ -54,29 +54,35 @@ pub(crate) struct Args {
 
 /// For captures: every round trip, since a file has an end.
 const DEFAULT_ALGORITHM: &str = "exact";
+/// For interfaces, which have none: fixed memory.
+const DEFAULT_LIVE_ALGORITHM: &str = "fridge";
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.check()?;
-    let chosen = args.algorithm.choose(DEFAULT_ALGORITHM)?;
+    let is_live = args.source.live.is_given();
+    let default = if is_live { DEFAULT_LIVE_ALGORITHM } else { DEFAULT_ALGORITHM };
+    let chosen = args.algorithm.choose(default)?;
     let Estimator::RoundTrip { conclude, samples } = &chosen.algorithm.estimator else {
         unreachable!("the registry lists algorithms for round trips under this purpose only");
     };
-    let wanted = Wanted { digest: false, flow: false, detail: true, group: false };
-    let digester = args.digest.digester(args.digest.recognition());
-    let mut watching = Watching::new(
-        args.traffic.observer(wanted, digester)?,
-        chosen.prototype.duplicate(),
-        conclude,
-        args.epoch.map_or(EpochRule::WHOLE, |epoch| epoch.0),
-        args.count.unwrap_or(u64::MAX),
-    );
-    if args.samples {
-        watching.print_samples(*samples, args.format)?;
+    let watching =
+        Watching::new(args.intake()?, chosen.prototype.duplicate(), conclude, args.rule());
+    let mut showing = Showing::new(watching, args.show(*samples))?;
+    let mut source = args.source.open()?;
+    source.read(&mut showing)?;
+    let (watching, epochs) = showing.finish()?;
+    let watched = watching.conclude(source.counts())?;
+    let document = RoundTripDocument::new(&chosen, &watched, &epochs);
+    let name = source.name();
+    let exit = source.conclude(Exit::Done);
+    if !document.has_round_trips() {
+        let packets = units::count(watched.counts.packets);
+        return exit.without_answer(format!(
+            "{name}: no round trip in {packets} packets; are both directions captured?"
+        ));
     }
-    let partial = read_frames(args, &mut watching)?;
-    let watched = watching.finish()?;
-    show(args, &RoundTripDocument::new(chosen.algorithm.name, &chosen, &watched), &watched)?;
-    Ok(Exit::Done.or_partial(partial))
+    args.print(&name, &document, &watched)?;
+    Ok(exit)
 }
 
 impl Args {
@@ -102,45 +108,48 @@ impl Args {
         }
         Ok(())
     }
-}
+    fn intake(&self) -> anyhow::Result<Intake> {
+        let wanted = Wanted { digest: false, flow: false, detail: true, group: false };
+        let digester = self.digest.digester(self.digest.recognition());
+        Ok(Intake::new(self.traffic.observer(wanted, digester)?, None, self.count))
+    }
 
-/// Hands over all frames of the capture; whether a part of it was unusable.
-fn read_frames(args: &Args, watching: &mut Watching<'_>) -> anyhow::Result<bool> {
-    let mut capture = Capture::open(&args.read)?;
-    let progress = Progress::new(capture.size_bytes());
-    while capture.read_batch(&progress, |frame| watching.take(&frame)) != BatchEnd::End {
-        watching.flush()?;
-        if watching.has_enough() {
-            break;
+    fn rule(&self) -> EpochRule {
+        self.epoch.map_or(EpochRule::WHOLE, |epoch| epoch.0)
+    }
+
+    /// What is shown while frames come.
+    fn show(&self, take: TakeSamples) -> Show {
+        match (self.samples, self.format) {
+            (true, format) => Show::Samples { take, rows: RowWriter::new(format) },
+            (false, Format::Jsonl | Format::Csv) => Show::EpochRows(RowWriter::new(self.format)),
+            (false, Format::Human) if self.source.live.is_given() => {
+                Show::EpochTables(self.rows_shown)
+            }
+            (false, Format::Human | Format::Json) => Show::Nothing,
         }
     }
-    drop(progress);
-    let counts = capture.file().counts();
-    watching.count_unread(counts.skipped(), counts.dropped);
-    Ok(capture.note_ending(&args.read))
-}
 
-fn show(args: &Args, document: &RoundTripDocument, watched: &Watched) -> anyhow::Result<()> {
-    if !document.has_round_trips() {
-        let packets = units::count(watched.counts.packets);
-        return Err(no_answer(format!(
-            "{}: no round trip in {packets} packets; are both directions captured?",
-            args.read.display()
-        )));
-    }
-    if args.samples {
-        return Ok(());
-    }
-    for line in document.warnings() {
-        note(line);
-    }
-    match args.format {
-        Format::Human => {
-            let name = args.read.display().to_string();
-            output::text(&round_trip_report(&name, document, args.rows_shown))
+    /// Prints what was not shown while frames came.
+    fn print(
+        &self,
+        name: &str,
+        document: &RoundTripDocument,
+        watched: &Watched,
+    ) -> anyhow::Result<()> {
+        if self.samples {
+            return Ok(());
         }
-        Format::Json => output::json(document),
-        Format::Jsonl => output::jsonl(document.rows()),
-        Format::Csv => output::csv(document.rows()),
+        for line in document.warnings() {
+            note(line);
+        }
+        let whole = watched.span.filter(|_| self.rule() == EpochRule::WHOLE);
+        let rows = whole.map(|span| round_trip_rows(span, &watched.whole)).into_iter().flatten();
+        match self.format {
+            Format::Human => output::text(&round_trip_report(name, document, self.rows_shown)),
+            Format::Json => output::json(document),
+            Format::Jsonl => output::jsonl(rows),
+            Format::Csv => output::csv(rows),
+        }
     }
 }

@@ -2,19 +2,17 @@
 
 mod report;
 
-pub(crate) use report::round_trip_report;
+pub(crate) use report::{round_trip_report, round_trip_table};
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use twixt_model::{
-    Percentile, RoundTripEstimate, RoundTripSample, RoundTripTimes, Scope, Span, Timestamp,
-};
+use twixt_model::{Percentile, RoundTripEstimate, RoundTripSample, RoundTripTimes, Scope, Span};
 
 use super::units;
 use crate::args::Chosen;
-use crate::command::Watched;
+use crate::command::{Watched, WatchedEpoch};
 
 /// `twixt rtt -F json`.
 #[derive(Serialize)]
@@ -85,9 +83,9 @@ struct TimesDocument {
 
 impl RoundTripDocument {
     /// Of what was concluded at a point.
-    pub(crate) fn new(algorithm: &'static str, chosen: &Chosen, watched: &Watched) -> Self {
+    pub(crate) fn new(chosen: &Chosen, watched: &Watched, epochs: &[WatchedEpoch]) -> Self {
         Self {
-            algorithm,
+            algorithm: chosen.algorithm.name,
             config: chosen.prototype.config(),
             synopsis_bytes: watched.synopsis_bytes.max(chosen.prototype.state_bytes()),
             packets: watched.counts.packets,
@@ -96,15 +94,7 @@ impl RoundTripDocument {
             start_ns: watched.span.map(|span| span.start.as_nanos()),
             end_ns: watched.span.map(|span| span.end.as_nanos()),
             kinds: kinds(&watched.whole),
-            epochs: watched
-                .epochs
-                .iter()
-                .map(|epoch| EpochDocument {
-                    start_ns: epoch.span.start.as_nanos(),
-                    end_ns: epoch.span.end.as_nanos(),
-                    kinds: kinds(&epoch.estimates),
-                })
-                .collect(),
+            epochs: epochs.iter().map(EpochDocument::new).collect(),
         }
     }
 
@@ -126,18 +116,24 @@ impl RoundTripDocument {
             })
         })
     }
+}
 
-    /// One row for each epoch, kind and group.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = Row> {
-        let whole = (self.start_ns.unwrap_or(0), self.end_ns.unwrap_or(0), &self.kinds);
-        let epochs = self.epochs.iter().map(|epoch| (epoch.start_ns, epoch.end_ns, &epoch.kinds));
-        let whole = self.epochs.is_empty().then_some(whole);
-        epochs.chain(whole).flat_map(|(start_ns, end_ns, kinds)| {
-            let span =
-                Span { start: Timestamp::from_nanos(start_ns), end: Timestamp::from_nanos(end_ns) };
-            kinds.iter().flat_map(move |kind| Row::of(kind, span))
-        })
+impl EpochDocument {
+    fn new(epoch: &WatchedEpoch) -> Self {
+        Self {
+            start_ns: epoch.span.start.as_nanos(),
+            end_ns: epoch.span.end.as_nanos(),
+            kinds: kinds(&epoch.estimates),
+        }
     }
+}
+
+/// One row for each kind and group of an epoch, or of the whole.
+pub(crate) fn round_trip_rows(
+    span: Span,
+    estimates: &[RoundTripEstimate],
+) -> impl Iterator<Item = Row> {
+    kinds(estimates).into_iter().flat_map(move |kind| Row::of(&kind, span))
 }
 
 /// Estimates as the algorithm gives them: each kind, followed by its groups.
@@ -272,9 +268,6 @@ pub(crate) struct SampleRow {
 }
 
 impl SampleRow {
-    /// First line of comma-separated values.
-    pub(crate) const HEADER: &'static str = "time_ns,scope,kind,rtt_ns,weight";
-
     pub(crate) fn new(sample: &RoundTripSample) -> Self {
         Self {
             time_ns: sample.time.as_nanos(),

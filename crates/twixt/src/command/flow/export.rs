@@ -1,29 +1,28 @@
-//! `twixt flow export`: a capture into flow records.
+//! `twixt flow export`: a capture or an interface into flow records.
 
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use twixt_capture::BatchEnd;
+use twixt_capture::Frame;
 use twixt_flow::{EXAMPLE_ENTERPRISE, FlowWriter, TimeUnit, WriterConfig};
 use twixt_sim::quantity::Nanoseconds;
 use twixt_synopsis::{FlowCache, FlowCacheConfig};
-use twixt_wire::{SelectionCounts, SelectionFunction, Selector, SelectorInput, SkipCounts, Wanted};
+use twixt_wire::{SelectionCounts, SelectionFunction, Selector, SelectorInput, Wanted};
 
 use super::metering::{Metering, Select};
 use super::send::Outlet;
 use crate::args::{DigestArgs, TrafficArgs};
-use crate::exit::{Exit, no_answer, note, usage};
-use crate::input::Capture;
+use crate::exit::{Exit, note, usage};
+use crate::measure::{Intake, PointCounts};
 use crate::output::units;
-use crate::progress::Progress;
 use crate::settings::Settings;
+use crate::source::{OnePass, SoFar, SourceArgs};
 
-/// Meter a capture into flow records, and write or send them as IPFIX
+/// Meter a capture or an interface into flow records, and write or send them as IPFIX
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Capture to read; - is standard input
-    #[arg(short = 'r', long = "read", value_name = "FILE")]
-    read: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
     /// IPFIX file to write; - is standard output
     #[arg(short = 'w', long = "write", value_name = "FILE", required_unless_present = "to")]
     write: Option<PathBuf>,
@@ -92,11 +91,11 @@ struct FormatArgs {
     enterprise: u32,
     /// Write times no finer than this: nano, micro or milli
     #[arg(long, value_enum, default_value_t)]
-    times: Times,
+    time_unit: TimeUnitArg,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Times {
+enum TimeUnitArg {
     #[default]
     Nano,
     Micro,
@@ -126,10 +125,10 @@ impl Args {
             enterprise: self.format.enterprise,
             observation_point: self.format.point,
             classes,
-            time_unit: match self.format.times {
-                Times::Nano => None,
-                Times::Micro => Some(TimeUnit::Microseconds),
-                Times::Milli => Some(TimeUnit::Milliseconds),
+            time_unit: match self.format.time_unit {
+                TimeUnitArg::Nano => None,
+                TimeUnitArg::Micro => Some(TimeUnit::Microseconds),
+                TimeUnitArg::Milli => Some(TimeUnit::Milliseconds),
             },
             ..carrier
         };
@@ -149,7 +148,11 @@ impl Args {
         let digester = self.digest.digester(self.digest.recognition());
         let timeout = |length: Nanoseconds| length.0.max(1) as u64;
         Ok(Metering {
-            observer: self.traffic.observer(wanted, digester)?,
+            intake: Intake::new(
+                self.traffic.observer(wanted, digester)?,
+                self.traffic.toward,
+                self.count,
+            ),
             cache: FlowCache::new(FlowCacheConfig {
                 active_timeout_ns: timeout(self.meter.active_timeout),
                 inactive_timeout_ns: timeout(self.meter.inactive_timeout),
@@ -158,45 +161,40 @@ impl Args {
             selector,
             select,
             selection: SelectionCounts::default(),
-            toward: self.traffic.toward,
-            most: self.count.unwrap_or(u64::MAX),
-            skipped: SkipCounts::default(),
             now: None,
         })
     }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let mut metering = args.metering()?;
-    let mut capture = Capture::open(&args.read)?;
-    let mut export = Export {
-        writer: args.writer(metering.observer.class_names().count() > 1)?,
-        outlet: args.outlet()?,
-        records: 0,
-        refused: 0,
+    let metering = args.metering()?;
+    let mut source = args.source.open()?;
+    let mut exporting = Exporting {
+        export: Export {
+            writer: args.writer(metering.intake.observer().class_names().count() > 1)?,
+            outlet: args.outlet()?,
+            records: 0,
+            refused: 0,
+        },
+        metering,
+        is_live: args.source.live.is_given(),
     };
-    let progress = Progress::new(capture.size_bytes());
-    loop {
-        let end = capture.read_batch(&progress, |frame| metering.take(&frame));
-        export.records_of(&mut metering)?;
-        if end == BatchEnd::End || metering.most == 0 {
-            break;
-        }
-    }
-    drop(progress);
+    source.read(&mut exporting)?;
+    let Exporting { mut metering, mut export, .. } = exporting;
     metering.cache.finish();
     export.records_of(&mut metering)?;
     export.selector_of(&metering)?;
     let (records, refused) = export.finish()?;
-    let partial = capture.note_ending(&args.read);
-    conclude(args, &metering, records, refused)?;
-    Ok(Exit::Done.or_partial(partial || refused > 0))
+    let (name, counts) = (source.name(), metering.intake.counts(source.counts()));
+    let exit = source.conclude(Exit::Done);
+    if records == 0 {
+        return exit.without_answer(format!("{name}: no flow to export"));
+    }
+    conclude(&metering, &counts, records, refused);
+    Ok(exit.or_partial(refused > 0))
 }
 
-fn conclude(args: &Args, metering: &Metering, records: u64, refused: u64) -> anyhow::Result<()> {
-    if records == 0 {
-        return Err(no_answer(format!("{}: no flow to export", args.read.display())));
-    }
+fn conclude(metering: &Metering, counts: &PointCounts, records: u64, refused: u64) {
     let selection = &metering.selection;
     if let Some(rate) = selection.achieved_rate()
         && metering.selector.rate() < 1.0
@@ -209,26 +207,55 @@ fn conclude(args: &Args, metering: &Metering, records: u64, refused: u64) -> any
         let function = metering.selector.function();
         note(format_args!("{packets} packets have no {function} hash and were not metered"));
     }
-    let skipped: Vec<String> = metering
+    let skipped: Vec<String> = counts
         .skipped
         .iter()
-        .map(|(skip, frames)| format!("{} {skip}", units::count(frames)))
+        .map(|(reason, frames)| format!("{} {reason}", units::count(*frames)))
         .collect();
     if !skipped.is_empty() {
         note(format_args!("skipped: {}", skipped.join(", ")));
     }
-    let counts = metering.cache.counts();
-    if counts.evicted > 0 {
-        let flows = units::count(counts.evicted);
+    let cached = metering.cache.counts();
+    if cached.evicted > 0 {
+        let flows = units::count(cached.evicted);
         note(format_args!("{flows} records ended early for want of room: use --entries"));
     }
     if refused > 0 {
         let records = units::count(refused);
         note(format_args!("{records} records have times that IPFIX cannot say; they are left out"));
     }
-    let (packets, records) = (units::count(counts.packets), units::count(records));
+    let (packets, records) = (units::count(cached.packets), units::count(records));
     note(format_args!("{packets} packets in {records} records"));
-    Ok(())
+}
+
+/// From frames to messages.
+struct Exporting {
+    metering: Metering,
+    export: Export,
+    /// Collectors want to know now, not when a message is full.
+    is_live: bool,
+}
+
+impl OnePass for Exporting {
+    fn take(&mut self, frame: &Frame<'_>) {
+        self.metering.take(frame);
+    }
+
+    fn has_enough(&self) -> bool {
+        self.metering.intake.is_done()
+    }
+
+    fn end_batch(&mut self, so_far: &SoFar) -> anyhow::Result<()> {
+        if let Some(time) = so_far.silent_until {
+            self.metering.advance(time);
+        }
+        self.export.records_of(&mut self.metering)?;
+        if self.is_live {
+            self.export.writer.finish();
+            self.export.send()?;
+        }
+        Ok(())
+    }
 }
 
 /// From records to messages.

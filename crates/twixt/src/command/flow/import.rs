@@ -1,7 +1,6 @@
 //! `twixt flow import`: which flow records a file or an exporter has.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -12,7 +11,7 @@ use twixt_sim::quantity::Nanoseconds;
 use super::document::{RecordDocument, SelectorDocument};
 use super::listen::{self, Listen};
 use crate::exit::{Exit, no_answer, note};
-use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
+use crate::output::{self, Format, ROWS_DEFAULT, RowWriter, Table, units};
 use crate::records;
 
 /// Records of one JSON document at most; JSON lines and CSV have no bound.
@@ -81,7 +80,7 @@ struct Taking {
     bytes: u64,
     formats: BTreeMap<&'static str, u64>,
     resolutions_ns: BTreeMap<u64, u64>,
-    out: io::BufWriter<io::Stdout>,
+    out: RowWriter,
     /// Why no more can be written.
     problem: Option<anyhow::Error>,
 }
@@ -99,7 +98,7 @@ impl Taking {
             bytes: 0,
             formats: BTreeMap::new(),
             resolutions_ns: BTreeMap::new(),
-            out: io::BufWriter::new(io::stdout()),
+            out: RowWriter::new(format),
             problem: None,
         }
     }
@@ -121,29 +120,17 @@ impl Taking {
         }
         let document = RecordDocument::from(read);
         match self.format {
-            Format::Jsonl | Format::Csv => self.problem = self.print(&document).err(),
+            Format::Jsonl | Format::Csv => self.problem = self.out.write(&document).err(),
             Format::Json if self.kept.len() < RECORDS_MAX => self.kept.push(document),
             Format::Human if self.kept.len() < ROWS_DEFAULT => self.kept.push(document),
             Format::Json | Format::Human => self.refused += 1,
         }
     }
 
-    /// Prints a record at once, for those who read along.
-    fn print(&mut self, document: &RecordDocument) -> anyhow::Result<()> {
-        match self.format {
-            Format::Csv => output::csv_row(&mut self.out, document, self.taken == 1)?,
-            _ => {
-                serde_json::to_writer(&mut self.out, document).map_err(io::Error::from)?;
-                writeln!(self.out)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Lets those who read along see what came.
     fn flush(&mut self) {
         if let Err(error) = self.out.flush() {
-            self.problem = Some(error.into());
+            self.problem = Some(error);
         }
     }
 

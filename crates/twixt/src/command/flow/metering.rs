@@ -3,13 +3,11 @@
 use clap::ValueEnum;
 use twixt_capture::Frame;
 use twixt_flow::SelectorNotice;
-use twixt_model::{Prefix, Timestamp};
+use twixt_model::Timestamp;
 use twixt_synopsis::FlowCache;
-use twixt_wire::{
-    LinkType, Observer, SelectionCounts, SelectionFunction, Selector, Skip, SkipCounts,
-};
+use twixt_wire::{SelectionCounts, SelectionFunction, Selector};
 
-use crate::measure::is_timeless;
+use crate::measure::Intake;
 
 /// What is chosen by the hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -23,42 +21,20 @@ pub(super) enum Select {
 
 /// From frames to records.
 pub(super) struct Metering {
-    pub(super) observer: Observer,
+    pub(super) intake: Intake,
     pub(super) cache: FlowCache,
     pub(super) selector: Selector,
     pub(super) select: Select,
     pub(super) selection: SelectionCounts,
-    pub(super) toward: Option<Prefix>,
-    /// Packets still wanted.
-    pub(super) most: u64,
-    pub(super) skipped: SkipCounts,
-    /// The latest time that was seen.
+    /// How late it is, on the clock of the packets.
     pub(super) now: Option<Timestamp>,
 }
 
 impl Metering {
-    /// Meters a frame, or counts why not.
+    /// Meters the packet in a frame.
     pub(super) fn take(&mut self, frame: &Frame<'_>) {
-        if self.most == 0 {
-            return;
-        }
-        if let Err(skip) = self.meter(frame) {
-            self.skipped.count(skip);
-        }
-    }
-
-    fn meter(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
-        if is_timeless(frame.time) {
-            return Err(Skip::NoTime);
-        }
-        let link = LinkType(frame.link_type);
-        let (observation, packet) =
-            self.observer.observe_packet(link, frame.bytes, frame.wire_length, frame.time)?;
-        if self.toward.is_some_and(|prefix| !prefix.contains(packet.destination())) {
-            return Err(Skip::WrongDirection);
-        }
-        self.now = Some(self.now.map_or(frame.time, |now| now.max(frame.time)));
-        self.most -= 1;
+        let Some((observation, packet)) = self.intake.packet(frame) else { return };
+        self.advance(frame.time);
         let detail = packet.detail(frame.bytes);
         let selection = match self.select {
             Select::Packet => self.selector.packet(&packet, frame.bytes, observation.digest),
@@ -67,7 +43,11 @@ impl Metering {
         if self.selection.count(selection) {
             self.cache.observe(&observation, &detail);
         }
-        Ok(())
+    }
+
+    /// It is at least this late.
+    pub(super) fn advance(&mut self, time: Timestamp) {
+        self.now = Some(self.now.map_or(time, |now| now.max(time)));
     }
 
     /// How packets are chosen, for collectors; nothing if all are, or if flows are.
@@ -80,7 +60,8 @@ impl Metering {
         let keyed = function == SelectionFunction::Keyed;
         let input = selector.input();
         let hashed = |value: u64| (!keyed && function != SelectionFunction::Ipsx).then_some(value);
-        let (range, key_id) = (selector.range(), self.observer.digester().identity().key_id);
+        let (range, key_id) =
+            (selector.range(), self.intake.observer().digester().identity().key_id);
         Some(SelectorNotice {
             selector_id: u64::from(function.selector_id().unwrap_or(0)),
             algorithm: function.selector_id(),

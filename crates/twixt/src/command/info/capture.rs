@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
-use twixt_capture::{BatchEnd, CaptureFile, Frame, InterfaceDescription, LiveCounts, SourceCounts};
+use twixt_capture::{CaptureFile, Frame, InterfaceDescription, LiveCounts, SourceCounts};
 use twixt_model::{DigestHash, DigestProfile, FlowHash, Span, Timestamp, protocol};
 use twixt_wire::{Digester, HashKey, LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
 
@@ -12,7 +12,7 @@ use crate::args::TrafficArgs;
 use crate::exit::Exit;
 use crate::measure::is_timeless;
 use crate::output::{self, Format, units};
-use crate::source::{Interface, Source};
+use crate::source::{Interface, OnePass, Source};
 
 /// Flows told apart at most.
 const FLOWS_MAX: usize = 1 << 20;
@@ -22,13 +22,13 @@ pub(super) fn run(mut source: Source, traffic: &TrafficArgs, args: &Args) -> any
     let digester =
         Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, HashKey::from_seed(0));
     let wanted = Wanted { digest: false, flow: true, detail: false, group: false };
-    let mut content = Content { most: args.count.unwrap_or(u64::MAX), ..Content::default() };
-    let observer = traffic.observer(wanted, digester)?;
-    while source.read_batch(|frame| content.add(&observer, &frame))? == BatchEnd::More
-        && content.frames < content.most
-    {}
-    source.hide_progress();
-    let document = CaptureDocument::new(&source, &content);
+    let mut looking = Looking {
+        observer: traffic.observer(wanted, digester)?,
+        most: args.count.unwrap_or(u64::MAX),
+        content: Content::default(),
+    };
+    source.read(&mut looking)?;
+    let document = CaptureDocument::new(&source, &looking.content);
     let exit = source.conclude(Exit::Done);
     match args.format {
         Format::Json => output::json(&document)?,
@@ -37,10 +37,29 @@ pub(super) fn run(mut source: Source, traffic: &TrafficArgs, args: &Args) -> any
     Ok(exit)
 }
 
+/// Frames on their way into what is told about them.
+struct Looking {
+    observer: Observer,
+    /// Frames wanted.
+    most: u64,
+    content: Content,
+}
+
+impl OnePass for Looking {
+    fn take(&mut self, frame: &Frame<'_>) {
+        if !self.has_enough() {
+            self.content.add(&self.observer, frame);
+        }
+    }
+
+    fn has_enough(&self) -> bool {
+        self.content.frames >= self.most
+    }
+}
+
 /// What was found so far.
 #[derive(Default)]
 struct Content {
-    most: u64,
     frames: u64,
     captured_bytes: u64,
     wire_bytes: u64,
@@ -56,9 +75,6 @@ struct Content {
 
 impl Content {
     fn add(&mut self, observer: &Observer, frame: &Frame<'_>) {
-        if self.frames >= self.most {
-            return;
-        }
         self.frames += 1;
         self.captured_bytes += frame.bytes.len() as u64;
         self.wire_bytes += u64::from(frame.wire_length);

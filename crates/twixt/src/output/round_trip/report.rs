@@ -2,7 +2,8 @@
 
 use twixt_model::Timestamp;
 
-use super::{KindDocument, RoundTripDocument, TimesDocument};
+use super::{EpochDocument, KindDocument, RoundTripDocument, TimesDocument};
+use crate::command::WatchedEpoch;
 use crate::output::human::{Table, UNKNOWN};
 use crate::output::units;
 
@@ -10,26 +11,41 @@ use crate::output::units;
 pub(crate) fn round_trip_report(name: &str, document: &RoundTripDocument, rows: usize) -> String {
     let mut report =
         format!("{name}   ({}, {})\n\n", document.algorithm, units::bytes(document.synopsis_bytes));
-    let series = document.epochs.iter().flat_map(|epoch| {
-        epoch.kinds.iter().map(|kind| {
-            let start = Timestamp::from_nanos(epoch.start_ns);
-            (format!("{}  {}", kind.kind, units::moment(start)), &kind.times)
-        })
-    });
     let kinds = document.kinds.iter().map(|kind| (kind.kind.to_owned(), &kind.times));
-    let groups = document.kinds.iter().flat_map(|kind| {
-        kind.groups.iter().map(|group| (format!("{}  {}", kind.kind, group.scope), &group.times))
-    });
     report += &table(kinds).to_string();
-    let more: Vec<(String, &TimesDocument)> = series.chain(groups).collect();
+    let series = document.epochs.iter().flat_map(series);
+    let more: Vec<(String, &TimesDocument)> = series.chain(groups(&document.kinds)).collect();
     if !more.is_empty() {
-        report += &format!("\n{}", table(more.iter().take(rows).cloned()));
-    }
-    if more.len() > rows {
-        let left = units::count((more.len() - rows) as u64);
-        report += &format!("… and {left} more; --rows-shown shows more, -F csv all\n");
+        report += &format!("\n{}", first_rows(&more, rows));
     }
     report + "\n" + &shapes(document) + &footer(document)
+}
+
+/// A table of one epoch for people: kinds, then groups of each, largest first.
+pub(crate) fn round_trip_table(epoch: &WatchedEpoch, rows: usize) -> String {
+    let epoch = EpochDocument::new(epoch);
+    let all: Vec<(String, &TimesDocument)> = series(&epoch).chain(groups(&epoch.kinds)).collect();
+    first_rows(&all, rows) + "\n"
+}
+
+fn series(epoch: &EpochDocument) -> impl Iterator<Item = (String, &TimesDocument)> {
+    let start = units::moment(Timestamp::from_nanos(epoch.start_ns));
+    epoch.kinds.iter().map(move |kind| (format!("{}  {start}", kind.kind), &kind.times))
+}
+
+fn groups(kinds: &[KindDocument]) -> impl Iterator<Item = (String, &TimesDocument)> {
+    kinds.iter().flat_map(|kind| {
+        kind.groups.iter().map(|group| (format!("{}  {}", kind.kind, group.scope), &group.times))
+    })
+}
+
+fn first_rows(all: &[(String, &TimesDocument)], rows: usize) -> String {
+    let mut shown = table(all.iter().take(rows).cloned()).to_string();
+    if all.len() > rows {
+        let left = units::count((all.len() - rows) as u64);
+        shown += &format!("… and {left} more; --rows-shown shows more, -F csv all\n");
+    }
+    shown
 }
 
 fn table<'a>(rows: impl Iterator<Item = (String, &'a TimesDocument)>) -> Table {
@@ -126,6 +142,9 @@ fn footer(document: &RoundTripDocument) -> String {
         .collect();
     if !skipped.is_empty() {
         footer += &format!("skipped    {}\n", skipped.join(", "));
+    }
+    if let Some(dropped @ 1..) = document.dropped {
+        footer += &format!("dropped    {} by the capturing kernel\n", units::count(dropped));
     }
     footer
 }

@@ -1,0 +1,45 @@
+//! The one loop in which all one-pass commands read.
+
+use twixt_capture::{BatchEnd, Frame, SourceCounts};
+use twixt_model::Timestamp;
+
+use super::Source;
+
+/// What a command does with frames that it sees once, from a capture or an interface.
+pub(crate) trait OnePass {
+    /// Takes a frame.
+    fn take(&mut self, frame: &Frame<'_>);
+
+    /// Whether no more frames are wanted.
+    fn has_enough(&self) -> bool;
+
+    /// A batch was handed over: time to tell what was found. Interfaces have a batch every so
+    /// often, even if it is empty.
+    fn end_batch(&mut self, _so_far: &SoFar) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+/// How far the source has come.
+pub(crate) struct SoFar {
+    pub(crate) counts: SourceCounts,
+    /// All frames up to then were handed over, and none came for a while: time to end epochs. Only
+    /// of interfaces, and only if the last batch was empty.
+    pub(crate) silent_until: Option<Timestamp>,
+}
+
+impl Source {
+    /// Hands frames over until there are no more, or enough of them.
+    pub(crate) fn read(&mut self, pass: &mut impl OnePass) -> anyhow::Result<()> {
+        loop {
+            let end = self.read_batch(|frame| pass.take(&frame))?;
+            let silent_until = self.silent_until();
+            pass.end_batch(&SoFar { counts: self.counts(), silent_until })?;
+            if end == BatchEnd::End || pass.has_enough() {
+                break;
+            }
+        }
+        self.hide_progress();
+        Ok(())
+    }
+}
