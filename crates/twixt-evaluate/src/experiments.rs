@@ -1,9 +1,9 @@
 //! Every experiment, and the only list of them.
 
 mod cnf;
+mod colate;
 mod fridge;
 mod heavy;
-mod colate;
 mod lda;
 mod lds;
 mod mplane;

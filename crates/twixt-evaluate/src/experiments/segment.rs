@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use twixt_model::{Estimate, FlowKey, GroupId, Scope};
+use twixt_model::{ClassId, Estimate, FlowKey, GroupId, Scope};
 use twixt_sim::{Config, Point, Simulation};
 use twixt_synopsis::{By, KnownFlow, Pair, Question, TwoPoint};
 
@@ -49,7 +49,7 @@ impl Segment {
             let key = simulation.flow_key(flow);
             let packets = Some(truth.get(&key)?.evidence.packets);
             let hash = simulation.flow_hash(flow);
-            Some(KnownFlow { hash, key, group: GroupId::default(), packets })
+            Some(KnownFlow { hash, key, group: GroupId::default(), packets, class: ClassId(0) })
         });
         let (flows, propagation_ns) = (flows.collect(), config.propagation.0 as f64);
         Self { simulation, flows, truth, propagation_ns }
