@@ -18,7 +18,6 @@ mod flows;
 mod loss;
 mod paper;
 mod printed;
-pub(crate) mod sizes;
 mod sizing;
 mod table;
 
@@ -314,6 +313,10 @@ impl Layout for LdsConfig {
 
     fn cells_of(&self, place: Place, row: usize) -> impl ExactSizeIterator<Item = usize> {
         self.cells_of(place.flow, row)
+    }
+
+    fn weight_of(&self, class: ClassId) -> u64 {
+        self.weight_of(class)
     }
 }
 

@@ -9,7 +9,7 @@ mod sizes;
 mod solve;
 mod table;
 
-use twixt_model::{FlowHash, GroupId};
+use twixt_model::{ClassId, FlowHash, GroupId};
 
 pub(crate) use answers::{Answer, Sum, estimate};
 pub(crate) use loss::lost;
@@ -49,6 +49,11 @@ pub(crate) trait Layout {
     /// some of them possibly more than once.
     fn cells_of(&self, place: Place, row: usize) -> impl ExactSizeIterator<Item = usize>;
 
+    /// How many times each packet of a class counts.
+    fn weight_of(&self, _class: ClassId) -> u64 {
+        1
+    }
+
     /// How many rows.
     fn rows(&self) -> usize {
         self.sampling().len()
@@ -79,6 +84,11 @@ pub(crate) trait Sketch: Synopsis<Config: Layout> {
 
     /// What a cell counted.
     fn sums(&self, cell: usize) -> &Sums;
+
+    /// How many packets each cell counted.
+    fn counts(&self) -> Vec<f64> {
+        (0..self.cell_count()).map(|cell| self.sums(cell).packets as f64).collect()
+    }
 
     /// Whether a cell counted the same packets at both ends, as far as one can tell.
     fn agree(upstream: &Self, downstream: &Self, cell: usize) -> bool {

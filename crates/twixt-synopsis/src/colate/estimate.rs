@@ -11,7 +11,7 @@ use crate::synopsis::Pair;
 
 pub(super) fn estimate(pair: Pair<'_, Colate>, question: &Question<'_>) -> Vec<Estimate> {
     sketch::estimate(pair, question, |table, flows| {
-        let sizes = sizes(table.upstream, flows);
+        let sizes = sizes(table.config(), &table.upstream.counts(), flows);
         let found = match question.estimator {
             Some("median") => one_by_one(table, flows, &sizes, by_median),
             Some("paper") => one_by_one(table, flows, &sizes, by_equation),
@@ -58,7 +58,7 @@ fn one_by_one(
 ) -> Vec<Option<Found>> {
     let means = Means::of(table);
     let flows = flows.iter().zip(sizes);
-    flows.map(|(flow, size)| estimator(&means, Place::of(flow), size.packets)).collect()
+    flows.map(|(flow, size)| estimator(&means, Place::of(flow), size.load)).collect()
 }
 
 fn answer(
@@ -67,7 +67,7 @@ fn answer(
     size: &Size,
     found: Option<Found>,
 ) -> Answer {
-    let (packets, place) = (size.packets.round() as u64, Place::of(flow));
+    let (packets, place) = (size.load.round() as u64, Place::of(flow));
     let mut answer = Answer { packets, ..Answer::default() };
     match lost(table, place, size.known.then_some(packets), DOMINANCE) {
         Ok(lost) => answer.lost = Some(lost),
@@ -86,7 +86,7 @@ fn answer(
         });
         return answer;
     };
-    answer.used = ((intact.share * size.packets).round() as u64).max(1);
+    answer.used = ((intact.share * size.load).round() as u64).max(1);
     answer.delay = Some(delay(table, &answer, found));
     explain(&mut answer, table, flow, found);
     answer

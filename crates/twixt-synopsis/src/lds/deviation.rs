@@ -5,10 +5,10 @@
 //! n of its N packets with total delay T, E (T - mu n)^2 = n (1 - n/N) sigma^2.
 
 use super::paper::Sum;
-use super::sizes::Size;
 use super::table::Table;
 use crate::joint::Solution;
 use crate::question::KnownFlow;
+use crate::sketch::Size;
 use crate::sums::Usable;
 
 /// From whole rows in which the flow is alone: there its own mean serves. Other flows in the cells

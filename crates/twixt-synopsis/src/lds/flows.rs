@@ -9,10 +9,10 @@ use super::deviation::{Remainders, alone};
 use super::loss::lost;
 use super::paper::{Sum, emptiest};
 use super::printed;
-use super::sizes::{Size, sizes};
 use super::table::Table;
 use crate::joint::{self, Cell, Options, Solution, System};
 use crate::question::KnownFlow;
+use crate::sketch::{Size, Sketch, sizes};
 
 /// Flows of fewer packets are answered as by the paper if their sizes are guessed: those are too
 /// far off for equations to help ...
@@ -67,7 +67,7 @@ pub(super) fn as_printed(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> 
 
 /// All flows at once: every usable cell is one equation in their means.
 pub(super) fn all_at_once(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
-    let sizes = sizes(table.config(), &table.counts(), flows);
+    let sizes = sizes(table.config(), &table.upstream.counts(), flows);
     let common_ns = common_mean(table, flows);
     let options = Options { sharpens: true, ..Options::default() };
     let solutions = system(table, flows, &sizes, common_ns).solve(&options);

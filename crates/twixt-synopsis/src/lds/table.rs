@@ -35,11 +35,6 @@ impl<'a> Table<'a> {
         self.config().weight_of(flow.class)
     }
 
-    /// What the cells counted upstream.
-    pub(super) fn counts(&self) -> Vec<f64> {
-        self.upstream.cells.iter().map(|cell| cell.sums.packets as f64).collect()
-    }
-
     /// What cells count upstream of flows that nobody listed: the mean of those cells that no
     /// listed flow falls into, in the row that samples most. 0 if hardly any cell is left.
     pub(super) fn strangers(&self, flows: &[KnownFlow]) -> f64 {

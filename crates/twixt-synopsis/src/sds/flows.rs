@@ -8,8 +8,8 @@ use super::cell::Moments;
 use super::estimate::Table;
 use crate::joint::{self, Cell, Options, Solution, System};
 use crate::lds::answer::Answer;
-use crate::lds::sizes::{Size, sizes};
 use crate::question::KnownFlow;
+use crate::sketch::{Size, sizes};
 
 /// Flows of fewer packets are answered by their emptiest cell if their sizes are guessed.
 const JOINT_PACKETS_MIN: f64 = 10.0;

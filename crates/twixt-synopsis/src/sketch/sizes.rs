@@ -9,17 +9,19 @@ mod doubt;
 mod strangers;
 
 use self::strangers::Strangers;
-use super::{Layout, Place, Sketch};
+use super::{Layout, Place};
 use crate::joint::{self, Cell, Options, System};
 use crate::question::KnownFlow;
 
-/// How many packets a flow sent, or a guess at it.
+/// How many packets a flow sent times how often each counts, or a guess at it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Size {
-    pub(crate) packets: f64,
+    pub(crate) load: f64,
     /// Standard error; 0 where the size is known.
     pub(crate) error: f64,
     pub(crate) known: bool,
+    /// How many times each packet counts.
+    pub(crate) weight: f64,
 }
 
 /// So many bring large flows close to where they settle; the equations do the rest. More would
@@ -29,22 +31,21 @@ const ITERATIONS: usize = 30;
 /// a cell's packets go to the flow that can be large, not to the many that hardly are.
 const BOLDNESS: i32 = 3;
 
-/// The sizes of all flows that were listed: as told, or estimated from the upstream counts.
-pub(crate) fn sizes<S: Sketch>(upstream: &S, flows: &[KnownFlow]) -> Vec<Size> {
-    let told = |flow: &KnownFlow| match flow.packets {
-        Some(packets) => Size { packets: packets as f64, error: 0.0, known: true },
-        None => Size { packets: 0.0, error: 0.0, known: false },
+/// The sizes of all flows that were listed: as told, or estimated from what cells counted upstream.
+pub(crate) fn sizes<L: Layout>(config: &L, counts: &[f64], flows: &[KnownFlow]) -> Vec<Size> {
+    let told = |flow: &KnownFlow| {
+        let weight = config.weight_of(flow.class) as f64;
+        let load = flow.packets.map_or(0.0, |packets| packets as f64 * weight);
+        Size { load, error: 0.0, known: flow.packets.is_some(), weight }
     };
     let mut sizes: Vec<Size> = flows.iter().map(told).collect();
     if sizes.iter().all(|size| size.known) {
         return sizes;
     }
-    let members = Members::new(upstream.config(), flows);
-    let cells = 0..upstream.cell_count();
-    let counts: Vec<f64> = cells.map(|cell| upstream.sums(cell).packets as f64).collect();
-    let strangers = Strangers::of(&members, &counts);
-    members.believe(&counts, &strangers, &mut sizes);
-    doubt::doubt(&members, &counts, &strangers, &mut sizes);
+    let members = Members::new(config, flows);
+    let strangers = Strangers::of(&members, counts);
+    members.believe(counts, &strangers, &mut sizes);
+    doubt::doubt(&members, counts, &strangers, &mut sizes);
     sizes
 }
 
@@ -79,7 +80,7 @@ impl<'a, L: Layout> Members<'a, L> {
     fn believe(&self, counts: &[f64], strangers: &Strangers, sizes: &mut [Size]) {
         let most: Vec<f64> = self.flows().map(|cells| self.most(cells, counts)).collect();
         for (size, most) in sizes.iter_mut().zip(&most).filter(|(size, _)| !size.known) {
-            size.packets = most.powi(BOLDNESS);
+            size.load = most.powi(BOLDNESS);
         }
         for _ in 0..ITERATIONS {
             let expected = self.expected(strangers, sizes);
@@ -104,7 +105,7 @@ impl<'a, L: Layout> Members<'a, L> {
         let spread = 1.0 / f64::from(self.config.spread());
         for (size, cells) in sizes.iter().zip(self.flows()) {
             for (cells, rate) in self.rows(cells) {
-                cells.iter().for_each(|&cell| sums[cell as usize] += size.packets * rate * spread);
+                cells.iter().for_each(|&cell| sums[cell as usize] += size.load * rate * spread);
             }
         }
         sums
@@ -123,7 +124,7 @@ impl<'a, L: Layout> Members<'a, L> {
             let of_row =
                 |cells: &[u32]| cells.iter().map(|&cell| ratios[cell as usize]).sum::<f64>();
             let ratio: f64 = self.rows(cells).map(|(cells, rate)| rate * of_row(cells)).sum();
-            size.packets = believable(size.packets * ratio / whole, most);
+            size.load = believable(size.load * ratio / whole, size.weight, most);
         }
     }
 
@@ -143,21 +144,22 @@ impl<'a, L: Layout> Members<'a, L> {
             let cells = self.rows(cells).flat_map(|(cells, rate)| {
                 cells.iter().map(move |&cell| (cell as usize, rate * spread))
             });
-            system.add_flow(joint::Size { packets: size.packets, error: 0.0 }, cells);
+            system.add_flow(joint::Size { packets: size.load, error: 0.0 }, cells);
         }
         // The intervals are not used: they know nothing of what beliefs started from.
         let solutions = system.solve(&Options { draws: 1, ..Options::default() });
         for ((size, solution), &most) in sizes.iter_mut().zip(solutions).zip(most) {
             if let Some(solution) = solution.filter(|_| !size.known) {
-                size.packets = believable(size.packets * (1.0 + solution.mean_offset_ns), most);
+                let load = size.load * (1.0 + solution.mean_offset_ns);
+                size.load = believable(load, size.weight, most);
             }
         }
     }
 }
 
 /// A flow that is listed has sent something, if its cells allow.
-fn believable(packets: f64, most: f64) -> f64 {
-    packets.max(1.0).min(most)
+fn believable(load: f64, least: f64, most: f64) -> f64 {
+    load.max(least).min(most)
 }
 
 #[cfg(test)]

@@ -67,8 +67,8 @@ fn system<S: Sketch>(
         let cells = rows.flat_map(|(row, rate)| {
             config.cells_of(Place::of(flow), row).map(move |cell| (cell, rate * spread))
         });
-        let error = size.error.min(error_max * size.packets);
-        system.add_flow(joint::Size { packets: size.packets, error }, cells);
+        let error = size.error.min(error_max * size.load);
+        system.add_flow(joint::Size { packets: size.load, error }, cells);
     }
     system
 }

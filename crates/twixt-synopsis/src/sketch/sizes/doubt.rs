@@ -28,12 +28,12 @@ pub(super) fn doubt<L: Layout>(
     sizes: &mut [Size],
 ) {
     let dealt = dealt(sizes);
-    let made_up = counted(members, &dealt, strangers.made_up(SEED));
+    let made_up = counted(members, &dealt, sizes, strangers.made_up(SEED));
     let mut found: Vec<Size> = sizes.to_vec();
     members.believe(&made_up, strangers, &mut found);
     let ratios = ratios(members, &made_up, &dealt, &found);
     for (size, cells) in sizes.iter_mut().zip(members.flows()).filter(|(size, _)| !size.known) {
-        size.error = ratios[class(size.packets)] * others(members, cells, counts, size.packets);
+        size.error = ratios[class(size.load)] * others(members, cells, counts, size.load);
     }
 }
 
@@ -42,22 +42,27 @@ fn dealt(sizes: &[Size]) -> Vec<f64> {
     let unknown: Vec<usize> = (0..sizes.len()).filter(|&flow| !sizes[flow].known).collect();
     let mut order = unknown.clone();
     order.sort_by_key(|&flow| mix(flow as u64 ^ SEED));
-    let mut dealt: Vec<f64> = sizes.iter().map(|size| size.packets.round()).collect();
+    let mut dealt: Vec<f64> = sizes.iter().map(|size| size.load.round()).collect();
     for (&to, &from) in unknown.iter().zip(&order) {
-        dealt[to] = sizes[from].packets.round();
+        dealt[to] = sizes[from].load.round();
     }
     dealt
 }
 
 /// What the cells count of flows of such sizes, besides `counts` of strangers.
-fn counted<L: Layout>(members: &Members<'_, L>, dealt: &[f64], mut counts: Vec<f64>) -> Vec<f64> {
+fn counted<L: Layout>(
+    members: &Members<'_, L>,
+    dealt: &[f64],
+    sizes: &[Size],
+    mut counts: Vec<f64>,
+) -> Vec<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);
-    for (&packets, cells) in dealt.iter().zip(members.flows()) {
+    for ((&load, size), cells) in dealt.iter().zip(sizes).zip(members.flows()) {
         for (cells, rate) in members.rows(cells) {
-            let mut left = draw(packets, rate, &mut rng);
+            let mut left = draw(load / size.weight, rate, &mut rng);
             for (done, &cell) in cells.iter().enumerate() {
                 let here = draw(left, 1.0 / (cells.len() - done) as f64, &mut rng);
-                counts[cell as usize] += here;
+                counts[cell as usize] += here * size.weight;
                 left -= here;
             }
         }
@@ -96,10 +101,10 @@ fn ratios<L: Layout>(
     let mut classes: Vec<Vec<f64>> = vec![Vec::new(); CLASSES];
     let flows = found.iter().zip(dealt).zip(members.flows());
     for ((size, &packets), cells) in flows.filter(|((size, _), _)| !size.known) {
-        let others = others(members, cells, counts, size.packets).max(1e-9);
-        let off = (size.packets - packets).abs();
+        let others = others(members, cells, counts, size.load).max(1e-9);
+        let off = (size.load - packets).abs();
         // Sizes are whole numbers: what rounding takes away is no error.
-        classes[class(size.packets)].push((off - 0.5).max(0.0) / others);
+        classes[class(size.load)].push((off - 0.5 * size.weight).max(0.0) / others);
     }
     let mut ratio = 1.0;
     let ratios = classes.iter_mut().map(|offs| {

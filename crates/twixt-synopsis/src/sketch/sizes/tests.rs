@@ -1,10 +1,11 @@
 //! Sizes against those of a simulation.
 
-use twixt_model::GroupId;
+use twixt_model::{ClassId, GroupId};
 use twixt_sim::{Config, Point, Simulation};
 
 use super::*;
 use crate::lds::{Lds, LdsConfig};
+use crate::sketch::Sketch;
 use crate::synopsis::Synopsis;
 
 /// A class of flows: how far off their sizes are, and how many within two of the errors stated.
@@ -18,7 +19,7 @@ fn class(sizes: &[Size], truth: &[u64], from: u64, to: u64) -> Class {
     let flows = sizes.iter().zip(truth).filter(|(_, truth)| (from..to).contains(truth));
     let (mut errors, mut within) = (Vec::new(), 0);
     for (size, &truth) in flows {
-        let off = (size.packets - truth as f64).abs();
+        let off = (size.load - truth as f64).abs();
         errors.push(off / truth as f64);
         within += usize::from(off <= 2.0 * size.error + 0.5);
     }
@@ -38,7 +39,7 @@ fn simulated() -> (Simulation, Vec<KnownFlow>, Vec<u64>) {
         key: simulation.flow_key(flow),
         group: GroupId::default(),
         packets: None,
-        class: twixt_model::ClassId(0),
+        class: ClassId(0),
     };
     let flows = (0..simulation.flows() as u32).map(flow).collect();
     (simulation, flows, truth)
@@ -50,7 +51,7 @@ fn check(columns: u32, virtual_cells: u32, at_most: [f64; 4]) {
     let (simulation, flows, truth) = simulated();
     let mut lds = Lds::new(&LdsConfig::new(columns, virtual_cells, &[1.0; 4]).unwrap());
     simulation.observations(Point::Upstream).for_each(|packet| lds.update(&packet));
-    let sizes = sizes(&lds, &flows);
+    let sizes = sizes(lds.config(), &lds.counts(), &flows);
     let classes = [(1, 10), (10, 100), (100, 1000), (1000, u64::MAX)];
     for ((from, to), most) in classes.into_iter().zip(at_most) {
         let class = class(&sizes, &truth, from, to);
@@ -83,12 +84,14 @@ fn what_is_told_is_not_estimated() {
     for (flow, &packets) in flows.iter_mut().zip(&truth).skip(1) {
         flow.packets = Some(packets);
     }
-    let sizes = sizes(&lds, &flows);
+    let sizes = sizes(lds.config(), &lds.counts(), &flows);
     assert!(
-        sizes.iter().skip(1).zip(&truth[1..]).all(|(size, &truth)| {
-            size.known && size.error == 0.0 && size.packets == truth as f64
-        })
+        sizes
+            .iter()
+            .skip(1)
+            .zip(&truth[1..])
+            .all(|(size, &truth)| { size.known && size.error == 0.0 && size.load == truth as f64 })
     );
     // All others being known, one equation is left for the one that is not.
-    assert!((sizes[0].packets - truth[0] as f64).abs() < 0.5, "{:?} {}", sizes[0], truth[0]);
+    assert!((sizes[0].load - truth[0] as f64).abs() < 0.5, "{:?} {}", sizes[0], truth[0]);
 }
