@@ -17,8 +17,6 @@ use crate::source::SourceArgs;
 /// The largest flows at one point, from a fixed number of counters
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    source: SourceArgs,
     /// What makes a flow large
     #[arg(long, value_enum, default_value_t)]
     by: Size,
@@ -35,6 +33,8 @@ pub(crate) struct Args {
     traffic: TrafficArgs,
     #[command(flatten)]
     algorithm: AlgorithmArgs<Heavies>,
+    #[command(flatten)]
+    source: SourceArgs,
 }
 
 /// What makes a flow large.

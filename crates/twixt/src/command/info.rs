@@ -24,8 +24,6 @@ pub(crate) struct Args {
     /// The file, as tcpdump users write it
     #[arg(short = 'r', long = "read", value_name = "FILE", conflicts_with_all = ["file", "interface"])]
     read: Option<PathBuf>,
-    #[command(flatten)]
-    live: LiveArgs,
     /// Stop after so many frames
     #[arg(short = 'c', long = "count", value_name = "COUNT")]
     count: Option<u64>,
@@ -34,6 +32,8 @@ pub(crate) struct Args {
     format: Format,
     #[command(flatten)]
     traffic: TrafficArgs,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {

@@ -21,8 +21,6 @@ use sink::{Sink, Target};
 /// One point, one pass: a capture or an interface into an epoch file or a store
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    source: SourceArgs,
     /// Epoch file to write; - is standard output
     #[arg(short = 'w', long = "write", value_name = "FILE", required_unless_present = "store")]
     write: Option<PathBuf>,
@@ -59,6 +57,8 @@ pub(crate) struct Args {
     algorithm: AlgorithmArgs,
     #[command(flatten)]
     digest: DigestArgs,
+    #[command(flatten)]
+    source: SourceArgs,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {

@@ -16,8 +16,6 @@ use crate::source::SourceArgs;
 /// TCP reordering by the prefix that packets come from, at one point
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    source: SourceArgs,
     /// Share of packets out of order above which a prefix is said to suffer
     #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
     threshold: f64,
@@ -34,6 +32,8 @@ pub(crate) struct Args {
     traffic: TrafficArgs,
     #[command(flatten)]
     algorithm: AlgorithmArgs<Reorderings>,
+    #[command(flatten)]
+    source: SourceArgs,
 }
 
 /// A capture has an end, and so has what it takes to follow it flow by flow.

@@ -27,8 +27,6 @@ pub(crate) use watching::{Watched, WatchedEpoch};
 /// quic-handshake, quic-spin.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    source: SourceArgs,
     /// Print every round trip as it is found; needs -F jsonl or csv
     #[arg(long)]
     samples: bool,
@@ -50,6 +48,8 @@ pub(crate) struct Args {
     algorithm: AlgorithmArgs<RoundTrips>,
     #[command(flatten)]
     digest: DigestArgs,
+    #[command(flatten)]
+    source: SourceArgs,
 }
 
 /// For captures: every round trip, since a file has an end.

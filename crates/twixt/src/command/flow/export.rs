@@ -21,8 +21,6 @@ use crate::source::{OnePass, SoFar, SourceArgs};
 /// Meter a capture or an interface into flow records, and write or send them as IPFIX
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    source: SourceArgs,
     /// IPFIX file to write; - is standard output
     #[arg(short = 'w', long = "write", value_name = "FILE", required_unless_present = "to")]
     write: Option<PathBuf>,
@@ -46,6 +44,8 @@ pub(crate) struct Args {
     traffic: TrafficArgs,
     #[command(flatten)]
     digest: DigestArgs,
+    #[command(flatten)]
+    source: SourceArgs,
 }
 
 /// What is metered, and when records end.
