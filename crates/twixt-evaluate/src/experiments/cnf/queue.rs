@@ -14,7 +14,7 @@ use super::{
 };
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Figure, Mark, Series};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -106,7 +106,13 @@ fn trial(setting: Setting) -> Trial {
             trial.value(format!("{name}{suffix}"), median(errors));
         }
     }
-    let every = run.errors(&run.means("multiflow"), |_| true);
+    let multiflow = run.means("multiflow");
+    for (flow, mean_ns) in multiflow.iter().take(SCATTERED) {
+        if let Some(&true_ns) = run.truth.get(flow) {
+            trial.point("scatter", true_ns / 1e6, mean_ns / 1e6);
+        }
+    }
+    let every = run.errors(&multiflow, |_| true);
     trial.value("multiflow, every metered flow", median(every));
     trial.value("active over multiflow, short bursts", short_bursts(setting, &config));
     for (over, under, suffix) in [
@@ -120,6 +126,9 @@ fn trial(setting: Setting) -> Trial {
     }
     trial
 }
+
+/// Flows that are drawn, in the order of their hashes: any.
+const SCATTERED: usize = 1000;
 
 /// Active test packets over Multiflow, where load varies within milliseconds only.
 fn short_bursts(setting: Setting, config: &CnfConfig) -> Option<f64> {
@@ -169,7 +178,21 @@ fn load(run: &Run) -> Option<f64> {
 fn figures(summary: &Summary) -> Vec<Figure> {
     let names = ["multiflow", "interpolation", "trajectory", "active", "reference, static"];
     let series = names.map(|name| Series::first_trial(summary, name, name));
-    vec![Figure {
+    let scatter = Figure {
+        name: "cnf-queue-scatter".to_owned(),
+        title: "Mean delay of flows: Multiflow against the truth".to_owned(),
+        x: Axis::logarithmic("true mean delay (ms)"),
+        y: Axis::logarithmic("estimated mean delay (ms)"),
+        series: vec![
+            Series { mark: Mark::Points, ..Series::first_trial(summary, "scatter", "flows") },
+            Series {
+                label: "exact".to_owned(),
+                mark: Mark::Line,
+                points: vec![(0.1, 0.1, 0.0), (100.0, 100.0, 0.0)],
+            },
+        ],
+    };
+    let distribution = Figure {
         name: "cnf-queue".to_owned(),
         title: "Flows of 100 packets and more by error of their mean delay, drop-tail at 85 % load"
             .to_owned(),
@@ -182,5 +205,6 @@ fn figures(summary: &Summary) -> Vec<Figure> {
                 &[(0.015, 0.5), (0.15, 0.5), (0.62, 0.5)],
             )])
             .collect(),
-    }]
+    };
+    vec![distribution, scatter]
 }

@@ -29,7 +29,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             published: "worst of the three",
             value: "four, used@0.2 / two, used@0.2",
             holds: Holds::AtMost(1.0),
-            note: "",
+            note: "beyond 10 %, to which the last bank of each is tuned, both keep the same few",
         },
         Claim {
             claim: "two banks, 10 % loss: mean off by",

@@ -41,12 +41,14 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "weibull 0.6, deviation@0.01",
             Holds::AtMost(0.1),
         ),
-        claim(
-            "Weibull 0.6, 20 % loss: deviation off by",
-            "< 10 %",
-            "weibull 0.6, deviation@0.2",
-            Holds::AtMost(0.1),
-        ),
+        Claim {
+            claim: "Weibull 0.6, 20 % loss: deviation off by",
+            published: "< 10 %",
+            value: "weibull 0.6, deviation@0.2",
+            holds: Holds::AtMost(0.1),
+            note: "sampling for a million losses leaves a row two or three packets: ten runs \
+                   scatter around 10 %",
+        },
         Claim {
             claim: "Pareto 3, 1 % loss: deviation off by",
             published: "20 to 50 %",
