@@ -53,6 +53,17 @@ fn a_line_for_people() {
 }
 
 #[test]
+fn a_line_drawn() {
+    let folder = folder();
+    for (file, begins) in [("hops.svg", &b"<svg"[..]), ("hops.png", b"\x89PNG")] {
+        let arguments = format!("plan upgrade --topology - --count 3 --plot {file}");
+        twixt_fed(folder.path(), &arguments, LINE.as_bytes()).expect(0).silent();
+        let drawn = fs::read(folder.path().join(file)).expect("the plot is there");
+        assert!(drawn.starts_with(begins), "{file}");
+    }
+}
+
+#[test]
 fn a_line_for_programs() {
     let document = plan(LINE, "--count 3 -F json").expect(0).silent().json();
     assert_eq!((&document["routers"], &document["links"]), (&5.into(), &4.into()));

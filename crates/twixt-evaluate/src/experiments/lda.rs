@@ -151,6 +151,22 @@ impl Compared {
     }
 }
 
+impl Compared {
+    /// The paper's bound on the error of the mean that holds in 98 % of cases, equation (1),
+    /// relative to the mean, with the deviation as estimated.
+    fn bound(&self) -> Option<f64> {
+        const EXCEEDED: f64 = 0.02;
+        let delay = self.centred?;
+        let deviations = (2.0 * (2.0 / EXCEEDED).ln() / delay.count as f64).sqrt();
+        Some(delay.deviation_ns? * deviations / self.mean_ns)
+    }
+
+    /// Whether that bound holds: 1 or 0.
+    fn bounded(&self) -> Option<f64> {
+        Some(f64::from(u8::from(self.mean_error()? <= self.bound()?)))
+    }
+}
+
 /// One bank that samples for so many losses as the paper has it: p = alpha m / (L + 1).
 fn tuned(rows: u32, lost: f64, alpha: f64) -> f64 {
     (alpha * f64::from(rows) / (lost + 1.0)).min(1.0)

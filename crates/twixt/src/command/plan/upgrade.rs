@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::ValueEnum;
 use serde::Serialize;
+use twixt_evaluate::{Axis, Figure, Mark, Series};
 use twixt_network::{FILE_BYTES_MAX, Plan, ShortestPaths, Step, Strategy, Topology, import};
 
 use crate::exit::{Exit, note};
 use crate::input::is_stdin;
 use crate::output::{self, Format, Table, units};
+use crate::plot;
 
 /// The gain is flat where an upgrade saves less than this share of the hops before any.
 const FLAT_SHARE: f64 = 0.01;
@@ -33,6 +35,9 @@ pub(crate) struct Args {
     /// What random choices follow from
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Draw hops by upgraded routers into this file, SVG or (by its ending) PNG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
     /// How to print
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
@@ -57,6 +62,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         note(format_args!("there are only {} routers: all are upgraded", topology.routers()));
     }
     let plan = Plan::new(&paths, args.strategy(), args.count);
+    if let Some(path) = &args.plot {
+        draw(path, &plan)?;
+    }
     let document = Document::new(args, &topology, &paths, &plan);
     match args.format {
         Format::Human => output::text(&document.report(&args.topology, &plan))?,
@@ -74,6 +82,32 @@ impl Args {
             StrategyName::Random => Strategy::Random { seed: self.seed },
         }
     }
+}
+
+fn draw(path: &Path, plan: &Plan) -> anyhow::Result<()> {
+    let series = |label: &str, of: fn(&Step) -> Option<f64>| Series {
+        label: label.to_owned(),
+        mark: Mark::Line,
+        points: plan
+            .steps()
+            .iter()
+            .filter_map(|step| Some((step.upgraded as f64, of(step)?, 0.0)))
+            .collect(),
+    };
+    let figure = Figure {
+        name: "upgrade".to_owned(),
+        title: "What is left to be probed, by upgraded routers".to_owned(),
+        x: Axis::linear("upgraded routers"),
+        y: Axis::logarithmic("hops"),
+        series: vec![
+            series("hops of all segments", |step| Some(step.segments.hops as f64)),
+            series("hops of a segment, mean", |step| step.segments.mean_hops()),
+            series("hops saved by the upgrade", |step| step.saved_hops.map(|hops| hops as f64)),
+        ],
+    };
+    let is_png = path.extension().is_some_and(|extension| extension == "png");
+    let drawn = if is_png { plot::png(&figure)? } else { plot::svg(&figure).into_bytes() };
+    std::fs::write(path, drawn).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The file, or as much of it as is enough to refuse it.
