@@ -256,7 +256,11 @@ fn synopses() -> io::Result<()> {
         synopsis.update_batch(Batch::of(&observations()));
         let encoded = twixt_synopsis::encode(synopsis.as_ref());
         let body = &encoded[HEADER_BYTES..encoded.len() - CHECKSUM_BYTES];
-        let name = algorithm.name;
+        // Several purposes have an algorithm of one name.
+        let name = match algorithm.purpose {
+            twixt_synopsis::Purpose::Delay => algorithm.name.to_owned(),
+            purpose => format!("{}-{}", purpose.name(), algorithm.name),
+        };
         write("synopsis", &format!("accepted-{name}.bin"), &encoded)?;
         write("synopsis", &format!("accepted-{name}-body.bin"), body)?;
         write("synopsis", &format!("refused-{name}-cut.bin"), &encoded[..encoded.len() - 1])?;

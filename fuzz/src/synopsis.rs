@@ -29,7 +29,7 @@ fn survives(bytes: &[u8]) -> Result<(), DecodeError> {
             let pair = Pair { upstream: synopsis.as_ref(), downstream: again.as_ref() };
             estimate(pair, &question).expect("equal configurations compare");
         }
-        Estimator::RoundTrip(Conclude { conclude, .. }) => {
+        Estimator::RoundTrip { conclude: Conclude { conclude, .. }, .. } => {
             conclude(synopsis.as_ref(), &question).expect("its own algorithm");
         }
         Estimator::Reorder(Conclude { conclude, .. }) => {

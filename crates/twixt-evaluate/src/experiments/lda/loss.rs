@@ -21,14 +21,16 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "Weibull 0.6, 0.1 % loss: mean off by",
             "< 0.3 %",
             "weibull 0.6, mean@0.001",
-            Holds::AtMost(0.004),
+            Holds::AtMost(0.003),
         ),
-        claim(
-            "Weibull 0.6, 20 % loss: mean off by",
-            "< 4 %",
-            "weibull 0.6, mean@0.2",
-            Holds::AtMost(0.05),
-        ),
+        Claim {
+            claim: "Weibull 0.6, 20 % loss: mean off by",
+            published: "< 4 %",
+            value: "weibull 0.6, mean@0.2",
+            holds: Holds::AtMost(0.04),
+            note: "ten runs scatter around 4 %; with alpha 1 in place of 0.5 a fifth more packets \
+                   are used (lda-sampling)",
+        },
         claim(
             "Pareto 3, 20 % loss: mean off by",
             "less than Weibull",
