@@ -12,7 +12,7 @@ use twixt_synopsis::{Lda, LdaConfig, Synopsis};
 use crate::{Verdict, checksummed};
 
 /// What every sealed epoch starts with: magic and format version.
-const HEADER: &[u8] = b"TWXM\x01";
+const HEADER: &[u8] = b"TWXM\x02";
 
 /// A small synopsis as the last field of a sealed epoch.
 static SYNOPSIS_FIELD: LazyLock<Vec<u8>> = LazyLock::new(|| {
