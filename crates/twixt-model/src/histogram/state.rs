@@ -60,6 +60,9 @@ impl Histogram {
         {
             return Err("its buckets are out of range");
         }
+        if state.count > 0 && state.min > state.max {
+            return Err("its smallest value is above its largest");
+        }
         let [all, first, second] = state.sums;
         let positive = |bucket: &Bucket| bucket.weight >= 0.0 && bucket.is_finite();
         let sound =

@@ -99,7 +99,13 @@ impl Histogram {
             true => step.lower_ns * (step.upper_ns / step.lower_ns).powf(inside.clamp(0.0, 1.0)),
             false => step.lower_ns * (1.0 - inside.clamp(0.0, 1.0)),
         };
-        (value.round() as i64).clamp(self.min, self.max)
+        self.within(value)
+    }
+
+    /// A value of a bucket, but none beyond the smallest and the largest. (Not by `clamp`: a
+    /// stranger's histogram may hold weights and no values, and so no smallest.)
+    fn within(&self, value_ns: f64) -> i64 {
+        (value_ns.round() as i64).max(self.min).min(self.max)
     }
 
     /// Standard deviation of the estimated share of values up to the one at `share`: that of the
@@ -122,7 +128,7 @@ impl Histogram {
             // Sums in another order differ in their last digits.
             let share = if last { 1.0 } else { (step.up_to / self.weight()).min(1.0) };
             if share >= due || last {
-                points.push(((step.upper_ns.round() as i64).clamp(self.min, self.max), share));
+                points.push((self.within(step.upper_ns), share));
                 due = share + 1.0 / CDF_POINTS_MAX as f64;
             }
         }

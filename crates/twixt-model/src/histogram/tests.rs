@@ -97,6 +97,7 @@ fn parts_go_together_again_unless_they_are_nonsense() {
     for wrong in [
         HistogramState { scale: 7, ..state.clone() },
         HistogramState { first: -1, ..state.clone() },
+        HistogramState { min: 2, max: 1, ..state.clone() },
         HistogramState { scale: 0, first: 900, ..state.clone() },
         HistogramState { first: i32::MAX, ..state.clone() },
         HistogramState { buckets_max: 64, buckets: vec![Bucket::default(); 65], ..state.clone() },
