@@ -96,11 +96,31 @@ pub(super) fn pair_files(
         reference: rough_delay(first(&upstream), first(&downstream)),
         asked: Epoch(i64::MIN)..=Epoch(i64::MAX),
     };
-    let upstream = upstream.into_iter().map(|sealed| (End::Upstream, sealed));
-    let downstream = downstream.into_iter().map(|sealed| (End::Downstream, sealed));
+    let (upstream_span, downstream_span) = (span(&upstream), span(&downstream));
+    let upstream =
+        without_idle_edges(upstream, downstream_span).map(|sealed| (End::Upstream, sealed));
+    let downstream =
+        without_idle_edges(downstream, upstream_span).map(|sealed| (End::Downstream, sealed));
     let mut epochs: Vec<(End, Sealed)> = upstream.chain(downstream).collect();
     epochs.sort_by_key(|(_, sealed)| sealed.epoch);
     recordings.pair(plan, epochs)
+}
+
+/// The first and last epoch of a recording.
+fn span(epochs: &[Sealed]) -> Option<RangeInclusive<Epoch>> {
+    let numbers = || epochs.iter().map(|sealed| sealed.epoch);
+    Some(numbers().min()?..=numbers().max()?)
+}
+
+/// Two recordings seldom start and end in the same epoch. Where nothing passed while only one of
+/// them ran, nothing is missing.
+fn without_idle_edges(
+    epochs: Vec<Sealed>,
+    other: Option<RangeInclusive<Epoch>>,
+) -> impl Iterator<Item = Sealed> {
+    epochs.into_iter().filter(move |sealed| {
+        sealed.packets > 0 || other.as_ref().is_none_or(|span| span.contains(&sealed.epoch))
+    })
 }
 
 /// What the first packets of both points let expect.
