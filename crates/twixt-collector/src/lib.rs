@@ -1,0 +1,1 @@
+//! The collector: takes epochs from agents, stores them, and pairs them into estimates.
