@@ -10,12 +10,10 @@
 //! Uncorrelated Flow-Level Latencies", IMC 2011. Where we differ from what is printed there, the
 //! code says so and why.
 
-pub(crate) mod answer;
 mod config;
 mod deviation;
 mod estimate;
 mod flows;
-mod loss;
 mod paper;
 mod printed;
 mod sizing;
@@ -317,6 +315,10 @@ impl Layout for LdsConfig {
 
     fn weight_of(&self, class: ClassId) -> u64 {
         self.weight_of(class)
+    }
+
+    fn is_weighted(&self) -> bool {
+        !self.weights().is_empty()
     }
 }
 

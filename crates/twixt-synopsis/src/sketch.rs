@@ -11,7 +11,7 @@ mod table;
 
 use twixt_model::{ClassId, FlowHash, GroupId};
 
-pub(crate) use answers::{Answer, Sum, estimate};
+pub(crate) use answers::{Answer, Sum, distinct, estimate, told};
 pub(crate) use loss::lost;
 pub(crate) use sizes::{Size, sizes};
 pub(crate) use solve::{Solved, solve};
@@ -52,6 +52,25 @@ pub(crate) trait Layout {
     /// How many times each packet of a class counts.
     fn weight_of(&self, _class: ClassId) -> u64 {
         1
+    }
+
+    /// Whether some packets count more often than others.
+    fn is_weighted(&self) -> bool {
+        false
+    }
+
+    /// Whether chance decides which of a flow's packets a cell counts.
+    fn is_spread(&self) -> bool {
+        self.spread() > 1 || self.sampling().iter().any(|&rate| rate < 1.0)
+    }
+
+    /// Each cell of a flow, and the share of its packets that is expected there.
+    fn shares_of(&self, place: Place) -> impl Iterator<Item = (usize, f64)> {
+        let spread = 1.0 / f64::from(self.spread());
+        let rows = self.sampling().iter().enumerate();
+        rows.flat_map(move |(row, rate)| {
+            self.cells_of(place, row).map(move |cell| (cell, rate * spread))
+        })
     }
 
     /// How many rows.

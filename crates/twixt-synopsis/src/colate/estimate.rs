@@ -5,12 +5,13 @@ use twixt_model::{DelayEstimate, Estimate};
 use super::Colate;
 use super::deviation::{Deviation, deviation};
 use super::single::{Means, by_equation, by_median};
+use crate::joint::{Options, Solution};
 use crate::question::{KnownFlow, Question};
 use crate::sketch::{self, Answer, Layout, Place, Size, Sketch, Solved, Sum, Table, lost, sizes};
 use crate::synopsis::Pair;
 
 pub(super) fn estimate(pair: Pair<'_, Colate>, question: &Question<'_>) -> Vec<Estimate> {
-    sketch::estimate(pair, question, |table, flows| {
+    sketch::estimate(pair, question, question.flows, |table, flows| {
         let sizes = sizes(table.config(), &table.upstream.counts(), flows);
         let found = match question.estimator {
             Some("median") => one_by_one(table, flows, &sizes, by_median),
@@ -41,8 +42,8 @@ fn all_at_once(
     flows: &[KnownFlow],
     sizes: &[Size],
 ) -> Vec<Option<Found>> {
-    let Solved { common_ns, solutions } = sketch::solve(table, flows, sizes);
-    let found = |solution: crate::joint::Solution| Found {
+    let Solved { common_ns, solutions } = sketch::solve(table, flows, sizes, &Options::default());
+    let found = |solution: Solution| Found {
         mean_ns: common_ns + solution.mean_offset_ns,
         half_width_ns: Some(solution.half_width_ns),
     };
@@ -69,7 +70,7 @@ fn answer(
 ) -> Answer {
     let (packets, place) = (size.load.round() as u64, Place::of(flow));
     let mut answer = Answer { packets, ..Answer::default() };
-    match lost(table, place, size.known.then_some(packets), DOMINANCE) {
+    match lost(table, flow, size.known.then_some(packets), DOMINANCE) {
         Ok(lost) => answer.lost = Some(lost),
         Err(reason) => answer.reasons.push(reason),
     }

@@ -252,36 +252,6 @@ impl LdsConfig {
         self.weights.get(usize::from(class.0)).map_or(1, |&weight| u64::from(weight))
     }
 
-    /// Whether some row has only a part of a flow's packets in any one cell.
-    pub(super) fn is_spread(&self) -> bool {
-        self.reads_digest
-    }
-
-    /// Each cell of a flow, and the share of its packets that is expected there.
-    pub(crate) fn shares_of(&self, flow: FlowHash) -> impl Iterator<Item = (usize, f64)> {
-        let spread = 1.0 / f64::from(self.virtual_cells);
-        let rows = self.sampling.iter().enumerate();
-        rows.flat_map(move |(row, rate)| {
-            self.cells_of(flow, row).map(move |cell| (cell, rate * spread))
-        })
-    }
-
-    /// Whether a row counts every packet.
-    pub(crate) fn is_whole(&self, row: usize) -> bool {
-        self.sampling[row] >= 1.0
-    }
-
-    /// What a row's count of `counted` packets stands for at most: itself where all are counted;
-    /// else the count plus two standard deviations, scaled up. (As printed, the count itself is
-    /// scaled up: then of several rows the noisiest one looks emptiest and is chosen.)
-    pub(crate) fn at_most(&self, row: usize, counted: u64) -> f64 {
-        let counted = counted as f64;
-        match self.is_whole(row) {
-            true => counted,
-            false => (counted + 2.0 * (counted + 1.0).sqrt() + 1.0) / self.sampling[row],
-        }
-    }
-
     pub(crate) fn cells(&self) -> usize {
         self.rows() * self.columns as usize
     }

@@ -4,22 +4,22 @@
 //! far the parts' delays lie from the mean of all tells how much single packets vary. In a cell of
 //! n of its N packets with total delay T, E (T - mu n)^2 = n (1 - n/N) sigma^2.
 
-use super::paper::Sum;
-use super::table::Table;
+use super::Lds;
 use crate::joint::Solution;
 use crate::question::KnownFlow;
-use crate::sketch::Size;
+use crate::sketch::{Layout, Place, Size, Sum, Table};
 use crate::sums::Usable;
 
 /// From whole rows in which the flow is alone: there its own mean serves. Other flows in the cells
 /// would add the differences of their means, many times over.
-pub(super) fn alone(table: &Table<'_>, flow: &KnownFlow, packets: u64) -> Option<f64> {
+pub(super) fn alone(table: &Table<'_, Lds>, flow: &KnownFlow, packets: u64) -> Option<f64> {
     let (config, weight) = (table.config(), table.weight_of(flow));
+    let place = Place::of(flow);
     let load = packets.saturating_mul(weight);
-    let is_alone = |&row: &usize| config.is_whole(row) && table.packets_of(flow.hash, row) == load;
+    let is_alone = |&row: &usize| config.is_whole(row) && table.packets_of(place, row) == load;
     let (mut squares, mut freedom) = (0.0, 0.0);
     for row in (0..config.rows()).filter(is_alone) {
-        let cells: Vec<Usable> = table.usable_of(flow.hash, row).collect();
+        let cells: Vec<Usable> = table.usable_of(place, row).collect();
         let mut sum = Sum::default();
         cells.iter().for_each(|&cell| sum.add(cell));
         let (count, mean) = (sum.packets as f64, sum.delay_sum_ns as f64 / sum.packets as f64);
@@ -35,7 +35,7 @@ pub(super) fn alone(table: &Table<'_>, flow: &KnownFlow, packets: u64) -> Option
 
 /// What all flows' means leave unexplained in cells.
 pub(super) struct Remainders<'a> {
-    table: &'a Table<'a>,
+    table: &'a Table<'a, Lds>,
     common_ns: f64,
     cells: Vec<Explained>,
 }
@@ -67,7 +67,7 @@ const Z95: f64 = 1.96;
 
 impl<'a> Remainders<'a> {
     pub(super) fn new(
-        table: &'a Table<'a>,
+        table: &'a Table<'a, Lds>,
         flows: &[KnownFlow],
         sizes: &[Size],
         solutions: &[Option<Solution>],
@@ -79,7 +79,7 @@ impl<'a> Remainders<'a> {
             cells = vec![Explained::default(); table.cells.len()];
             for ((flow, size), solution) in flows.iter().zip(sizes).zip(solutions) {
                 let Some(solution) = solution else { continue };
-                for (cell, share) in config.shares_of(flow.hash) {
+                for (cell, share) in config.shares_of(Place::of(flow)) {
                     cells[cell].add(size, share, *solution);
                 }
             }
@@ -100,7 +100,7 @@ impl<'a> Remainders<'a> {
             return None;
         }
         let (mut ratio, mut noise_ratio, mut cells) = (0.0, 0.0, 0_usize);
-        for (index, share) in config.shares_of(flow.hash).filter(|&(_, share)| share < 1.0) {
+        for (index, share) in config.shares_of(Place::of(flow)).filter(|&(_, share)| share < 1.0) {
             let Some(cell) = self.table.cells[index] else { continue };
             let explained = &self.cells[index];
             let scale = cell.packets as f64 / explained.load;

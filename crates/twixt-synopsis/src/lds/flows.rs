@@ -4,15 +4,12 @@ use std::borrow::Cow;
 
 use twixt_model::DelayEstimate;
 
-use super::answer::Answer;
 use super::deviation::{Remainders, alone};
-use super::loss::lost;
-use super::paper::{Sum, emptiest};
-use super::printed;
-use super::table::Table;
-use crate::joint::{self, Cell, Options, Solution, System};
+use super::paper::emptiest;
+use super::{Lds, printed};
+use crate::joint::{Options, Solution};
 use crate::question::KnownFlow;
-use crate::sketch::{Size, Sketch, sizes};
+use crate::sketch::{Answer, Layout, Place, Size, Sketch, Solved, Sum, Table, lost, sizes, solve};
 
 /// Flows of fewer packets are answered as by the paper if their sizes are guessed: those are too
 /// far off for equations to help ...
@@ -27,20 +24,17 @@ const GUESSED_UNKNOWN_MAX: f64 = 0.5;
 /// a flow's guessed size then includes some of theirs.
 const STRANGERS_MAX: f64 = 0.1;
 
-/// Relative errors of sizes are cut to this: the equations are linear in them.
-const ERROR_MAX: f64 = 1.0;
-/// The same where rows sample, or spread flows over several cells. There equations are never
-/// quite true, and errors of sizes must not be taken for the cause of all of it.
-const SPREAD_ERROR_MAX: f64 = 0.1;
+/// A flow that has at least this share of the packets in its cells has their losses.
+const DOMINANCE: f64 = 0.5;
 
 /// Every flow by its emptiest cells. There is no telling how far off these are: no intervals.
-pub(super) fn one_by_one(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
+pub(super) fn one_by_one(table: &Table<'_, Lds>, flows: &[KnownFlow]) -> Vec<Answer> {
     flows.iter().map(|flow| paper_answer(table, flow)).collect()
 }
 
-fn paper_answer(table: &Table<'_>, flow: &KnownFlow) -> Answer {
+fn paper_answer(table: &Table<'_, Lds>, flow: &KnownFlow) -> Answer {
     let mut answer = bounded(table, flow);
-    if let Some(sum) = emptiest(table, flow.hash).filter(|_| answer.packets > 0) {
+    if let Some(sum) = emptiest(table, Place::of(flow)).filter(|_| answer.packets > 0) {
         answer.rest_on(sum, table, flow);
     }
     let deviation = alone_size(table, flow).and_then(|size| alone(table, flow, size));
@@ -48,7 +42,7 @@ fn paper_answer(table: &Table<'_>, flow: &KnownFlow) -> Answer {
 }
 
 /// Every flow as the paper's Fig. 6 has it, to the letter.
-pub(super) fn as_printed(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
+pub(super) fn as_printed(table: &Table<'_, Lds>, flows: &[KnownFlow]) -> Vec<Answer> {
     let answers = flows.iter().map(|flow| {
         let mut answer = bounded(table, flow);
         match printed::sum(table, flow.hash) {
@@ -66,11 +60,10 @@ pub(super) fn as_printed(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> 
 }
 
 /// All flows at once: every usable cell is one equation in their means.
-pub(super) fn all_at_once(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
+pub(super) fn all_at_once(table: &Table<'_, Lds>, flows: &[KnownFlow]) -> Vec<Answer> {
     let sizes = sizes(table.config(), &table.upstream.counts(), flows);
-    let common_ns = common_mean(table, flows);
     let options = Options { sharpens: true, ..Options::default() };
-    let solutions = system(table, flows, &sizes, common_ns).solve(&options);
+    let Solved { common_ns, solutions } = solve(table, flows, &sizes, &options);
     let strangers = table.strangers(flows);
     let remainders = Remainders::new(table, flows, &sizes, &solutions, common_ns);
     let answers = flows.iter().zip(&sizes).zip(&solutions).map(|((flow, size), solution)| {
@@ -83,7 +76,7 @@ pub(super) fn all_at_once(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer>
 }
 
 fn joint_answer(
-    table: &Table<'_>,
+    table: &Table<'_, Lds>,
     flow: &KnownFlow,
     size: &Size,
     solution: Solution,
@@ -114,40 +107,6 @@ fn restlessness(deviation_ns: Option<f64>, solution: Solution) -> f64 {
     }
 }
 
-/// Mean delay in the flows' usable cells, relative to the reference. Any number would do: near
-/// the mean the equations lose nothing to rounding.
-fn common_mean(table: &Table<'_>, flows: &[KnownFlow]) -> f64 {
-    let (mut packets, mut delay_sum_ns) = (0.0, 0.0);
-    for flow in flows {
-        for cell in (0..table.config().rows()).flat_map(|row| table.usable_of(flow.hash, row)) {
-            packets += cell.packets as f64;
-            delay_sum_ns += cell.delay_sum_ns as f64;
-        }
-    }
-    if packets > 0.0 { delay_sum_ns / packets } else { 0.0 }
-}
-
-/// The equations, in what delays exceed `common_ns`.
-fn system(table: &Table<'_>, flows: &[KnownFlow], sizes: &[Size], common_ns: f64) -> System {
-    let config = table.config();
-    let columns = config.columns() as usize;
-    let cells = table.cells.iter().enumerate().map(|(index, cell)| {
-        cell.map(|cell| {
-            let packets = cell.packets as f64;
-            let delay_sum_ns = cell.delay_sum_ns as f64 - common_ns * packets;
-            Cell { row: (index / columns) as u32, packets, delay_sum_ns }
-        })
-    });
-    let mut system = System::new(cells.collect());
-    let error_max = if config.is_spread() { SPREAD_ERROR_MAX } else { ERROR_MAX };
-    for (flow, size) in flows.iter().zip(sizes) {
-        let error = size.error.min(error_max * size.load);
-        let size = joint::Size { packets: size.load, error };
-        system.add_flow(size, config.shares_of(flow.hash));
-    }
-    system
-}
-
 impl Size {
     /// Whether a flow of this size is better answered with all others at once.
     /// `strangers` is what a cell holds of flows that nobody listed.
@@ -166,25 +125,25 @@ impl Size {
 }
 
 /// Packets of a flow in the usable cells of its best row, by expectation.
-fn used(table: &Table<'_>, flow: &KnownFlow, packets: u64) -> u64 {
+fn used(table: &Table<'_, Lds>, flow: &KnownFlow, packets: u64) -> u64 {
     let config = table.config();
     let rows = config.sampling().iter().enumerate().map(|(row, rate)| {
-        let share = table.usable_of(flow.hash, row).count() as f64 * rate;
+        let share = table.usable_of(Place::of(flow), row).count() as f64 * rate;
         share / f64::from(config.virtual_cells())
     });
     ((rows.fold(0.0, f64::max) * packets as f64).round() as u64).max(1)
 }
 
 /// Packets and losses, where at best an upper bound of the flow's size is known.
-fn bounded(table: &Table<'_>, flow: &KnownFlow) -> Answer {
+fn bounded(table: &Table<'_, Lds>, flow: &KnownFlow) -> Answer {
     let at_most = || table.upstream.flow_packets_at_most(flow.hash) / table.weight_of(flow);
     counted(table, flow, flow.packets.unwrap_or_else(at_most), flow.packets)
 }
 
 /// Packets and losses. `trusted` is the flow's size if that is more than an upper bound.
-fn counted(table: &Table<'_>, flow: &KnownFlow, packets: u64, trusted: Option<u64>) -> Answer {
+fn counted(table: &Table<'_, Lds>, flow: &KnownFlow, packets: u64, trusted: Option<u64>) -> Answer {
     let trusted = trusted.or_else(|| agreed(table, flow));
-    let (lost, reason) = match lost(table, flow, trusted) {
+    let (lost, reason) = match lost(table, flow, trusted, DOMINANCE) {
         Ok(lost) => (Some(lost), None),
         Err(reason) => (None, Some(reason)),
     };
@@ -193,16 +152,16 @@ fn counted(table: &Table<'_>, flow: &KnownFlow, packets: u64, trusted: Option<u6
 }
 
 /// The flow's size, if that is known to the packet.
-fn alone_size(table: &Table<'_>, flow: &KnownFlow) -> Option<u64> {
+fn alone_size(table: &Table<'_, Lds>, flow: &KnownFlow) -> Option<u64> {
     flow.packets.or_else(|| agreed(table, flow))
 }
 
 /// The size that two rows agree on, if it is the smallest: flows that share cells in one row
 /// hardly do so in the other, so in both it is alone.
-fn agreed(table: &Table<'_>, flow: &KnownFlow) -> Option<u64> {
+fn agreed(table: &Table<'_, Lds>, flow: &KnownFlow) -> Option<u64> {
     let config = table.config();
     let rows = (0..config.rows()).filter(|&row| config.is_whole(row));
-    let mut counts: Vec<u64> = rows.map(|row| table.packets_of(flow.hash, row)).collect();
+    let mut counts: Vec<u64> = rows.map(|row| table.packets_of(Place::of(flow), row)).collect();
     counts.sort_unstable();
     let agree = matches!(counts[..], [one, other, ..] if one == other && one > 0);
     agree.then(|| counts[0] / table.weight_of(flow))
@@ -210,7 +169,7 @@ fn agreed(table: &Table<'_>, flow: &KnownFlow) -> Option<u64> {
 
 impl Answer {
     /// Takes the delay from some cells.
-    fn rest_on(&mut self, sum: Sum, table: &Table<'_>, flow: &KnownFlow) {
+    fn rest_on(&mut self, sum: Sum, table: &Table<'_, Lds>, flow: &KnownFlow) {
         let packets = (sum.packets / table.weight_of(flow)).max(1);
         self.used = packets.min(self.packets.max(1));
         let delay = sum.delay(self.used, table.reference_ns);
@@ -218,7 +177,7 @@ impl Answer {
     }
 
     /// Adds the deviation, and says why what is not known is not.
-    fn finish(mut self, table: &Table<'_>, deviation_ns: Option<f64>) -> Self {
+    fn finish(mut self, table: &Table<'_, Lds>, deviation_ns: Option<f64>) -> Self {
         let Some(delay) = &mut self.delay else {
             self.reasons.push(match self.packets {
                 0 => "no packets".into(),
@@ -237,21 +196,5 @@ impl Answer {
             self.reasons.push("no interval: the share of other flows is not known".into());
         }
         self
-    }
-}
-
-impl Sum {
-    /// The mean of these cells, as that of `used` packets.
-    pub(super) fn delay(self, used: u64, reference_ns: i64) -> DelayEstimate {
-        let relative = match self.packets == used {
-            true => self.delay_sum_ns,
-            false => {
-                let mean_ns = self.delay_sum_ns as f64 / self.packets as f64;
-                (mean_ns * used as f64).round() as i128
-            }
-        };
-        let reference = i128::from(reference_ns) * i128::from(used);
-        let sum_ns = relative.saturating_add(reference);
-        DelayEstimate { count: used, sum_ns, deviation_ns: None, half_width_ns: None, order: None }
     }
 }

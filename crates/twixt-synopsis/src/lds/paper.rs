@@ -4,35 +4,16 @@
 //! it keeps none; takes empty cells for the emptiest; and scales up the counts of sampled rows
 //! without regard to their chance error.
 
-use twixt_model::FlowHash;
-
-use super::table::Table;
-use crate::sums::Usable;
-
-/// Counts and delays of the cells that an estimate rests on, added up as they are: sampled rows
-/// are scaled only to choose among cells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sum {
-    pub(super) packets: u64,
-    /// Relative to the reference.
-    pub(super) delay_sum_ns: i128,
-}
-
-impl Sum {
-    /// Saturates: the counts may be a stranger's.
-    pub(super) fn add(&mut self, cell: Usable) {
-        self.packets = self.packets.saturating_add(cell.packets);
-        self.delay_sum_ns += i128::from(cell.delay_sum_ns);
-    }
-}
+use super::Lds;
+use crate::sketch::{Layout, Place, Sum, Table};
 
 /// The cells of a flow that hold the fewest packets, or at most (1 + alpha) times as many;
 /// `None` if none is usable.
-pub(super) fn emptiest(table: &Table<'_>, flow: FlowHash) -> Option<Sum> {
+pub(super) fn emptiest(table: &Table<'_, Lds>, place: Place) -> Option<Sum> {
     let config = table.config();
     let candidates = || {
         (0..config.rows()).flat_map(move |row| {
-            let cells = table.usable_of(flow, row);
+            let cells = table.usable_of(place, row);
             cells.map(move |cell| (config.at_most(row, cell.packets), cell))
         })
     };

@@ -10,12 +10,12 @@ use std::borrow::Cow;
 
 use twixt_model::FlowHash;
 
-use super::paper::Sum;
-use super::table::Table;
+use super::Lds;
+use crate::sketch::{Sketch, Sum, Table};
 use crate::sums::Usable;
 
 /// What the flow's mean rests on, or why there is none.
-pub(super) fn sum(table: &Table<'_>, flow: FlowHash) -> Result<Sum, Cow<'static, str>> {
+pub(super) fn sum(table: &Table<'_, Lds>, flow: FlowHash) -> Result<Sum, Cow<'static, str>> {
     let alpha = table.config().alpha();
     let valid = valid_cells(table, flow);
     let scaled = |(row, packets, _): &Valid| *packets as f64 / table.config().sampling()[*row];
@@ -36,7 +36,7 @@ pub(super) fn sum(table: &Table<'_>, flow: FlowHash) -> Result<Sum, Cow<'static,
 /// Row, packets and sum of delays.
 type Valid = (usize, u64, i64);
 
-fn valid_cells(table: &Table<'_>, flow: FlowHash) -> Vec<Valid> {
+fn valid_cells(table: &Table<'_, Lds>, flow: FlowHash) -> Vec<Valid> {
     let config = table.config();
     let columns = config.columns() as usize;
     let mut valid = Vec::new();
@@ -46,7 +46,9 @@ fn valid_cells(table: &Table<'_>, flow: FlowHash) -> Vec<Valid> {
         for index in first..=last {
             let packets = table.upstream.cells[index].sums.packets;
             let usable = match packets {
-                0 if table.agrees(index) => Some(Usable { packets: 0, delay_sum_ns: 0 }),
+                0 if Lds::agree(table.upstream, table.downstream, index) => {
+                    Some(Usable { packets: 0, delay_sum_ns: 0 })
+                }
                 _ => table.cells[index],
             };
             let cell = usable.map(|cell| (row, cell.packets, cell.delay_sum_ns));
@@ -59,7 +61,7 @@ fn valid_cells(table: &Table<'_>, flow: FlowHash) -> Vec<Valid> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lds::{Lds, LdsConfig};
+    use crate::lds::LdsConfig;
     use crate::synopsis::{Pair, Synopsis};
 
     const FLOW: FlowHash = FlowHash(42);

@@ -1,40 +1,10 @@
-//! Two sketches compared, cell by cell.
+//! What a comparison of two sketches tells beyond what every [`Table`] does.
 
-use twixt_model::FlowHash;
-
-use super::{Lds, LdsConfig};
+use super::Lds;
 use crate::question::KnownFlow;
-use crate::sums::Usable;
-use crate::synopsis::Pair;
+use crate::sketch::{Layout, Place, Table};
 
-/// Both ends of a segment, and what their cells say together.
-#[derive(Clone, Debug)]
-pub(super) struct Table<'a> {
-    pub(super) upstream: &'a Lds,
-    pub(super) downstream: &'a Lds,
-    pub(super) reference_ns: i64,
-    /// `None` where packets were lost or added, or there were none.
-    pub(super) cells: Vec<Option<Usable>>,
-}
-
-impl<'a> Table<'a> {
-    pub(super) fn new(pair: Pair<'a, Lds>, reference_ns: i64) -> Self {
-        let Pair { upstream, downstream } = pair;
-        let cells = upstream.cells.iter().zip(&downstream.cells);
-        let cells =
-            cells.map(|(up, down)| Usable::of(&up.sums, &down.sums, reference_ns)).collect();
-        Self { upstream, downstream, reference_ns, cells }
-    }
-
-    pub(super) fn config(&self) -> &'a LdsConfig {
-        &self.upstream.config
-    }
-
-    /// How many times each packet of a flow counts.
-    pub(super) fn weight_of(&self, flow: &KnownFlow) -> u64 {
-        self.config().weight_of(flow.class)
-    }
-
+impl Table<'_, Lds> {
     /// What cells count upstream of flows that nobody listed: the mean of those cells that no
     /// listed flow falls into, in the row that samples most. 0 if hardly any cell is left.
     pub(super) fn strangers(&self, flows: &[KnownFlow]) -> f64 {
@@ -56,45 +26,14 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Whether a cell counted the same packets at both ends.
-    pub(super) fn agrees(&self, index: usize) -> bool {
-        let sums = |lds: &'a Lds| &lds.cells[index].sums;
-        sums(self.upstream).agrees_with(sums(self.downstream))
-    }
-
-    /// The usable ones of a flow's cells in one row.
-    pub(super) fn usable_of(
-        &self,
-        flow: FlowHash,
-        row: usize,
-    ) -> impl Iterator<Item = Usable> + '_ {
-        self.config().cells_of(flow, row).filter_map(|index| self.cells[index])
-    }
-
-    /// Packets in a flow's cells of one row, upstream. Saturates: the counts may be a stranger's.
-    pub(super) fn packets_of(&self, flow: FlowHash, row: usize) -> u64 {
-        self.upstream.row_sum(flow, row, |cell| cell.sums.packets)
-    }
-
     /// Bytes of a flow of so many packets, of the mean size that packets have in its emptiest row;
     /// `None` if every row samples, or nothing was counted.
     pub(super) fn bytes_of(&self, flow: &KnownFlow, packets: u64) -> Option<u64> {
+        let place = Place::of(flow);
         let rows = (0..self.config().rows()).filter(|&row| self.config().is_whole(row));
-        let emptiest = rows.min_by_key(|&row| self.packets_of(flow.hash, row))?;
-        let counted = self.packets_of(flow.hash, emptiest);
+        let emptiest = rows.min_by_key(|&row| self.packets_of(place, row))?;
+        let counted = self.packets_of(place, emptiest);
         let bytes = self.upstream.row_sum(flow.hash, emptiest, |cell| cell.bytes);
         (counted > 0).then(|| (bytes as f64 / counted as f64 * packets as f64).round() as u64)
-    }
-
-    /// Whether a flow's cells of one row counted the same packets at both ends.
-    pub(super) fn is_intact(&self, flow: FlowHash, row: usize) -> bool {
-        self.config().cells_of(flow, row).all(|index| self.agrees(index))
-    }
-
-    /// How many more packets a flow's cells of one row counted upstream than downstream.
-    pub(super) fn missing_of(&self, flow: FlowHash, row: usize) -> i128 {
-        let packets = |lds: &Lds, index: usize| i128::from(lds.cells[index].sums.packets);
-        let cells = self.config().cells_of(flow, row);
-        cells.map(|index| packets(self.upstream, index) - packets(self.downstream, index)).sum()
     }
 }

@@ -7,8 +7,8 @@ use twixt_model::{DelayEstimate, Estimate, Scope};
 use super::Sds;
 use super::cell::Moments;
 use super::flows::{all_at_once, as_printed, one_by_one};
-use crate::lds::answer::{Answer, distinct, told};
 use crate::question::{By, KnownFlow, Question};
+use crate::sketch::{Answer, distinct, told};
 use crate::synopsis::Pair;
 
 pub(super) fn estimate(pair: Pair<'_, Sds>, question: &Question<'_>) -> Vec<Estimate> {

@@ -7,9 +7,8 @@ use twixt_model::DelayEstimate;
 use super::cell::Moments;
 use super::estimate::Table;
 use crate::joint::{self, Cell, Options, Solution, System};
-use crate::lds::answer::Answer;
 use crate::question::KnownFlow;
-use crate::sketch::{Size, sizes};
+use crate::sketch::{Answer, Layout, Place, Size, sizes};
 
 /// Flows of fewer packets are answered by their emptiest cell if their sizes are guessed.
 const JOINT_PACKETS_MIN: f64 = 10.0;
@@ -134,7 +133,7 @@ fn solve(
     let mut system = System::new(cells.collect());
     for (flow, size) in flows.iter().zip(sizes) {
         let size = joint::Size { packets: size.load, error: size.error.min(size.load) };
-        system.add_flow(size, sketch.shares_of(flow.hash));
+        system.add_flow(size, sketch.shares_of(Place::of(flow)));
     }
     system.solve(options)
 }

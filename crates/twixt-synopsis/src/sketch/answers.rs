@@ -16,11 +16,12 @@ pub(crate) struct Answer {
     pub(crate) packets: u64,
     pub(crate) used: u64,
     pub(crate) lost: Option<u64>,
+    pub(crate) bytes: Option<u64>,
     pub(crate) delay: Option<DelayEstimate>,
     pub(crate) reasons: Vec<Cow<'static, str>>,
 }
 
-/// Counts and delays of some cells, added up as they are.
+/// Counts and delays of some cells, added up as they are: sampled rows are not scaled up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) packets: u64,
@@ -50,18 +51,37 @@ impl Sum {
     }
 }
 
-/// Answers a question; `answer` does so for distinct flows, in their order.
+/// Answers a question about `flows`; `answer` does so for distinct ones, in their order.
 pub(crate) fn estimate<'a, S: Sketch>(
     pair: Pair<'a, S>,
     question: &Question<'_>,
+    flows: &[KnownFlow],
     answer: impl FnOnce(&Table<'a, S>, &[KnownFlow]) -> Vec<Answer>,
 ) -> Vec<Estimate> {
     let table = Table::new(pair, question.reference.as_nanos());
     if question.by == By::All {
         return vec![all(&table).estimate(Scope::All, question)];
     }
-    let flows = distinct(question.flows);
+    let flows = distinct(flows);
     let answers = answer(&table, &flows);
+    told(&flows, answers, question)
+}
+
+impl Answer {
+    pub(crate) fn estimate(self, scope: Scope, question: &Question<'_>) -> Estimate {
+        let Self { packets, used, lost, bytes, delay, reasons } = self;
+        let evidence = Evidence { packets, used, lost, clock_error: None, bytes };
+        let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+        Estimate { scope, span: question.span, evidence, delay, reason }
+    }
+}
+
+/// Estimates of flows, split up as asked.
+pub(crate) fn told(
+    flows: &[KnownFlow],
+    answers: Vec<Answer>,
+    question: &Question<'_>,
+) -> Vec<Estimate> {
     let flows = flows.iter().map(|flow| question.by.scope_of(&flow.key)).zip(answers);
     match question.by {
         By::Flow => flows.map(|(scope, answer)| answer.estimate(scope, question)).collect(),
@@ -69,17 +89,8 @@ pub(crate) fn estimate<'a, S: Sketch>(
     }
 }
 
-impl Answer {
-    fn estimate(self, scope: Scope, question: &Question<'_>) -> Estimate {
-        let Self { packets, used, lost, delay, reasons } = self;
-        let evidence = Evidence { packets, used, lost, clock_error: None, bytes: None };
-        let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-        Estimate { scope, span: question.span, evidence, delay, reason }
-    }
-}
-
 /// A flow that is listed twice would seem to be two that share all of their cells.
-fn distinct(flows: &[KnownFlow]) -> Vec<KnownFlow> {
+pub(crate) fn distinct(flows: &[KnownFlow]) -> Vec<KnownFlow> {
     let mut seen = BTreeSet::new();
     flows.iter().filter(|flow| seen.insert(flow.hash)).copied().collect()
 }
@@ -97,12 +108,14 @@ fn all<S: Sketch>(table: &Table<'_, S>) -> Answer {
     let (sent, received) = (table.upstream.totals(), table.downstream.totals());
     let lost = sent.lost_until(received);
     let is_whole = best.packets == received.packets && lost == Some(0);
-    let delay = (best.packets > 0).then(|| DelayEstimate {
+    let is_weighted = table.config().is_weighted();
+    let delay = (best.packets > 0 && !is_weighted).then(|| DelayEstimate {
         half_width_ns: is_whole.then_some(0.0),
         ..best.delay(best.packets, table.reference_ns)
     });
     let mut reasons: Vec<Cow<'static, str>> = Vec::new();
     reasons.push(match delay {
+        None if is_weighted => "no mean of all traffic: flows count by their weights".into(),
         None => "no usable cell: every cell lost a packet, or there were none".into(),
         // A cell's total varies with which flows fell into it, far more than packets do.
         Some(_) => "no deviation: cells hold whole flows".into(),
@@ -113,7 +126,8 @@ fn all<S: Sketch>(table: &Table<'_, S>) -> Answer {
     if lost.is_none() {
         reasons.push("more packets downstream than upstream: loss is not known".into());
     }
-    Answer { packets: sent.packets, used: best.packets, lost, delay, reasons }
+    let used = if delay.is_some() { best.packets } else { 0 };
+    Answer { packets: sent.packets, used, lost, bytes: Some(sent.bytes), delay, reasons }
 }
 
 /// Flows brought together by scope.
@@ -129,6 +143,8 @@ fn gathered(flows: impl Iterator<Item = (Scope, Answer)>) -> impl Iterator<Item 
 fn together(answers: &[Answer]) -> Answer {
     let total = |of: fn(&Answer) -> u64| answers.iter().map(of).fold(0, u64::saturating_add);
     let lost = answers.iter().try_fold(0_u64, |sum, answer| Some(sum.saturating_add(answer.lost?)));
+    let bytes =
+        answers.iter().try_fold(0_u64, |sum, answer| Some(sum.saturating_add(answer.bytes?)));
     let known: Vec<(u64, DelayEstimate)> =
         answers.iter().filter_map(|answer| Some((answer.packets.max(1), answer.delay?))).collect();
     let delay = weighted(&known);
@@ -148,7 +164,7 @@ fn together(answers: &[Answer]) -> Answer {
         reasons.push(format!("loss is not known for {without} flows").into());
     }
     let (packets, used) = (total(|answer| answer.packets), total(|answer| answer.used));
-    Answer { packets, used, lost, delay, reasons }
+    Answer { packets, used, lost, bytes, delay, reasons }
 }
 
 /// Errors of flows are taken to agree: those that share cells with one large flow, or that are

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::{Layout, Place, Sketch, Table};
+use crate::question::KnownFlow;
 
 /// Lost packets, or why that is not known.
 pub(crate) type Loss = Result<u64, Cow<'static, str>>;
@@ -14,10 +15,11 @@ pub(crate) type Loss = Result<u64, Cow<'static, str>>;
 /// least the share `dominance` of the packets in its cells is.
 pub(crate) fn lost<S: Sketch>(
     table: &Table<'_, S>,
-    place: Place,
+    flow: &KnownFlow,
     packets: Option<u64>,
     dominance: f64,
 ) -> Loss {
+    let (place, weight) = (Place::of(flow), table.weight_of(flow) as f64);
     let sampling = table.config().sampling();
     let highest = sampling.iter().copied().fold(0.0, f64::max);
     let rows = || (0..sampling.len()).filter(|&row| sampling[row] == highest);
@@ -34,8 +36,9 @@ pub(crate) fn lost<S: Sketch>(
         }
         .into());
     }
-    let at_most = (missing as f64 / highest).round() as u64;
-    let in_cells = table.packets_of(place, row) as f64 / highest;
+    // A weighted packet counts several times.
+    let at_most = (missing as f64 / highest / weight).round() as u64;
+    let in_cells = table.packets_of(place, row) as f64 / highest / weight;
     match packets {
         Some(packets) if packets as f64 >= dominance * in_cells => Ok(at_most.min(packets)),
         _ => Err(format!("lost at most {at_most}: other flows share its cells").into()),

@@ -23,9 +23,10 @@ pub(crate) fn solve<S: Sketch>(
     table: &Table<'_, S>,
     flows: &[KnownFlow],
     sizes: &[Size],
+    options: &Options,
 ) -> Solved {
     let common_ns = common_mean(table, flows);
-    let solutions = system(table, flows, sizes, common_ns).solve(&Options::default());
+    let solutions = system(table, flows, sizes, common_ns).solve(options);
     Solved { common_ns, solutions }
 }
 
@@ -59,16 +60,11 @@ fn system<S: Sketch>(
         })
     });
     let mut system = System::new(cells.collect());
-    let spread = 1.0 / f64::from(config.spread());
-    let is_spread = config.spread() > 1 || config.sampling().iter().any(|&rate| rate < 1.0);
-    let error_max = if is_spread { SPREAD_ERROR_MAX } else { ERROR_MAX };
+    let error_max = if config.is_spread() { SPREAD_ERROR_MAX } else { ERROR_MAX };
     for (flow, size) in flows.iter().zip(sizes) {
-        let rows = config.sampling().iter().enumerate();
-        let cells = rows.flat_map(|(row, rate)| {
-            config.cells_of(Place::of(flow), row).map(move |cell| (cell, rate * spread))
-        });
         let error = size.error.min(error_max * size.load);
-        system.add_flow(joint::Size { packets: size.load, error }, cells);
+        let size = joint::Size { packets: size.load, error };
+        system.add_flow(size, config.shares_of(Place::of(flow)));
     }
     system
 }

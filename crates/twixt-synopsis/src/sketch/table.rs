@@ -1,6 +1,7 @@
 //! Two sketches compared, cell by cell.
 
 use super::{Layout, Place, Sketch};
+use crate::question::KnownFlow;
 use crate::sums::Usable;
 use crate::synopsis::Pair;
 
@@ -24,6 +25,11 @@ impl<'a, S: Sketch> Table<'a, S> {
 
     pub(crate) fn config(&self) -> &'a S::Config {
         self.upstream.config()
+    }
+
+    /// How many times each packet of a flow counts.
+    pub(crate) fn weight_of(&self, flow: &KnownFlow) -> u64 {
+        self.config().weight_of(flow.class)
     }
 
     /// The usable ones of a flow's cells in one row.

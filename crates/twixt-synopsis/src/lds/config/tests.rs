@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use twixt_model::mix;
 
 use super::*;
+use crate::sketch::Layout;
 
 fn read(text: &str) -> Result<LdsConfig, String> {
     toml::from_str(text).map_err(|error| error.message().to_owned())

@@ -1,14 +1,14 @@
 //! All traffic, flows and prefixes of small sketches.
 
 use twixt_model::{
-    ClassId, Delay, Detail, FlowHash, FlowKey, GroupId, Observation, PacketDigest, Span, Timestamp,
-    mix,
+    ClassId, Delay, Detail, FlowHash, FlowKey, GroupId, Observation, PacketDigest, Scope, Span,
+    Timestamp, mix,
 };
 
 use super::*;
 use crate::codec::{Reader, Writer};
 use crate::lds::LdsConfig;
-use crate::question::KnownFlow;
+use crate::question::{By, KnownFlow};
 use crate::synopsis::{Synopsis, TwoPoint};
 
 /// The printed one answers nothing.

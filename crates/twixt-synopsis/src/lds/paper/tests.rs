@@ -1,10 +1,13 @@
 //! Which cells are chosen, and what comes of them.
 
+use twixt_model::{FlowHash, GroupId};
+
 use super::*;
-use crate::lds::{Lds, LdsConfig};
+use crate::lds::LdsConfig;
 use crate::synopsis::{Pair, Synopsis};
 
 const FLOW: FlowHash = FlowHash(42);
+const PLACE: Place = Place { flow: FLOW, group: GroupId(0) };
 
 /// Both ends of a sketch in which the flow's cells hold (row, offset, packets, total delay).
 fn ends(config: &LdsConfig, cells: &[(usize, usize, u64, i64)]) -> (Lds, Lds) {
@@ -22,7 +25,7 @@ fn ends(config: &LdsConfig, cells: &[(usize, usize, u64, i64)]) -> (Lds, Lds) {
 fn check(config: &LdsConfig, cells: &[(usize, usize, u64, i64)], expected: Option<(u64, i128)>) {
     let (upstream, downstream) = ends(config, cells);
     let table = Table::new(Pair { upstream: &upstream, downstream: &downstream }, 0);
-    let sum = emptiest(&table, FLOW).map(|sum| (sum.packets, sum.delay_sum_ns));
+    let sum = emptiest(&table, PLACE).map(|sum| (sum.packets, sum.delay_sum_ns));
     assert_eq!(sum, expected);
 }
 
@@ -60,7 +63,7 @@ fn cells_that_lost_a_packet_are_no_choice() {
     let index = config.cells_of(FLOW, 0).next().unwrap();
     downstream.cells[index].sums.digests = 1; // as many, but others
     let table = Table::new(Pair { upstream: &upstream, downstream: &downstream }, 0);
-    assert_eq!(emptiest(&table, FLOW), Some(Sum { packets: 9, delay_sum_ns: 90 }));
+    assert_eq!(emptiest(&table, PLACE), Some(Sum { packets: 9, delay_sum_ns: 90 }));
 }
 
 /// A flow of 1000 packets: 8 of them were counted in a row that samples one in a hundred. Scaled

@@ -1,26 +1,45 @@
 //! When loss is known, and how much.
 
-use twixt_model::{FlowHash, GroupId};
+use twixt_model::{ClassId, FlowHash, FlowKey, GroupId};
 
 use super::*;
 use crate::lds::{Lds, LdsConfig};
 use crate::synopsis::{Pair, Synopsis};
 
-const FLOW: Place = Place { flow: FlowHash(42), group: GroupId(0) };
+const FLOW: FlowHash = FlowHash(42);
+
+fn flow(packets: Option<u64>) -> KnownFlow {
+    KnownFlow {
+        hash: FLOW,
+        key: FlowKey::default(),
+        group: GroupId::default(),
+        packets,
+        class: ClassId(1),
+    }
+}
 
 /// Rows are (packets upstream, packets downstream) in the flow's one cell there.
 #[track_caller]
 fn check(sampling: &[f64], rows: &[(u64, u64)], size: Option<u64>, expected: Result<u64, &str>) {
-    let config = LdsConfig::new(16, 1, sampling).unwrap();
-    let (mut upstream, mut downstream) = (Lds::new(&config), Lds::new(&config));
+    check_with(&LdsConfig::new(16, 1, sampling).unwrap(), rows, size, expected);
+}
+
+#[track_caller]
+fn check_with(
+    config: &LdsConfig,
+    rows: &[(u64, u64)],
+    size: Option<u64>,
+    expected: Result<u64, &str>,
+) {
+    let (mut upstream, mut downstream) = (Lds::new(config), Lds::new(config));
     for (row, &(sent, received)) in rows.iter().enumerate() {
-        let index = Layout::cells_of(&config, FLOW, row).next().unwrap();
+        let index = config.cells_of(FLOW, row).next().unwrap();
         upstream.sums_mut(index).packets = sent;
         downstream.sums_mut(index).packets = received;
         downstream.sums_mut(index).digests = u64::from(sent != received);
     }
     let table = Table::new(Pair { upstream: &upstream, downstream: &downstream }, 0);
-    let found = lost(&table, FLOW, size, 0.5);
+    let found = lost(&table, &flow(size), size, 0.5);
     match (&found, expected) {
         (Ok(lost), Ok(expected)) => assert_eq!(*lost, expected),
         (Err(reason), Err(part)) => assert!(reason.contains(part), "{reason}"),
@@ -59,4 +78,10 @@ fn sampled_rows_are_scaled_and_prove_nothing_by_silence() {
 #[test]
 fn no_flow_loses_more_than_it_sent() {
     check(&[1.0], &[(100, 20)], Some(60), Ok(60));
+}
+
+#[test]
+fn losses_of_a_weighted_flow_are_divided_by_its_weight() {
+    let config = LdsConfig::new(16, 1, &[1.0; 2]).unwrap().with_weights(&[1, 25]).unwrap();
+    check_with(&config, &[(2500, 2250), (2600, 2300)], Some(100), Ok(10));
 }
