@@ -169,14 +169,14 @@ fn joint_answer(
     answer
 }
 
-/// Packets and losses. `found` is an estimate of the size where it is not known.
-fn counted(table: &Table<'_>, flow: &KnownFlow, found: Option<u64>) -> Answer {
-    let trusted = flow.packets.or(found);
-    let packets = trusted.unwrap_or_else(|| table.packets_at_most(flow));
-    let (lost, reason) = match table.lost(flow, trusted) {
+/// Packets and losses. `received` is an estimate of how many arrived, where the size is not known.
+fn counted(table: &Table<'_>, flow: &KnownFlow, received: Option<u64>) -> Answer {
+    let (lost, reason) = match table.lost(flow, flow.packets.or(received)) {
         Ok(lost) => (Some(lost), None),
         Err(reason) => (None, Some(reason)),
     };
+    let sent = received.map(|received| received.saturating_add(lost.unwrap_or(0)));
+    let packets = flow.packets.or(sent).unwrap_or_else(|| table.packets_at_most(flow));
     let bytes = table.bytes_of(flow, packets);
     Answer { packets, lost, bytes, reasons: reason.into_iter().collect(), ..Answer::default() }
 }

@@ -102,6 +102,13 @@ fn loss_costs_no_answers() {
 }
 
 #[test]
+fn a_flow_of_unknown_size_sent_what_arrived_and_what_was_lost() {
+    let ends = ends(&roomy(), &[6, 200], |flow, index| flow == 1 && index % 50 == 1);
+    let estimates = ask(&ends, By::Flow, "joint", &[flow(0, None), flow(1, None)]);
+    assert_eq!((estimates[1].evidence.packets, estimates[1].evidence.lost), (200, Some(4)));
+}
+
+#[test]
 fn all_traffic_is_exact() {
     let crowded = SdsConfig::new(2, 3).unwrap();
     let ends = ends(&crowded, &[6, 200, 30], |_, index| index == 0);
