@@ -83,8 +83,17 @@ fn experiments_are_listed_and_unknown_ones_refused() {
     let (code, listed, _) = twixt(&["evaluate", "--list"]);
     assert_eq!(code, 0);
     assert!(listed.contains("lda-loss") && listed.contains("mplane-upgrade"), "{listed}");
+    assert!(listed.lines().all(|line| line.chars().count() <= 100), "{listed}");
     let (code, _, problem) = twixt(&["evaluate", "no-such"]);
     assert_eq!(code, 2, "{problem}");
     assert!(problem.contains("no-such"), "{problem}");
     assert_eq!(twixt(&["evaluate"]).0, 2);
+}
+
+#[test]
+fn an_experiment_named_twice_runs_once() {
+    let command = ["evaluate", "lda-sampling", "lda-sampling", "--quick", "-F", "json"];
+    let (code, printed, _) = twixt(&command);
+    let document: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((code, document["experiments"].as_array().unwrap().len()), (0, 1));
 }

@@ -4,6 +4,7 @@ mod page;
 mod report;
 mod trials;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use twixt_evaluate::{EXPERIMENTS, Experiment, Size, Summary, find};
@@ -77,6 +78,9 @@ impl Args {
         let known = |name: &String| {
             find(name).ok_or_else(|| usage(format!("no experiment {name:?}; see --list")))
         };
-        self.names.iter().map(known).collect()
+        let mut names = self.names.clone();
+        let mut seen = BTreeSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        names.iter().map(known).collect()
     }
 }

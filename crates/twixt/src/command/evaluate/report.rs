@@ -1,7 +1,7 @@
 //! What was claimed and what came out, for people and for programs.
 
 use serde::Serialize;
-use twixt_evaluate::{EXPERIMENTS, Judged, Value, Verdict};
+use twixt_evaluate::{EXPERIMENTS, Experiment, Judged, Value, Verdict};
 
 use super::Evaluated;
 use crate::output::Table;
@@ -70,17 +70,35 @@ impl ClaimDocument {
     }
 }
 
-/// The names of all experiments.
+/// The names of all experiments, each with its source and what it varies below.
 pub(super) fn list() -> String {
-    let mut table = Table::new(&["name", "paper", "what it varies"]);
-    for experiment in EXPERIMENTS {
-        table.row(vec![
-            experiment.name.to_owned(),
-            experiment.paper.to_owned(),
-            experiment.about.to_owned(),
-        ]);
+    let entry = |experiment: &&Experiment| {
+        let Experiment { name, paper, about, .. } = experiment;
+        format!("{name}  ({paper})\n{}\n", wrapped(about, "    "))
+    };
+    EXPERIMENTS.iter().map(entry).collect()
+}
+
+/// Longest line of wrapped text.
+const LINE_LETTERS_MAX: usize = 96;
+
+/// Text in lines that terminals show whole, each behind an indent.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines = String::from(indent);
+    let mut letters = indent.len();
+    for (index, word) in text.split(' ').enumerate() {
+        let length = word.chars().count() + 1;
+        if index > 0 && letters + length > LINE_LETTERS_MAX {
+            lines.push('\n');
+            lines.push_str(indent);
+            letters = indent.len();
+        } else if index > 0 {
+            lines.push(' ');
+        }
+        lines.push_str(word);
+        letters += length;
     }
-    table.to_string()
+    lines
 }
 
 /// One table per experiment, and how many claims hold.
