@@ -7,14 +7,6 @@ use std::fs;
 use serde_json::Value;
 use support::{Crossing, MILLISECOND, Packet, Run, START, Scene, evidence, number};
 
-/// Delays from 1 to about 4 ms, in no order; every fiftieth packet is lost.
-fn crossing() -> Crossing {
-    Crossing::of(1000, |number| {
-        let extra_ns = i64::from(number) * 7_919_317 % (3 * MILLISECOND);
-        (number % 50 != 20).then_some(MILLISECOND + extra_ns)
-    })
-}
-
 /// Records both captures with the same options.
 #[track_caller]
 fn record(scene: &Scene, options: &str) {
@@ -40,14 +32,14 @@ fn sums(document: &Value) -> [i64; 3] {
 /// Checks that recording first and comparing later is the same as comparing at once.
 #[track_caller]
 fn check_same(options: &str) {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     record(&scene, &format!("{options} udp"));
     let later = paired(&scene, "");
     let at_once = scene.delay(&format!("--one-pass -F json {options} udp")).expect(0).json();
     for key in ["estimates", "algorithm", "config", "synopsis_bytes", "epochs", "stretch"] {
         assert_eq!(later[key], at_once[key], "{key} with {options}");
     }
-    let [packets, used, lost] = crossing().evidence();
+    let [packets, used, lost] = Crossing::varied().evidence();
     let [later_packets, later_used, later_lost] = sums(&later);
     assert_eq!((later_packets, later_lost), (packets, lost), "{options}");
     if options.contains("exact") {
@@ -66,11 +58,11 @@ fn recordings_give_the_same_as_the_captures() {
 
 #[test]
 fn a_recording_is_exact_where_the_algorithm_is() {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     record(&scene, "-a exact");
     let document = paired(&scene, "");
-    assert_eq!(evidence(&document), crossing().evidence());
-    assert_eq!(number(&document, "/estimates/0/mean_ns"), crossing().mean_ns());
+    assert_eq!(evidence(&document), Crossing::varied().evidence());
+    assert_eq!(number(&document, "/estimates/0/mean_ns"), Crossing::varied().mean_ns());
     assert_eq!(document["direction"]["decided_by"], "recording");
 }
 
@@ -136,7 +128,7 @@ fn classes_are_recorded_apart() {
 
 #[test]
 fn only_as_many_packets_are_recorded_as_were_asked_for() {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     scene.run("record -r up.pcap -w up.epochs -c 100").expect(0).says(&["100 packets recorded"]);
     let document = scene.run("info up.epochs -F json").expect(0).json();
     assert_eq!(number(&document, "/epochs/0/packets"), 100);
@@ -144,7 +136,7 @@ fn only_as_many_packets_are_recorded_as_were_asked_for() {
 
 #[test]
 fn the_same_capture_is_recorded_to_the_same_bytes() {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     scene.run("record -r up.pcap -w one --point a").expect(0);
     scene.run("record -r up.pcap -w other --point a").expect(0);
     let read = |name: &str| fs::read(scene.path().join(name)).expect("it was written");
@@ -153,7 +145,7 @@ fn the_same_capture_is_recorded_to_the_same_bytes() {
 
 #[test]
 fn info_tells_what_is_in_an_epoch_file() {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     let options = "--epoch 500ms --rows 64 --banks 2 --point border --domain office udp";
     scene.run(&format!("record -r up.pcap -w up.epochs {options}")).expect(0);
     let human = scene.run("info up.epochs").expect(0).silent().stdout;
@@ -173,7 +165,7 @@ fn info_tells_what_is_in_an_epoch_file() {
 
 #[test]
 fn info_tells_what_is_in_a_capture() {
-    let crossing = crossing();
+    let crossing = Crossing::varied();
     let scene = Scene::new(&crossing.upstream.clone().cut(60), &crossing.downstream);
     let document = scene.run("info up.pcap -F json").expect(0).json();
     assert_eq!(number(&document, "/frames"), 1000);
@@ -190,7 +182,7 @@ fn info_tells_what_is_in_a_capture() {
 
 /// A scene with a configuration file `twixt.toml`.
 fn configured(text: &str) -> Scene {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     fs::write(scene.path().join("twixt.toml"), text).expect("the folder can be written to");
     scene
 }

@@ -8,14 +8,6 @@ use std::path::PathBuf;
 use serde_json::Value;
 use support::{Crossing, MILLISECOND, Packet, SECOND, START, Scene, number};
 
-/// A second, with delays from 1 to about 4 ms, in no order; every fiftieth packet is lost.
-fn crossing() -> Crossing {
-    Crossing::of(1000, |number| {
-        let extra_ns = i64::from(number) * 7_919_317 % (3 * MILLISECOND);
-        (number % 50 != 20).then_some(MILLISECOND + extra_ns)
-    })
-}
-
 /// Records both captures in a store.
 #[track_caller]
 fn store(scene: &Scene, options: &str) {
@@ -40,7 +32,7 @@ fn rows(document: &Value) -> &[Value] {
 /// Checks that what is stored gives the same answer as epoch files.
 #[track_caller]
 fn check_same(options: &str) {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     for point in ["up", "down"] {
         let record = format!("record -r {point}.pcap {options}");
         scene.run(&format!("{record} -w {point}.epochs")).expect(0);
@@ -54,7 +46,7 @@ fn check_same(options: &str) {
     }
     assert_eq!(stored["upstream"], files["upstream"]);
     assert_eq!(stored["segment"]["downstream"], "down");
-    let [packets, _, lost] = crossing().evidence();
+    let [packets, _, lost] = Crossing::varied().evidence();
     assert_eq!(number(&stored, "/total/0/packets"), packets, "{options}");
     assert_eq!(number(&stored, "/total/0/lost"), lost, "{options}");
 }
@@ -70,11 +62,11 @@ fn a_store_gives_the_same_as_epoch_files() {
 
 #[test]
 fn the_total_is_that_of_all_packets() {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     store(&scene, "-a exact --epoch 100ms");
     let document = scene.run(&query("-F json")).expect(0).json();
     assert_eq!(rows(&document).len(), 11);
-    assert_eq!(number(&document, "/total/0/mean_ns"), crossing().mean_ns());
+    assert_eq!(number(&document, "/total/0/mean_ns"), Crossing::varied().mean_ns());
     let document = scene.run(&query("-F json --total")).expect(0).json();
     assert_eq!(document["estimates"], document["total"]);
     assert_eq!(scene.run(&query("-F jsonl")).expect(0).json_lines().len(), 11);
@@ -89,7 +81,7 @@ fn the_total_is_that_of_all_packets() {
 /// The ends of the stretch cut epochs off, but not packets in flight at their boundaries.
 #[test]
 fn a_part_of_the_time_gives_the_same_epochs() {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     store(&scene, "-a exact --epoch 100ms");
     let all = scene.run(&query("-F json")).expect(0).json();
     let (from, to) = (START + 250 * MILLISECOND, START + 450 * MILLISECOND);
@@ -155,7 +147,7 @@ fn classes_are_stored_apart_and_found_together() {
 /// Two captures that follow each other make one recording, though they meet within an epoch.
 #[test]
 fn captures_that_follow_each_other_are_one_recording() {
-    let whole = crossing();
+    let whole = Crossing::varied();
     let scene = whole.scene();
     let half = 550 * MILLISECOND;
     for (point, capture) in [("up", &whole.upstream), ("down", &whole.downstream)] {
@@ -175,7 +167,7 @@ fn captures_that_follow_each_other_are_one_recording() {
 
 #[test]
 fn recording_twice_changes_nothing() {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     store(&scene, "-a lda --epoch 100ms");
     let once = fs::read(day_file(&scene, "up", "twxl")).expect("it was written");
     let again = scene.run("record -r up.pcap --store s -a lda --epoch 100ms").expect(0);
@@ -185,7 +177,7 @@ fn recording_twice_changes_nothing() {
 
 #[test]
 fn info_tells_what_is_in_a_store() {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     store(&scene, "-a lda --epoch 100ms --domain office");
     let human = scene.run("info s").expect(0).silent().stdout;
     for part in ["up", "down", "lda.", "/office", "11", "2023-11-14 22:13:20.123"] {
@@ -205,7 +197,7 @@ fn info_tells_what_is_in_a_store() {
 
 #[test]
 fn damage_is_said_and_the_rest_is_answered() {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     store(&scene, "-a exact --epoch 100ms");
     let data = day_file(&scene, "down", "twxl");
     let whole = fs::read(&data).expect("it was written");
@@ -235,7 +227,7 @@ fn damage_is_said_and_the_rest_is_answered() {
 
 #[test]
 fn a_deleted_day_is_missed() {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     store(&scene, "-a lda --epoch 100ms");
     fs::remove_file(day_file(&scene, "down", "twxl")).expect("it is there");
     let index_alone = scene.run(&query(""));
@@ -247,7 +239,7 @@ fn a_deleted_day_is_missed() {
 
 #[test]
 fn epochs_that_one_point_lacks_are_said() {
-    let whole = crossing();
+    let whole = Crossing::varied();
     let scene = whole.scene();
     let late = whole.downstream.clone().between(500 * MILLISECOND, 9 * SECOND);
     late.write(scene.path().join("down.pcap"));
@@ -261,7 +253,7 @@ fn epochs_that_one_point_lacks_are_said() {
 
 #[test]
 fn a_store_that_cannot_be_written_is_an_error() {
-    let scene = crossing().scene();
+    let scene = Crossing::varied().scene();
     fs::write(scene.path().join("file"), "in the way").expect("it can be written");
     scene.run("record -r up.pcap --store file").expect(1).says(&["file"]);
     scene.run("record -r up.pcap").expect(2);

@@ -6,9 +6,12 @@
 //! 20 000 flows, and cells to match.
 
 pub(super) mod distribution;
+pub(super) mod few_cells;
+pub(super) mod flow_loss;
 pub(super) mod flow_size;
 pub(super) mod loss;
 pub(super) mod more_cells;
+pub(super) mod queue;
 pub(super) mod sizing;
 pub(super) mod weights;
 
@@ -18,6 +21,8 @@ use twixt_synopsis::{Lds, LdsConfig};
 use super::segment::{Answers, Packets, Segment, Sizes, median};
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Setting, Trial};
+use crate::figure::{Axis, Figure, Series};
+use crate::summary::Summary;
 
 const FULL_FLOWS: u64 = 146_000;
 /// Rows of the paper's experiments.
@@ -33,6 +38,13 @@ const CLASSES: [(&str, Packets, f64); 5] = [
     ("100-499", 100..=499, 220.0),
     ("500-999", 500..=999, 700.0),
     ("1000+", LARGE, 3000.0),
+];
+
+/// Ways to ask, and what they are called.
+const WAYS: [(&str, &str, Sizes); 3] = [
+    ("paper", "paper", Sizes::Known),
+    ("joint", "joint", Sizes::Known),
+    ("joint, sizes estimated", "joint", Sizes::Estimated),
 ];
 
 const fn flows(setting: Setting) -> u64 {
@@ -71,19 +83,32 @@ fn by_class(setting: Setting, columns: u32) -> Trial {
     let ends = segment.ends(&whole_rows(scaled(columns, setting)));
     let mut trial = Trial::default();
     trial.value("packets of small flows", packets_of_small_flows(&segment));
-    for (name, estimator, sizes) in [
-        ("paper", "paper", Sizes::Known),
-        ("joint", "joint", Sizes::Known),
-        ("joint, sizes estimated", "joint", Sizes::Estimated),
-    ] {
+    for (name, estimator, sizes) in WAYS {
         let answers = ask(&segment, &ends, estimator, sizes);
-        for (class, packets, at) in CLASSES {
-            let error = answers.median_error(packets);
-            trial.value(format!("{name}, {class}"), error);
-            trial.point(name, at, error);
-        }
+        note_classes(&mut trial, name, &answers);
     }
     trial
+}
+
+/// Error and coverage of every class of flow sizes.
+fn note_classes(trial: &mut Trial, name: &str, answers: &Answers) {
+    for (class, packets, at) in CLASSES {
+        let error = answers.median_error(packets.clone());
+        trial.value(format!("{name}, {class}"), error);
+        trial.value(format!("{name}, {class}, covered"), answers.coverage(packets));
+        trial.point(name, at, error);
+    }
+}
+
+/// Errors of [`by_class`] over the sizes of flows.
+fn by_size(summary: &Summary, name: &str, title: &str) -> Figure {
+    Figure {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        x: Axis::logarithmic("packets of the flow"),
+        y: Axis::logarithmic("median relative error"),
+        series: WAYS.map(|(name, ..)| Series::curve(summary, name, name)).into(),
+    }
 }
 
 /// The share of packets that flows of fewer than 100 have.

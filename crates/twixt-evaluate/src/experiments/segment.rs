@@ -37,6 +37,11 @@ struct Answer {
     /// Of the mean; `None` if there is no answer.
     error: Option<f64>,
     deviation_error: Option<f64>,
+    /// Whether the 95 % interval holds the true mean, if there is one.
+    is_covered: Option<bool>,
+    lost: u64,
+    /// What is said to be lost, if anything is said.
+    told_lost: Option<u64>,
 }
 
 impl Segment {
@@ -93,7 +98,7 @@ impl Segment {
         let answer = |(key, truth): (&FlowKey, &Estimate)| {
             let mean_ns = means_ns.get(key).copied().unwrap_or(of_all_ns);
             let error = Some(self.error(truth, mean_ns)?);
-            Some(Answer { packets: truth.evidence.packets, error, deviation_error: None })
+            Some(Answer { error, ..Answer::unanswered(truth) })
         };
         Answers(self.truth.iter().filter_map(answer).collect())
     }
@@ -101,6 +106,12 @@ impl Segment {
     /// The mean delay of a flow; `None` if all of its packets were lost.
     pub(super) fn true_mean_ns(&self, key: &FlowKey) -> Option<f64> {
         Some(self.truth.get(key)?.delay?.mean_ns())
+    }
+
+    /// Of all packets.
+    pub(super) fn share_lost(&self) -> f64 {
+        let sum = |of: fn(&Estimate) -> u64| self.truth.values().map(of).sum::<u64>() as f64;
+        sum(|flow| flow.evidence.lost.unwrap_or(0)) / sum(|flow| flow.evidence.packets)
     }
 
     /// A flow of which every packet was lost has no delay, and is left out.
@@ -111,16 +122,36 @@ impl Segment {
             let deviation_ns = found.delay?.deviation_ns?;
             Some((deviation_ns / true_delay.deviation_ns? - 1.0).abs())
         };
+        let is_covered = found.delay.and_then(|delay| {
+            let off_ns = (delay.mean_ns() - true_delay.mean_ns()).abs();
+            // Sums are whole nanoseconds.
+            Some(off_ns <= delay.half_width_ns? + 1.0)
+        });
         Some(Answer {
-            packets: truth.evidence.packets,
             error: found.delay.and_then(|delay| self.error(truth, delay.mean_ns())),
             deviation_error: deviation_error(),
+            is_covered,
+            told_lost: found.evidence.lost,
+            ..Answer::unanswered(truth)
         })
     }
 
     fn error(&self, truth: &Estimate, mean_ns: f64) -> Option<f64> {
         let true_ns = truth.delay?.mean_ns();
         Some((mean_ns - true_ns).abs() / (true_ns - self.propagation_ns))
+    }
+}
+
+impl Answer {
+    fn unanswered(truth: &Estimate) -> Self {
+        Self {
+            packets: truth.evidence.packets,
+            error: None,
+            deviation_error: None,
+            is_covered: None,
+            lost: truth.evidence.lost.expect("the truth knows losses"),
+            told_lost: None,
+        }
     }
 }
 
@@ -157,6 +188,31 @@ impl Answers {
     /// Of the packets of all flows of such sizes, those of flows without an answer.
     pub(super) fn unanswered_packets(&self, packets: Packets) -> Option<f64> {
         share(self.of(packets).map(|answer| (answer.error.is_none(), answer.packets as f64)))
+    }
+
+    /// Of the 95 % intervals of flows of such sizes, those that hold the truth.
+    pub(super) fn coverage(&self, packets: Packets) -> Option<f64> {
+        share(self.of(packets).filter_map(|answer| Some((answer.is_covered?, 1.0))))
+    }
+
+    /// Of all flows of such sizes, those that are told how many packets they lost.
+    pub(super) fn told_losses(&self, packets: Packets) -> Option<f64> {
+        share(self.of(packets).map(|answer| (answer.told_lost.is_some(), 1.0)))
+    }
+
+    /// Of the losses told of flows of such sizes, those within 2 packets or a tenth of the truth.
+    pub(super) fn right_losses(&self, packets: Packets) -> Option<f64> {
+        let told = self.of(packets).filter_map(|answer| Some((answer, answer.told_lost?)));
+        share(told.map(|(answer, told)| {
+            let most = (0.1 * answer.lost as f64).max(2.0);
+            (told.abs_diff(answer.lost) as f64 <= most, 1.0)
+        }))
+    }
+
+    /// Of all flows of such sizes that lost packets, those that are said to have lost none.
+    pub(super) fn denied_losses(&self, packets: Packets) -> Option<f64> {
+        let lossy = self.of(packets).filter(|answer| answer.lost > 0);
+        share(lossy.map(|answer| (answer.told_lost == Some(0), 1.0)))
     }
 
     /// Relative errors of the deviations of flows of such sizes, as far as they have answers.

@@ -7,7 +7,10 @@ mod lda;
 mod lds;
 mod upgrade;
 
+use serde::Serialize;
+
 use crate::exit::Exit;
+use crate::output::{self, Format};
 
 /// Size a synopsis for the traffic and the loss that you expect; choose routers to upgrade
 #[derive(clap::Subcommand)]
@@ -27,4 +30,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Args::Fridge(args) => fridge::run(args),
         Args::Lds(args) => lds::run(args),
     }
+}
+
+/// Prints a plan, or where a format has one row on each line, what is expected of it.
+fn told<T: Serialize>(
+    format: Format,
+    document: &impl Serialize,
+    report: &str,
+    expected: &[T],
+) -> anyhow::Result<Exit> {
+    match format {
+        Format::Human => output::text(report)?,
+        Format::Json => output::json(document)?,
+        Format::Jsonl => output::jsonl(expected)?,
+        Format::Csv => output::csv(expected)?,
+    }
+    Ok(Exit::Done)
 }

@@ -95,6 +95,14 @@ impl Crossing {
         crossing
     }
 
+    /// A second, with delays from 1 to about 4 ms, in no order; every fiftieth packet is lost.
+    pub(crate) fn varied() -> Self {
+        Self::of(1000, |number| {
+            let extra_ns = i64::from(number) * 7_919_317 % (3 * MILLISECOND);
+            (number % 50 != 20).then_some(MILLISECOND + extra_ns)
+        })
+    }
+
     /// A packet that goes downstream, through a router.
     pub(crate) fn send(&mut self, time_ns: i64, packet: &Packet, delay_ns: Option<i64>) {
         let arriving = packet.clone().ttl(63).frame();

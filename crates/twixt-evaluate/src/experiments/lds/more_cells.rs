@@ -1,9 +1,9 @@
 //! With more cells than flows, all flows at once are exact.
 
-use super::{by_class, claim};
+use super::{by_class, by_size, claim};
 use crate::claim::Holds;
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::Figure;
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -55,12 +55,6 @@ fn trial(setting: Setting) -> Trial {
 }
 
 fn figures(summary: &Summary) -> Vec<Figure> {
-    let names = ["paper", "joint", "joint, sizes estimated"];
-    vec![Figure {
-        name: "lds-more-cells".to_owned(),
-        title: "LDS, more cells than flows: error of the mean by flow size".to_owned(),
-        x: Axis::logarithmic("packets of the flow"),
-        y: Axis::logarithmic("median relative error"),
-        series: names.map(|name| Series::curve(summary, name, name)).into(),
-    }]
+    let title = "LDS, more cells than flows: error of the mean by flow size";
+    vec![by_size(summary, "lds-more-cells", title)]
 }

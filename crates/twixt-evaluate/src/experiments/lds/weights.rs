@@ -1,6 +1,6 @@
 //! Flows that matter more weigh more.
 
-use twixt_model::mix;
+use twixt_model::{ClassId, FlowHash, Observation, mix};
 use twixt_sim::{Loss, Point};
 use twixt_synopsis::{Lds, LdsConfig, Synopsis};
 
@@ -61,22 +61,25 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
 };
 
 const COLUMNS: u32 = 10_000;
-const WEIGHTS: [u64; 3] = [1, 25, 100];
+/// By class.
+const WEIGHTS: [u32; 3] = [1, 25, 100];
 const SIZES: [(&str, Packets); 2] = [(">100", 101..=u64::MAX), ("all", 1..=u64::MAX)];
 
 fn trial(setting: Setting) -> Trial {
     let mut segment = segment(setting, Loss::None);
-    let config = whole_rows(scaled(COLUMNS, setting));
+    segment.flows.iter_mut().for_each(|flow| flow.class = class_of(flow.hash));
+    let plain = whole_rows(scaled(COLUMNS, setting));
+    let weighted = plain.clone().with_weights(&WEIGHTS).expect("weights are in range");
     let mut trial = Trial::default();
-    for (name, weighted) in [("plain", false), ("weighted", true)] {
+    for (name, config) in [("plain", plain), ("weighted", weighted)] {
         let ends = (
-            filled(&segment, Point::Upstream, &config, weighted),
-            filled(&segment, Point::Downstream, &config, weighted),
+            filled(&segment, Point::Upstream, &config),
+            filled(&segment, Point::Downstream, &config),
         );
         let all = std::mem::take(&mut segment.flows);
-        for weight in WEIGHTS {
+        for (class, weight) in WEIGHTS.iter().enumerate() {
             segment.flows = all.clone();
-            segment.flows.retain(|flow| weight_of(flow.hash.0) == weight);
+            segment.flows.retain(|flow| usize::from(flow.class.0) == class);
             note(
                 &mut trial,
                 &format!("{name}, {weight}"),
@@ -94,21 +97,19 @@ fn note(trial: &mut Trial, name: &str, answers: &Answers) {
     }
 }
 
-/// Of 100 flows 1 has weight 100, and 9 have 25.
-const fn weight_of(flow: u64) -> u64 {
-    match mix(flow ^ 0x7765_6967_6874) % 100 {
-        0 => 100,
-        1..=9 => 25,
-        _ => 1,
+/// Of 100 flows 1 is in the class of weight 100, and 9 in that of 25.
+const fn class_of(flow: FlowHash) -> ClassId {
+    match mix(flow.0 ^ 0x7765_6967_6874) % 100 {
+        0 => ClassId(2),
+        1..=9 => ClassId(1),
+        _ => ClassId(0),
     }
 }
 
-/// A packet of weight w is w packets.
-fn filled(segment: &Segment, point: Point, config: &LdsConfig, weighted: bool) -> Lds {
+fn filled(segment: &Segment, point: Point, config: &LdsConfig) -> Lds {
     let mut lds = Lds::new(config);
     for packet in segment.simulation.observations(point) {
-        let weight = if weighted { weight_of(packet.flow.0) } else { 1 };
-        (0..weight).for_each(|_| lds.update(&packet));
+        lds.update(&Observation { class: class_of(packet.flow), ..packet });
     }
     lds
 }

@@ -4,9 +4,10 @@ use serde::Serialize;
 use twixt_sim::quantity::{Nanoseconds, PacketRate};
 use twixt_synopsis::rtt::{FridgeNeed, FridgePlan};
 
+use super::told;
 use crate::args::bytes;
 use crate::exit::{Exit, usage};
-use crate::output::{self, Format, Table, units};
+use crate::output::{Format, Table, units};
 
 /// Entries and entry probability of a fridge, and the error to expect
 #[derive(clap::Args)]
@@ -33,13 +34,7 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let document = args.document()?;
-    match args.format {
-        Format::Human => output::text(&document.report())?,
-        Format::Json => output::json(&document)?,
-        Format::Jsonl => output::jsonl(&document.expected)?,
-        Format::Csv => output::csv(&document.expected)?,
-    }
-    Ok(Exit::Done)
+    told(args.format, &document, &document.report(), &document.expected)
 }
 
 /// `twixt plan fridge -F json`.

@@ -9,9 +9,10 @@ use twixt_synopsis::{
     Lds, LdsConfig, Pareto, RowPlan, Synopsis, expected_error, sampling_for_losses,
 };
 
+use super::told;
 use crate::args::bytes;
 use crate::exit::{Exit, usage};
-use crate::output::{self, Format, Table, units};
+use crate::output::{Format, Table, units};
 
 /// Rows, columns and sampling rates of LDS, and the error to expect by flow size
 #[derive(clap::Args)]
@@ -64,13 +65,7 @@ const SIZES: [u64; 6] = [10, 100, 500, 1_000, 10_000, 100_000];
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let document = args.document()?;
-    match args.format {
-        Format::Human => output::text(&document.report())?,
-        Format::Json => output::json(&document)?,
-        Format::Jsonl => output::jsonl(&document.expected)?,
-        Format::Csv => output::csv(&document.expected)?,
-    }
-    Ok(Exit::Done)
+    told(args.format, &document, &document.report(), &document.expected)
 }
 
 /// `twixt plan lds -F json`.

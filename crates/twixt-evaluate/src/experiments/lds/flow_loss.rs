@@ -1,0 +1,49 @@
+//! How many packets single flows lost.
+
+use twixt_sim::Loss;
+
+use super::{COLUMNS, LARGE, ask, claim, scaled, segment, whole_rows};
+use crate::claim::Holds;
+use crate::experiment::{Experiment, Seeds, Setting, Trial};
+use crate::experiments::segment::Sizes;
+use crate::figure::Figure;
+use crate::summary::Summary;
+
+pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
+    name: "lds-flow-loss",
+    algorithm: "LDS",
+    paper: "Sketching the delay, section 4 (loss of flows is named, and not measured)",
+    about: "146 000 flows in 4 rows of 17 500 cells, uniform loss of 0.1 and 1 %: flows of 1000 \
+            packets and more that are told how many they lost, those that are told right (within \
+            2 packets or a tenth), and flows of any size that lost packets and are told none.",
+    seeds: Seeds { quick: 1, full: 3 },
+    trial,
+    claims: &[
+        claim("0.1 % lost: flows that are told", "–", "0.001, told", Holds::AtLeast(0.9), ""),
+        claim("0.1 % lost: of these, told right", "–", "0.001, right", Holds::AtLeast(0.95), ""),
+        claim("0.1 % lost: told none", "–", "0.001, denied", Holds::AtMost(0.0), ""),
+        claim("1 % lost: flows that are told", "–", "0.01, told", Holds::AtLeast(0.9), ""),
+        claim("1 % lost: of these, told right", "–", "0.01, right", Holds::AtLeast(0.95), ""),
+        claim("1 % lost: told none", "–", "0.01, denied", Holds::AtMost(0.0), ""),
+    ],
+    figures,
+};
+
+const LOSSES: [f64; 2] = [0.001, 0.01];
+
+fn trial(setting: Setting) -> Trial {
+    let mut trial = Trial::default();
+    for rate in LOSSES {
+        let segment = segment(setting, Loss::Uniform { rate });
+        let ends = segment.ends(&whole_rows(scaled(COLUMNS, setting)));
+        let answers = ask(&segment, &ends, "joint", Sizes::Known);
+        trial.value(format!("{rate}, told"), answers.told_losses(LARGE));
+        trial.value(format!("{rate}, right"), answers.right_losses(LARGE));
+        trial.value(format!("{rate}, denied"), answers.denied_losses(1..=u64::MAX));
+    }
+    trial
+}
+
+fn figures(_summary: &Summary) -> Vec<Figure> {
+    Vec::new()
+}
