@@ -3,6 +3,7 @@
 mod document;
 mod epochs;
 mod families;
+mod touched;
 
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,7 @@ use crate::settings::Settings;
 pub(crate) use document::DamageDocument;
 use document::{Missing, QueryDocument};
 use epochs::Epochs;
+use touched::Touched;
 
 /// One-way delay, deviation and loss between two points of a store, at any time that is stored
 #[derive(clap::Args)]
@@ -87,7 +89,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if !known && args.format == Format::Human && is_empty(&measured) {
         return Err(no_answer("there is no epoch that both points have: nothing can be compared"));
     }
-    args.print(&plan, measured, &missing)?;
+    args.print(&plan, measured, &missing, epochs.touched())?;
     let exit = if known { Exit::Done } else { Exit::NoAnswer };
     Ok(exit.or_partial(missing.is_damaged() || problems > 0))
 }
@@ -132,6 +134,7 @@ impl Args {
         plan: &Plan<'_>,
         mut measured: Measured,
         missing: &Missing,
+        touched: Touched,
     ) -> anyhow::Result<()> {
         let files = Files { upstream: Path::new(&self.from), downstream: Path::new(&self.to) };
         let concluded = &mut measured.concluded[0];
@@ -142,9 +145,9 @@ impl Args {
         }
         let (chosen, concluded) = (&plan.algorithms[0], &measured.concluded[0]);
         match self.format {
-            Format::Json => {
-                output::json(&QueryDocument::new(files, chosen, &measured, &totals, missing))
-            }
+            Format::Json => output::json(&QueryDocument::new(
+                files, chosen, &measured, &totals, missing, touched,
+            )),
             Format::Jsonl => output::jsonl(estimate_rows(concluded, None)),
             Format::Csv => output::csv(estimate_rows(concluded, None)),
             Format::Human => {
@@ -152,6 +155,7 @@ impl Args {
                 if series {
                     report += &total_report(&totals, concluded.epochs(), self.rows_shown);
                 }
+                report += &touched.report();
                 output::text(&report)
             }
         }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use twixt_model::{EpochRule, Estimate};
 use twixt_store::Damage;
 
-use super::{EpochRange, note_some};
+use super::{EpochRange, Touched, note_some};
 use crate::args::Chosen;
 use crate::exit::note;
 use crate::measure::{Files, Measured};
@@ -54,6 +54,7 @@ pub(super) struct QueryDocument {
     delay: DelayDocument,
     total: Vec<EstimateRow>,
     missing: MissingDocument,
+    read: Touched,
 }
 
 #[derive(Serialize)]
@@ -90,6 +91,7 @@ impl QueryDocument {
         measured: &Measured,
         totals: &[Estimate],
         missing: &Missing,
+        read: Touched,
     ) -> Self {
         let ranges = |absent: &[EpochRange]| {
             absent.iter().map(|range| RangeDocument::new(range, missing.rule)).collect()
@@ -103,6 +105,7 @@ impl QueryDocument {
                 damaged: missing.damages.iter().map(DamageDocument::from).collect(),
                 unfinished_bytes: missing.unfinished_bytes,
             },
+            read,
         }
     }
 }
