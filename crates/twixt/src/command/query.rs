@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     args.print(&plan, measured, &missing, epochs.touched())?;
     let exit = if known { Exit::Done } else { Exit::NoAnswer };
-    Ok(exit.or_partial(missing.is_damaged() || problems > 0))
+    Ok(exit.or_partial(missing.is_partial() || problems > 0))
 }
 
 impl Args {
@@ -113,6 +113,12 @@ impl Args {
     fn plan(&self, epochs: &Epochs<'_>) -> anyhow::Result<Plan<'_>> {
         let first = epochs.first();
         let flows = self.flows.list(Sizes::Estimated)?;
+        if flows.has_whole_sizes() && epochs.count() > 1 {
+            return Err(usage(
+                "--sizes known: the list says how many packets flows have in all, not in each of \
+                 several epochs; give flow records, or leave it out",
+            ));
+        }
         let named = if flows.is_all() { By::All } else { By::Flow };
         let asked = AlgorithmArgs::<Delays>::named(self.algorithm.clone(), self.estimator.clone());
         let plan = Plan {
@@ -152,10 +158,10 @@ impl Args {
             Format::Csv => output::csv(estimate_rows(concluded, None)),
             Format::Human => {
                 let mut report = delay_report(files, chosen, &measured, concluded, self.rows_shown);
+                report += &touched.report();
                 if series {
                     report += &total_report(&totals, concluded.epochs(), self.rows_shown);
                 }
-                report += &touched.report();
                 output::text(&report)
             }
         }

@@ -22,9 +22,10 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// Whether something was stored that cannot be used.
-    pub(super) fn is_damaged(&self) -> bool {
-        !self.damages.is_empty() || self.unfinished_bytes > 0
+    /// Whether epochs were never stored, or cannot be used.
+    pub(super) fn is_partial(&self) -> bool {
+        let is_absent = self.absent.iter().any(|absent| !absent.is_empty());
+        is_absent || !self.damages.is_empty() || self.unfinished_bytes > 0
     }
 
     /// Says what is missing.

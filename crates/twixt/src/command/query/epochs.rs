@@ -103,6 +103,11 @@ impl<'a> Epochs<'a> {
         &self.first
     }
 
+    /// How many epochs are asked for.
+    pub(super) const fn count(&self) -> u64 {
+        self.asked.end().0.abs_diff(self.asked.start().0).saturating_add(1)
+    }
+
     /// What was read of the store so far.
     pub(super) const fn touched(&self) -> Touched {
         self.touched

@@ -36,6 +36,6 @@ impl Touched {
     /// A line for people.
     pub(super) fn report(self) -> String {
         let bytes = units::bytes(self.data_bytes.saturating_add(self.index_bytes));
-        format!("read {} epochs, {bytes} of the store\n", units::count(self.records))
+        format!("read       {} epochs, {bytes} of the store\n", units::count(self.records))
     }
 }
