@@ -23,10 +23,11 @@ mod sizing;
 pub use config::{ColateConfig, Stored};
 pub use printed::PrintedColate;
 pub use sizing::{
-    ColatePlan, ColateTraffic, Reliability, binomial_interval, noise_variance, two_sided_quantile,
+    ColateGoal, ColatePlan, ColateTraffic, PlannedEstimator, Reliability, binomial_interval,
+    noise_variance, two_sided_quantile,
 };
 
-use twixt_model::{Estimate, Observation};
+use twixt_model::{Delay, Estimate, Observation};
 
 use self::bits::low_mask;
 use crate::codec::{DecodeError, Reader, Writer};
@@ -49,6 +50,21 @@ impl Colate {
     /// Every counter: sum of times, packets, sum of digests.
     pub fn counters(&self) -> impl ExactSizeIterator<Item = [u64; 3]> + '_ {
         self.cells.iter().map(|cell| [cell.times, cell.packets, cell.digests])
+    }
+
+    /// What would have been recorded had every packet come so much later, for making long
+    /// recordings out of short ones; `None` unless it is a multiple of the resolution.
+    #[must_use]
+    pub fn postponed(&self, delay: Delay) -> Option<Self> {
+        let unit_ns = i64::from(self.config.stored().resolution_ns);
+        let units = (delay.as_nanos() % unit_ns == 0).then(|| delay.as_nanos() / unit_ns)? as u64;
+        let masks = Masks::of(&self.config);
+        let mut later = self.clone();
+        for cell in &mut later.cells {
+            cell.times = cell.times.wrapping_add(units.wrapping_mul(cell.packets));
+            masks.trim(cell);
+        }
+        Some(later)
     }
 
     /// What a packet adds to its counters.

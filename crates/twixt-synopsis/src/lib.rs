@@ -54,8 +54,8 @@ pub use any::{AnySynopsis, Mismatch, decode, encode};
 pub use cnf::{Cnf, CnfConfig, FlowCache, FlowCacheConfig, FlowCacheCounts};
 pub use codec::{DecodeError, Reader, Writer};
 pub use colate::{
-    Colate, ColateConfig, ColatePlan, ColateTraffic, PrintedColate, Reliability, Stored,
-    binomial_interval, noise_variance, two_sided_quantile,
+    Colate, ColateConfig, ColateGoal, ColatePlan, ColateTraffic, PlannedEstimator, PrintedColate,
+    Reliability, Stored, binomial_interval, noise_variance, two_sided_quantile,
 };
 pub use exact::{Exact, ExactConfig};
 pub use heavy::{

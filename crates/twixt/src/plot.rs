@@ -1,5 +1,8 @@
 //! Draws figures. The only place that knows the drawing library.
 
+use std::path::Path;
+
+use anyhow::Context;
 use kuva::backend::png::PngBackend;
 use kuva::backend::svg::SvgBackend;
 use kuva::plot::{LinePlot, MarkerShape, ScatterPlot};
@@ -35,6 +38,13 @@ pub(crate) fn png(figure: &Figure) -> anyhow::Result<Vec<u8>> {
     const SCALE: f32 = 2.0;
     let drawn = PngBackend::new().with_scale(SCALE).render_scene(&scene(figure));
     drawn.map_err(|problem| anyhow::anyhow!("cannot draw {}: {problem}", figure.name))
+}
+
+/// Writes the figure into a file: pixels if its name says so, else SVG.
+pub(crate) fn write(path: &Path, figure: &Figure) -> anyhow::Result<()> {
+    let is_png = path.extension().is_some_and(|extension| extension == "png");
+    let drawn = if is_png { png(figure)? } else { svg(figure).into_bytes() };
+    std::fs::write(path, drawn).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn scene(figure: &Figure) -> Scene {

@@ -130,6 +130,32 @@ fn flows_are_asked_for_by_name() {
     scene.run(&query("-a lds --flows flows --key other")).expect(2).says(&["--key"]);
 }
 
+/// Flow records know how many packets came in each epoch; a list knows only how many there were.
+#[test]
+fn sizes_come_from_flow_records() {
+    let mut crossing = Crossing::of(0, |_| None);
+    for number in 0..300 {
+        // The second epoch has twice the packets of the first, after a silence.
+        let time_ns = if number < 100 { 0 } else { 60 * SECOND } + i64::from(number) * MILLISECOND;
+        let transfer = Packet::tcp("10.0.0.1:40000", "10.0.1.9:443", number);
+        crossing.send(time_ns, &transfer, Some(MILLISECOND));
+    }
+    let scene = crossing.scene();
+    store(&scene, "-a colate --counters 4096 --epoch 10s");
+    scene.run("flow export -r up.pcap -w up.ipfix --inactive-timeout 15s").expect(0);
+    let document = scene.run(&query("--flows up.ipfix -F json")).expect(0).json();
+    let packets: Vec<i64> = rows(&document).iter().map(|row| number(row, "/packets")).collect();
+    assert_eq!(packets, [100, 200]);
+    for row in rows(&document) {
+        assert!((number(row, "/mean_ns") - MILLISECOND).abs() < 1000, "{row}");
+    }
+    let list = "scope,packets\ntcp 10.0.0.1:40000 > 10.0.1.9:443,300\n";
+    fs::write(scene.path().join("list"), list).expect("it can be written");
+    let sized = scene.run(&query("--flows list --sizes known"));
+    sized.expect(2).says(&["not in each of several epochs"]);
+    scene.run(&query("--flows list")).expect(0);
+}
+
 #[test]
 fn classes_are_stored_apart_and_found_together() {
     let mut crossing = Crossing::of(0, |_| None);
@@ -249,6 +275,90 @@ fn epochs_that_one_point_lacks_are_said() {
     let absent = document["missing"]["downstream"].as_array().expect("it is a list");
     assert_eq!(absent.len(), 1);
     assert_eq!(document["missing"]["upstream"].as_array().map(Vec::len), Some(0));
+}
+
+/// Both points were off for a while: nothing tells but the gap.
+#[test]
+fn epochs_that_both_points_lack_are_said() {
+    let whole = crossing();
+    let scene = whole.scene();
+    for (point, capture) in [("up", &whole.upstream), ("down", &whole.downstream)] {
+        for (part, from, to) in [("first", 0, 295), ("second", 600, 9000)] {
+            let path = scene.path().join(format!("{part}.pcap"));
+            capture.clone().between(from * MILLISECOND, to * MILLISECOND).write(path);
+            let record = format!("record -r {part}.pcap --store s --point {point}");
+            scene.run(&format!("{record} -a exact --epoch 100ms")).expect(0);
+        }
+    }
+    let run = scene.run(&query("-F json")).expect(3);
+    let run = run.says(&["up: 2 epochs are not there", "down: 2 epochs are not there"]);
+    let document = run.json();
+    for point in ["upstream", "downstream"] {
+        assert_eq!(document["missing"][point].as_array().map(Vec::len), Some(1), "{document}");
+    }
+}
+
+#[test]
+fn old_days_are_deleted_as_new_ones_are_recorded() {
+    let whole = crossing();
+    let scene = whole.scene();
+    let day = 24 * 3600 * SECOND;
+    for number in 0..4 {
+        let later = whole.upstream.clone().shifted(number * day);
+        later.write(scene.path().join(format!("{number}.pcap")));
+    }
+    let record = |number: i64, keep: &str| {
+        scene.run(&format!("record -r {number}.pcap --store s --point up -a lda {keep}")).expect(0)
+    };
+    let days = || {
+        let document = scene.run("info s -F json").expect(0).json();
+        document["points"][0]["days"].as_array().expect("it is a list").len()
+    };
+    (0..3).for_each(|number| drop(record(number, "")));
+    assert_eq!(days(), 3);
+    record(3, "--keep-days 1").says(&["2 old days of points were deleted"]);
+    assert_eq!(days(), 2);
+    record(2, "--keep-days 1");
+    assert_eq!(days(), 2, "what is recorded late deletes nothing newer");
+    record(0, "--keep-bytes 1").says(&["more than --keep-bytes"]);
+    assert_eq!(days(), 1);
+    scene.run("record -r 0.pcap -w x --keep-days 1").expect(2);
+    scene.run("record -r 0.pcap --store s --keep-days 0").expect(2);
+}
+
+/// A query of some epochs in the middle reads those and their neighbours, and no others.
+#[test]
+fn a_query_reads_no_more_than_it_needs() {
+    const EPOCHS: i64 = 100;
+    let mut crossing = Crossing::of(0, |_| None);
+    for number in 0..EPOCHS as u16 * 10 {
+        let packet = Packet::tcp("10.0.0.1:40000", "10.0.1.9:443", number);
+        crossing.send(i64::from(number) * 6 * SECOND, &packet, Some(MILLISECOND));
+    }
+    let scene = crossing.scene();
+    store(&scene, "-a colate --counters 4096 --epoch 60s --guard 10ms");
+    let ask = |minutes: i64| {
+        let from = (START / (60 * SECOND) + 40) * 60 * SECOND;
+        let to = from + minutes * 60 * SECOND - 1;
+        let flow = "tcp 10.0.0.1:40000 > 10.0.1.9:443\n";
+        fs::write(scene.path().join("flow"), flow).expect("it can be written");
+        let options = format!("--flows flow --start {from} --end {to} -F json");
+        let document = scene.run(&query(&options)).expect(0).json();
+        assert_eq!(rows(&document).len() as i64, minutes);
+        (number(&document, "/read/records"), number(&document, "/read/data_bytes"))
+    };
+    let stored: u64 = ["up", "down"]
+        .map(|point| fs::metadata(day_file(&scene, point, "twxl")).expect("it is there").len())
+        .iter()
+        .sum();
+    let (few, few_bytes) = ask(5);
+    let (many, many_bytes) = ask(50);
+    // A neighbour on each side, at both points; and one epoch twice for a first look.
+    assert!((14..=16).contains(&few) && (104..=106).contains(&many), "{few} {many}");
+    // Heads are looked at several times.
+    let per_record = stored as i64 / (2 * EPOCHS);
+    assert!(few_bytes < few * per_record * 3 / 2, "{few_bytes} of {stored}");
+    assert!(many_bytes < many * per_record * 3 / 2, "{many_bytes} of {stored}");
 }
 
 #[test]

@@ -54,6 +54,9 @@ pub(super) const fn golomb_bits(length: u32, order: u32) -> u32 {
     2 * more + 1 + order
 }
 
+/// Bits of a word that are left when it begins within a byte.
+const AHEAD_BITS: u32 = 57;
+
 /// Reads what [`BitWriter`] wrote. Whatever the bytes, it answers or says `None`.
 #[derive(Debug)]
 pub(super) struct BitReader<'a> {
@@ -67,22 +70,35 @@ impl<'a> BitReader<'a> {
     }
 
     /// The next `bits` (at most 64).
+    #[inline]
     pub(super) fn number(&mut self, bits: u32) -> Option<u64> {
-        let (mut value, mut have) = (0_u64, 0);
-        while have < bits {
-            let byte = *self.bytes.get(self.position / 8)?;
-            let skip = (self.position % 8) as u32;
-            let take = (8 - skip).min(bits - have);
-            let part = u64::from(byte >> skip) & low_mask(take);
-            value |= part << have;
-            have += take;
-            self.position += take as usize;
+        if bits > AHEAD_BITS {
+            let low = self.number(32)?;
+            return Some(low | self.number(bits - 32)? << 32);
         }
+        let value = self.ahead() & low_mask(bits);
+        self.skip(bits)?;
         Some(value)
     }
 
     /// What [`BitWriter::golomb`] wrote.
+    #[inline]
     pub(super) fn golomb(&mut self, order: u32) -> Option<u64> {
+        let ahead = self.ahead();
+        let more = ahead.trailing_zeros();
+        let bits = 2 * more + 1 + order;
+        if bits > AHEAD_BITS {
+            return self.long_golomb(order);
+        }
+        let high = (1 << more | ahead >> (more + 1) & low_mask(more)) - 1;
+        let low = ahead >> (2 * more + 1) & low_mask(order);
+        self.skip(bits)?;
+        Some(high << order | low)
+    }
+
+    /// The same, piece by piece.
+    #[cold]
+    fn long_golomb(&mut self, order: u32) -> Option<u64> {
         let mut more = 0;
         while self.number(1)? == 0 {
             more += 1;
@@ -93,6 +109,32 @@ impl<'a> BitReader<'a> {
         let high = (1_u128 << more | u128::from(self.number(more)?)) - 1;
         let high = u64::try_from(high).ok().filter(|high| high.leading_zeros() >= order)?;
         Some(high << order | self.number(order)?)
+    }
+
+    /// What comes next: [`AHEAD_BITS`] or more, as if zeros followed the end.
+    #[inline]
+    fn ahead(&self) -> u64 {
+        let start = self.position / 8;
+        let word = match self.bytes.get(start..).and_then(<[u8]>::first_chunk) {
+            Some(&word) => u64::from_le_bytes(word),
+            None => self.last_word(start),
+        };
+        word >> (self.position % 8)
+    }
+
+    #[cold]
+    fn last_word(&self, start: usize) -> u64 {
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let mut word = [0; 8];
+        word.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        u64::from_le_bytes(word)
+    }
+
+    /// Goes on; `None` beyond the end.
+    #[inline]
+    fn skip(&mut self, bits: u32) -> Option<()> {
+        self.position += bits as usize;
+        (self.position <= self.bytes.len() * 8).then_some(())
     }
 
     /// Whether only what fills up the last byte is left.

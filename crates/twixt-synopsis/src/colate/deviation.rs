@@ -8,7 +8,7 @@
 
 use super::Colate;
 use crate::question::KnownFlow;
-use crate::sketch::{Layout, Place, Table};
+use crate::sketch::{Layout, Place, Size, Table};
 use crate::sums::Usable;
 
 /// What is known.
@@ -22,6 +22,8 @@ pub(super) enum Deviation {
 /// The flow must have sent this share of the packets in its counters. Others differ in their
 /// means, whole flows at a time, far more than packets of one flow do.
 const DOMINANCE: f64 = 0.9;
+/// Estimated sizes may be off by this much: others in its counters are a tenth at most.
+const SIZE_ERROR_MAX: f64 = 0.1;
 /// Fewer counters say little about how much they vary.
 const COUNTERS_MIN: usize = 8;
 /// Counters of others that are looked at: enough to know what most hold.
@@ -30,10 +32,15 @@ const OTHERS_MAX: usize = 1024;
 const NORMAL_MEDIAN_DISTANCE: f64 = 1.482_602;
 
 /// Of a flow whose mean is known, in the first vector that counts every packet.
-pub(super) fn deviation(table: &Table<'_, Colate>, flow: &KnownFlow, mean_ns: f64) -> Deviation {
-    let Some(packets) = flow.packets else {
-        return Deviation::Unknown("no deviation: its size is not known");
-    };
+pub(super) fn deviation(
+    table: &Table<'_, Colate>,
+    flow: &KnownFlow,
+    size: &Size,
+    mean_ns: f64,
+) -> Deviation {
+    if size.error > SIZE_ERROR_MAX * size.load {
+        return Deviation::Unknown("no deviation: its size is not known well enough");
+    }
     let config = table.config();
     let Some(vector) = (0..config.rows()).find(|&vector| config.is_whole(vector)) else {
         return Deviation::Unknown("no deviation: no vector counts every packet");
@@ -46,7 +53,7 @@ pub(super) fn deviation(table: &Table<'_, Colate>, flow: &KnownFlow, mean_ns: f6
     let others = (start..start + region).step_by(region.div_ceil(OTHERS_MAX));
     let others = others.filter(|cell| own.binary_search(cell).is_err());
     let others = Others::of(others.filter_map(|cell| table.cells[cell]), mean_ns);
-    let share = packets as f64 / f64::from(config.per_flow());
+    let share = size.load / f64::from(config.per_flow());
     let clear = own.iter().filter_map(|&cell| table.cells[cell]);
     let clear: Vec<Usable> = clear.filter(|cell| others.is_typical_beside(share, cell)).collect();
     if clear.len() < COUNTERS_MIN {

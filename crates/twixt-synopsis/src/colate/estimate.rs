@@ -89,7 +89,7 @@ fn answer(
     };
     answer.used = ((intact.share * size.load).round() as u64).max(1);
     answer.delay = Some(delay(table, &answer, found));
-    explain(&mut answer, table, flow, found);
+    explain(&mut answer, table, (flow, size), found);
     answer
 }
 
@@ -101,9 +101,14 @@ fn delay(table: &Table<'_, Colate>, answer: &Answer, found: Found) -> DelayEstim
 }
 
 /// Adds the deviation, and says why what is not known is not.
-fn explain(answer: &mut Answer, table: &Table<'_, Colate>, flow: &KnownFlow, found: Found) {
+fn explain(
+    answer: &mut Answer,
+    table: &Table<'_, Colate>,
+    (flow, size): (&KnownFlow, &Size),
+    found: Found,
+) {
     let Some(delay) = &mut answer.delay else { return };
-    match deviation(table, flow, found.mean_ns) {
+    match deviation(table, flow, size, found.mean_ns) {
         Deviation::Known(deviation_ns) => delay.deviation_ns = Some(deviation_ns),
         Deviation::Unknown(reason) => answer.reasons.push(reason.into()),
     }

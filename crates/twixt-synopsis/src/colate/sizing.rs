@@ -2,9 +2,12 @@
 //!
 //! The paper takes a counter for a binomial variable in units of time, whose variance then depends
 //! on the unit. What varies is which packets, and which whole flows, fall into a flow's counters.
-//! All of this is about its equation 4, which looks at one flow at a time; what solves for all
-//! flows at once does better.
+//! That is what its equation 4 leaves over, which looks at one flow at a time; what solving for
+//! all flows at once leaves over is in `joint.rs`.
 
+mod joint;
+
+use self::joint::Noise;
 use super::ColateConfig;
 
 /// Traffic that is planned for. Delays are relative to their mean.
@@ -30,6 +33,30 @@ pub struct Reliability {
     pub interval: f64,
 }
 
+/// How means are estimated that are planned for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlannedEstimator {
+    /// All flows at once.
+    #[default]
+    Joint,
+    /// The paper's equation 4, one flow at a time.
+    Equation,
+}
+
+/// What a plan is made for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ColateGoal {
+    /// How near estimates for the smallest flows shall be, how often.
+    pub wanted: Reliability,
+    /// How they are made.
+    pub estimator: PlannedEstimator,
+    /// Packets of an epoch, if it cannot be as short as the error asks for.
+    pub packets: Option<f64>,
+    /// The longest delay of a packet beyond the usual one, in units of the resolution: it decides
+    /// on the width of sums.
+    pub delay_units: f64,
+}
+
 /// Sizes, and what comes of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColatePlan {
@@ -46,36 +73,97 @@ pub struct ColatePlan {
 /// Rounds in which the size of an epoch and the counters of a flow settle.
 const ROUNDS: usize = 20;
 const USUAL_PER_FLOW: f64 = 20.0;
+/// More packets than any epoch has, as a power of two, and how finely the most are found.
+const PACKETS_EXPONENT_MAX: f64 = 60.0;
+const HALVINGS: usize = 24;
 /// Part of the variance that spreading flows may add.
 const LITTLE_NOISE: f64 = 0.01;
 
 impl ColatePlan {
-    /// The most packets that an epoch may have with so much memory. `packets` says how many it has
-    /// if that is not free. `None` for less memory than a flow needs.
-    ///
-    /// `delay_units` is the longest delay of a packet beyond the usual one, in units of the
-    /// resolution: it decides on the width of sums.
+    /// The most packets that an epoch may have with so much memory, or what comes of those that
+    /// it has. `None` for less memory than a flow needs.
     #[must_use]
-    pub fn within(
-        memory_bytes: u64,
-        traffic: &ColateTraffic,
-        wanted: Reliability,
-        packets: Option<f64>,
-        delay_units: f64,
-    ) -> Option<Self> {
+    pub fn within(memory_bytes: u64, traffic: &ColateTraffic, goal: &ColateGoal) -> Option<Self> {
+        let ColateGoal { wanted, estimator, packets, delay_units } = *goal;
         let counters = ColateConfig::within(memory_bytes)?.counters();
         let n = f64::from(counters);
-        let (mut threshold, mut per_flow) = (packets.unwrap_or(n), 1);
+        let (mut threshold, mut per_flow) = (packets.unwrap_or(n), 0);
         for _ in 0..ROUNDS {
-            per_flow = traffic.per_flow(n, threshold);
-            let most = traffic.threshold(n, f64::from(per_flow), wanted);
-            threshold = packets.unwrap_or(most.max(traffic.largest));
+            let before = std::mem::replace(&mut per_flow, traffic.per_flow(n, threshold));
+            if before == per_flow {
+                break;
+            }
+            let table = Table { counters: n, per_flow: f64::from(per_flow), estimator };
+            let most = || table.threshold(traffic, wanted).max(traffic.largest);
+            threshold = packets.unwrap_or_else(most);
         }
         let config = ColateConfig::new(counters, per_flow.min(counters), &[1.0]).ok()?;
         let fullest = traffic.fullest_counter(n, f64::from(per_flow), threshold);
         let time_bits = (fullest * delay_units).max(1.0).log2().ceil() as u32 + 2;
-        let reachable = traffic.reachable(n, f64::from(per_flow), threshold, wanted);
+        let table = Table { counters: n, per_flow: f64::from(per_flow), estimator };
+        let reachable = table.reachable(traffic, threshold, wanted);
         Some(Self { config, time_bits: time_bits.clamp(8, 64), threshold, reachable })
+    }
+
+    /// What the mean of a flow of `size` packets is off by, at one standard deviation and relative
+    /// to the mean delay of all, in an epoch as planned.
+    #[must_use]
+    pub fn expected_error(
+        &self,
+        traffic: &ColateTraffic,
+        estimator: PlannedEstimator,
+        size: f64,
+    ) -> f64 {
+        let counters = f64::from(self.config.counters());
+        let per_flow = f64::from(self.config.per_flow());
+        Table { counters, per_flow, estimator }.error(traffic, self.threshold, size)
+    }
+}
+
+/// Counters, and how they are asked.
+#[derive(Clone, Copy)]
+struct Table {
+    counters: f64,
+    per_flow: f64,
+    estimator: PlannedEstimator,
+}
+
+impl Table {
+    /// Error of a flow's mean, relative to that of all, at one standard deviation.
+    fn error(self, traffic: &ColateTraffic, packets: f64, size: f64) -> f64 {
+        let Self { counters, per_flow, estimator } = self;
+        match estimator {
+            PlannedEstimator::Joint => Noise::of(traffic, counters, per_flow, packets).error(size),
+            PlannedEstimator::Equation => {
+                let variance = packets * traffic.noise_of_packet(per_flow) / counters;
+                counters / (counters - per_flow).max(1.0) * variance.sqrt() / size
+            }
+        }
+    }
+
+    /// The most packets with which the smallest flow is as near as wanted. Errors grow with
+    /// packets, so that halving finds it.
+    fn threshold(self, traffic: &ColateTraffic, wanted: Reliability) -> f64 {
+        let most = wanted.interval / two_sided_quantile(wanted.reliability);
+        let (mut low, mut high) = (0.0, PACKETS_EXPONENT_MAX);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            let error = self.error(traffic, middle.exp2(), traffic.smallest);
+            if error <= most { low = middle } else { high = middle }
+        }
+        low.exp2()
+    }
+
+    /// As asked if that can be; else how often the interval holds, and which one would.
+    fn reachable(self, traffic: &ColateTraffic, packets: f64, wanted: Reliability) -> Reliability {
+        let error = self.error(traffic, packets, traffic.smallest);
+        let reliability = within(wanted.interval / error);
+        let interval = two_sided_quantile(wanted.reliability) * error;
+        // Rounding of the threshold is no failure.
+        match interval <= wanted.interval * (1.0 + 1e-9) {
+            true => wanted,
+            false => Reliability { reliability, interval },
+        }
     }
 }
 
@@ -110,36 +198,6 @@ impl ColateTraffic {
 
     fn fullest_counter(&self, counters: f64, per_flow: f64, packets: f64) -> f64 {
         self.largest / per_flow + packets / counters
-    }
-
-    /// Error of the smallest flow's mean, relative to it, at one standard deviation.
-    fn error(&self, counters: f64, per_flow: f64, packets: f64) -> f64 {
-        let variance = packets * self.noise_of_packet(per_flow) / counters;
-        counters / (counters - per_flow).max(1.0) * variance.sqrt() / self.smallest
-    }
-
-    fn threshold(&self, counters: f64, per_flow: f64, wanted: Reliability) -> f64 {
-        let error = wanted.interval / two_sided_quantile(wanted.reliability);
-        let of_one = self.error(counters, per_flow, 1.0);
-        (error / of_one).powi(2)
-    }
-
-    /// As asked if that can be; else how often the interval holds, and which one would.
-    fn reachable(
-        &self,
-        counters: f64,
-        per_flow: f64,
-        packets: f64,
-        wanted: Reliability,
-    ) -> Reliability {
-        let error = self.error(counters, per_flow, packets);
-        let reliability = within(wanted.interval / error);
-        let interval = two_sided_quantile(wanted.reliability) * error;
-        // Rounding of the threshold is no failure.
-        match interval <= wanted.interval * (1.0 + 1e-9) {
-            true => wanted,
-            false => Reliability { reliability, interval },
-        }
     }
 }
 

@@ -98,6 +98,18 @@ fn only_powers_of_two_are_folded_and_nothing_else_may_differ() {
     assert_eq!(colate.fold_to(&ColateConfig::new(30, 4, &[1.0]).unwrap()), None);
 }
 
+#[test]
+fn what_is_postponed_is_what_would_have_been_recorded() {
+    let stored = Stored { resolution_ns: 1000, time_bits: 24, digest_bits: 8 };
+    let config = config(48, 2, &[1.0, 0.5]).with_stored(stored).unwrap();
+    let times: Vec<i64> = (0..500).map(|number| number * 777_777 - 9_999).collect();
+    let hour_ns = 3_600_000_000_000;
+    let later: Vec<i64> = times.iter().map(|time| time + hour_ns).collect();
+    let postponed = of(&config, &times).postponed(Delay::from_nanos(hour_ns));
+    assert_eq!(postponed, Some(of(&config, &later)));
+    assert_eq!(of(&config, &times).postponed(Delay::from_nanos(999)), None);
+}
+
 /// Delays of 1 ms plus a packet's number, and a reference of 900 us.
 #[track_caller]
 fn check_sums(stored: Stored, within_ns: i64) {

@@ -42,27 +42,42 @@ pub(crate) fn sizes<L: Layout>(config: &L, counts: &[f64], flows: &[KnownFlow]) 
     if sizes.iter().all(|size| size.known) {
         return sizes;
     }
-    let members = Members::new(config, flows);
+    let members = Members::new(config, flows, counts.len());
     let strangers = Strangers::of(&members, counts);
-    members.believe(counts, &strangers, &mut sizes);
-    doubt::doubt(&members, counts, &strangers, &mut sizes);
+    let counts: Vec<f64> = members.kept.iter().map(|&cell| counts[cell as usize]).collect();
+    members.believe(&counts, &strangers, &mut sizes);
+    doubt::doubt(&members, &counts, &strangers, &mut sizes);
     sizes
 }
 
-/// Which cells the flows fall into.
+/// Which cells the flows fall into. Only those are looked at: for few flows that is a small part
+/// of all.
 struct Members<'a, L> {
     config: &'a L,
-    /// Those of each flow, row by row.
+    /// All cells of any flow, in order.
+    kept: Vec<u32>,
+    /// Those of each flow, row by row, as places among all that are kept.
     cells: Vec<u32>,
 }
 
 impl<'a, L: Layout> Members<'a, L> {
-    fn new(config: &'a L, flows: &[KnownFlow]) -> Self {
+    fn new(config: &'a L, flows: &[KnownFlow], cell_count: usize) -> Self {
         let cells = flows
             .iter()
             .map(Place::of)
             .flat_map(|place| (0..config.rows()).flat_map(move |row| config.cells_of(place, row)));
-        Self { config, cells: cells.map(|index| index as u32).collect() }
+        let mut cells: Vec<u32> = cells.map(|index| index as u32).collect();
+        let mut places = vec![None; cell_count];
+        cells.iter().for_each(|&cell| places[cell as usize] = Some(0));
+        let mut kept = Vec::new();
+        for (place, cell) in places.iter_mut().zip(0..).filter(|(place, _)| place.is_some()) {
+            *place = Some(kept.len() as u32);
+            kept.push(cell);
+        }
+        for cell in &mut cells {
+            *cell = places[*cell as usize].expect("cells of flows are kept");
+        }
+        Self { config, kept, cells }
     }
 
     /// Each flow's cells, all rows in one slice.
@@ -101,7 +116,7 @@ impl<'a, L: Layout> Members<'a, L> {
 
     /// What each cell should have counted.
     fn expected(&self, strangers: &Strangers, sizes: &[Size]) -> Vec<f64> {
-        let mut sums = strangers.expected();
+        let mut sums = strangers.expected(&self.kept);
         let spread = 1.0 / f64::from(self.config.spread());
         for (size, cells) in sizes.iter().zip(self.flows()) {
             for (cells, rate) in self.rows(cells) {
@@ -133,9 +148,9 @@ impl<'a, L: Layout> Members<'a, L> {
     /// sums of delays, and chance in place of jitter.
     fn refine(&self, counts: &[f64], expected: &[f64], sizes: &mut [Size], most: &[f64]) {
         let region = self.config.region_cells();
-        let cells = counts.iter().zip(expected).enumerate();
-        let cells = cells.map(|(index, (count, &packets))| {
-            let (row, delay_sum_ns) = ((index / region) as u32, count - packets);
+        let cells = counts.iter().zip(expected).zip(&self.kept);
+        let cells = cells.map(|((count, &packets), &cell)| {
+            let (row, delay_sum_ns) = (cell / region as u32, count - packets);
             (packets > 0.0).then_some(Cell { row, packets, delay_sum_ns })
         });
         let mut system = System::new(cells.collect());

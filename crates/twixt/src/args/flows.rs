@@ -1,16 +1,20 @@
 //! Which flows to answer for, and what is known of their sizes.
 
+mod records;
+
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use twixt_model::{ClassId, FlowKey};
+use twixt_model::{ClassId, FlowKey, Span};
 use twixt_synopsis::KnownFlow;
 use twixt_wire::Digester;
 
+use self::records::{Records, Within};
 use crate::exit::usage;
+use crate::records::is_ipfix_file;
 
 /// Which flows to answer for, where the algorithm keeps no flow keys of its own.
 #[derive(Args, Clone, Debug)]
@@ -20,7 +24,8 @@ pub(crate) struct FlowsArgs {
     ///
     /// `heavy` asks for the flows of the table kept beside the sketch. The file may also be CSV
     /// with a column `scope`, one `packets` for sizes, such as truth.csv of `twixt simulate`, and
-    /// one `class` with the number of the rule of --weights that a flow matches, from 1 on.
+    /// one `class` with the number of the rule of --weights that a flow matches, from 1 on; or flow
+    /// records (IPFIX), which tell sizes epoch by epoch.
     #[arg(long, value_name = "all|heavy|FILE", default_value = "all")]
     flows: FlowSource,
     /// A flow to answer for, such as 'tcp 10.0.0.1:40312 > 10.0.1.9:443'; repeatable
@@ -78,16 +83,24 @@ enum Listed {
     Passing,
     Table,
     File(Vec<Named>),
+    Records(Vec<Named>, Records),
 }
 
 impl FlowsArgs {
     /// Reads the file, if there is one. `sizes` counts where the user said nothing.
     pub(crate) fn list(&self, sizes: Sizes) -> anyhow::Result<FlowList> {
         let named = |&key: &FlowKey| Named { key, packets: None, class: None };
+        let mut sizes = sizes;
         let source = match &self.flows {
             FlowSource::All if self.flow.is_empty() => Listed::Passing,
             FlowSource::All => Listed::File(self.flow.iter().map(named).collect()),
             FlowSource::Heavy => Listed::Table,
+            FlowSource::File(path) if is_ipfix_file(path) => {
+                let records = Records::read(path)?;
+                sizes = Sizes::Known;
+                let named = |(key, packets)| Named { key, packets: Some(packets), class: None };
+                Listed::Records(records.totals().map(named).collect(), records)
+            }
             FlowSource::File(path) => Listed::File(read(path)?),
         };
         Ok(FlowList { source, sizes: self.sizes.unwrap_or(sizes) })
@@ -115,7 +128,9 @@ impl FlowList {
         match &self.source {
             Listed::Passing => true,
             Listed::Table => false,
-            Listed::File(named) => named.iter().all(|named| named.class.is_some()),
+            Listed::File(named) | Listed::Records(named, _) => {
+                named.iter().all(|named| named.class.is_some())
+            }
         }
     }
 
@@ -123,7 +138,9 @@ impl FlowList {
     pub(crate) fn asks_for(&self, flow: &FlowKey) -> bool {
         match &self.source {
             Listed::Passing | Listed::Table => true,
-            Listed::File(named) => named.iter().any(|named| named.key == *flow),
+            Listed::File(named) | Listed::Records(named, _) => {
+                named.iter().any(|named| named.key == *flow)
+            }
         }
     }
 
@@ -137,9 +154,29 @@ impl FlowList {
             class: named.class.unwrap_or_default(),
         };
         match &self.source {
-            Listed::File(named) => named.iter().map(known).collect(),
+            Listed::File(named) | Listed::Records(named, _) => named.iter().map(known).collect(),
             Listed::Passing | Listed::Table => Vec::new(),
         }
+    }
+
+    /// The flows of one epoch with their sizes there; `None` where those are the same in all.
+    /// Where a record goes on beyond the epoch, the size there is left to the synopses.
+    pub(crate) fn known_within(&self, digester: &Digester, span: Span) -> Option<Vec<KnownFlow>> {
+        let Listed::Records(_, records) = &self.source else { return None };
+        let told = self.sizes == Sizes::Known;
+        let flows = self.known(digester).into_iter();
+        let sized = flows.filter_map(|flow| match records.within(&flow.key, span) {
+            Within::Absent => None,
+            Within::Packets(packets) if told => Some(KnownFlow { packets: Some(packets), ..flow }),
+            Within::Packets(_) | Within::Unknown => Some(KnownFlow { packets: None, ..flow }),
+        });
+        Some(sized.collect())
+    }
+
+    /// Whether sizes are told for all time together, and not epoch by epoch.
+    pub(crate) fn has_whole_sizes(&self) -> bool {
+        let Listed::File(named) = &self.source else { return false };
+        self.sizes == Sizes::Known && named.iter().any(|named| named.packets.is_some())
     }
 }
 

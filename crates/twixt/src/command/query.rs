@@ -3,6 +3,7 @@
 mod document;
 mod epochs;
 mod families;
+mod touched;
 
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,7 @@ use crate::settings::Settings;
 pub(crate) use document::DamageDocument;
 use document::{Missing, QueryDocument};
 use epochs::Epochs;
+use touched::Touched;
 
 /// One-way delay, deviation and loss between two points of a store, at any time that is stored
 #[derive(clap::Args)]
@@ -87,9 +89,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if !known && args.format == Format::Human && is_empty(&measured) {
         return Err(no_answer("there is no epoch that both points have: nothing can be compared"));
     }
-    args.print(&plan, measured, &missing)?;
+    args.print(&plan, measured, &missing, epochs.touched())?;
     let exit = if known { Exit::Done } else { Exit::NoAnswer };
-    Ok(exit.or_partial(missing.is_damaged() || problems > 0))
+    Ok(exit.or_partial(missing.is_partial() || problems > 0))
 }
 
 impl Args {
@@ -111,6 +113,12 @@ impl Args {
     fn plan(&self, epochs: &Epochs<'_>) -> anyhow::Result<Plan<'_>> {
         let first = epochs.first();
         let flows = self.flows.list(Sizes::Estimated)?;
+        if flows.has_whole_sizes() && epochs.count() > 1 {
+            return Err(usage(
+                "--sizes known: the list says how many packets flows have in all, not in each of \
+                 several epochs; give flow records, or leave it out",
+            ));
+        }
         let named = if flows.is_all() { By::All } else { By::Flow };
         let asked = AlgorithmArgs::<Delays>::named(self.algorithm.clone(), self.estimator.clone());
         let plan = Plan {
@@ -132,6 +140,7 @@ impl Args {
         plan: &Plan<'_>,
         mut measured: Measured,
         missing: &Missing,
+        touched: Touched,
     ) -> anyhow::Result<()> {
         let files = Files { upstream: Path::new(&self.from), downstream: Path::new(&self.to) };
         let concluded = &mut measured.concluded[0];
@@ -142,13 +151,14 @@ impl Args {
         }
         let (chosen, concluded) = (&plan.algorithms[0], &measured.concluded[0]);
         match self.format {
-            Format::Json => {
-                output::json(&QueryDocument::new(files, chosen, &measured, &totals, missing))
-            }
+            Format::Json => output::json(&QueryDocument::new(
+                files, chosen, &measured, &totals, missing, touched,
+            )),
             Format::Jsonl => output::jsonl(estimate_rows(concluded, None)),
             Format::Csv => output::csv(estimate_rows(concluded, None)),
             Format::Human => {
                 let mut report = delay_report(files, chosen, &measured, concluded, self.rows_shown);
+                report += &touched.report();
                 if series {
                     report += &total_report(&totals, concluded.epochs(), self.rows_shown);
                 }

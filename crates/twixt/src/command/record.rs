@@ -1,5 +1,6 @@
 //! `twixt record`: one point, one pass, into an epoch file or a store.
 
+mod retention;
 mod sink;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use crate::measure::{Meters, Plan, Setting, is_timeless, marker_in};
 use crate::output::units;
 use crate::settings::Settings;
 use crate::source::{OnePass, SoFar, Source, SourceArgs};
+use retention::Retention;
 use sink::{Sink, Target};
 
 /// One point, one pass: a capture or an interface into an epoch file or a store
@@ -27,6 +29,8 @@ pub(crate) struct Args {
     /// Store to append to, for `query`: a folder, made if it is not there
     #[arg(long, value_name = "DIR", conflicts_with = "write")]
     store: Option<PathBuf>,
+    #[command(flatten)]
+    retention: Retention,
     /// Name of the observation point [default: that of the capture or interface]
     #[arg(long, value_name = "NAME")]
     point: Option<String>,
@@ -113,7 +117,10 @@ impl Args {
     fn target(&self) -> Target<'_> {
         match (&self.write, &self.store) {
             (Some(path), _) => Target::File(path),
-            (None, store) => Target::Store(store.as_ref().expect("clap requires one of the two")),
+            (None, store) => {
+                let store = store.as_ref().expect("clap requires one of the two");
+                Target::Store(store, self.retention)
+            }
         }
     }
 

@@ -46,8 +46,10 @@ impl Recordings {
             if self.asked.contains(&sealed.epoch) {
                 counts.add(&sealed);
             }
+            let flows = plan.flows.known_within(&digester, sealed.rule.span_of(sealed.epoch));
+            let flows = flows.filter(|_| end == End::Upstream).map(Into::into);
             let sealed = Sealed { point: point.clone(), ..sealed };
-            pairs.receive(Sent { algorithm: 0, sealed, flows: None });
+            pairs.receive(Sent { algorithm: 0, sealed, flows });
         }
         let concluded: Vec<Concluded> =
             pairs.finish().into_iter().map(|concluded| self.named(concluded)).collect();

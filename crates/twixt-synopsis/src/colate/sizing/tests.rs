@@ -25,33 +25,58 @@ const TRAFFIC: ColateTraffic =
     ColateTraffic { smallest: 1000.0, largest: 100_000.0, spread: 0.5, jitter: 0.7 };
 const WANTED: Reliability = Reliability { reliability: 0.95, interval: 0.05 };
 
-fn plan(memory_bytes: u64, packets: Option<f64>) -> ColatePlan {
-    ColatePlan::within(memory_bytes, &TRAFFIC, WANTED, packets, 1e6).unwrap()
+const ESTIMATORS: [PlannedEstimator; 2] = [PlannedEstimator::Joint, PlannedEstimator::Equation];
+
+fn goal(estimator: PlannedEstimator, packets: Option<f64>) -> ColateGoal {
+    ColateGoal { wanted: WANTED, estimator, packets, delay_units: 1e6 }
+}
+
+fn plan(memory_bytes: u64, estimator: PlannedEstimator, packets: Option<f64>) -> ColatePlan {
+    ColatePlan::within(memory_bytes, &TRAFFIC, &goal(estimator, packets)).unwrap()
 }
 
 #[test]
 fn what_is_asked_for_is_reached_or_said_not_to_be() {
-    let free = plan(1 << 27, None);
-    assert_eq!(free.reachable, WANTED);
-    let full = plan(1 << 27, Some(100.0 * free.threshold));
-    assert!(full.reachable.reliability < 0.5 && full.reachable.interval > 0.2, "{full:?}");
-    // An epoch that could not even hold the largest flow is no answer.
-    let small = plan(1 << 16, None);
-    assert!(small.threshold >= TRAFFIC.largest && small.reachable.reliability < 0.95, "{small:?}");
-    assert_eq!(ColatePlan::within(8, &TRAFFIC, WANTED, None, 1e6), None);
+    for estimator in ESTIMATORS {
+        let free = plan(1 << 27, estimator, None);
+        assert_eq!(free.reachable, WANTED);
+        let full = plan(1 << 27, estimator, Some(100.0 * free.threshold));
+        assert!(full.reachable.reliability < 0.6 && full.reachable.interval > 0.1, "{full:?}");
+        // An epoch that could not even hold the largest flow is no answer.
+        let small = plan(1 << 12, estimator, None);
+        assert!(small.threshold >= TRAFFIC.largest, "{small:?}");
+        assert!(small.reachable.reliability < 0.95, "{small:?}");
+        assert_eq!(ColatePlan::within(8, &TRAFFIC, &goal(estimator, None)), None);
+    }
 }
 
 #[test]
 fn twice_the_memory_takes_twice_the_packets() {
-    let (one, two) = (plan(1 << 27, None), plan(1 << 28, None));
-    assert!((two.threshold / one.threshold - 2.0).abs() < 0.05, "{one:?} {two:?}");
-    assert_eq!(one.config.per_flow(), two.config.per_flow());
+    for estimator in ESTIMATORS {
+        let (one, two) = (plan(1 << 27, estimator, None), plan(1 << 28, estimator, None));
+        assert!((two.threshold / one.threshold - 2.0).abs() < 0.05, "{one:?} {two:?}");
+        assert_eq!(one.config.per_flow(), two.config.per_flow());
+    }
+}
+
+#[test]
+fn solving_for_all_flows_takes_more_packets_than_one_at_a_time() {
+    let [joint, equation] = ESTIMATORS.map(|estimator| plan(1 << 24, estimator, None));
+    assert!(joint.threshold > 2.0 * equation.threshold, "{joint:?} {equation:?}");
+    let [near, far] = ESTIMATORS.map(|of| joint.expected_error(&TRAFFIC, of, 1000.0));
+    assert!(near < far, "{near} {far}");
+    // A flow about which counters say nothing is as far off as flows differ, and no farther.
+    let tiny = plan(1 << 12, PlannedEstimator::Joint, Some(1e9));
+    let off = tiny.expected_error(&TRAFFIC, PlannedEstimator::Joint, 1000.0);
+    assert!((0.49..=0.5).contains(&off), "{off}");
 }
 
 #[test]
 fn sums_are_wide_enough_for_the_fullest_counter() {
-    let plan = plan(1 << 24, None);
-    let load = 1e5 / f64::from(plan.config.per_flow())
-        + plan.threshold / f64::from(plan.config.counters());
-    assert!(2_f64.powi(plan.time_bits as i32 - 1) >= load * 1e6);
+    for estimator in ESTIMATORS {
+        let plan = plan(1 << 24, estimator, None);
+        let load = 1e5 / f64::from(plan.config.per_flow())
+            + plan.threshold / f64::from(plan.config.counters());
+        assert!(2_f64.powi(plan.time_bits as i32 - 1) >= load * 1e6);
+    }
 }

@@ -28,7 +28,7 @@ pub(super) fn doubt<L: Layout>(
     sizes: &mut [Size],
 ) {
     let dealt = dealt(sizes);
-    let made_up = counted(members, &dealt, sizes, strangers.made_up(SEED));
+    let made_up = counted(members, &dealt, sizes, strangers.made_up(&members.kept, SEED));
     let mut found: Vec<Size> = sizes.to_vec();
     members.believe(&made_up, strangers, &mut found);
     let ratios = ratios(members, &made_up, &dealt, &found);

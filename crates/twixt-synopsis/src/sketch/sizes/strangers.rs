@@ -24,7 +24,7 @@ struct Row {
 impl Strangers {
     pub(super) fn of<L: Layout>(members: &Members<'_, L>, counts: &[f64]) -> Self {
         let mut is_listed = vec![false; counts.len()];
-        members.cells.iter().for_each(|&cell| is_listed[cell as usize] = true);
+        members.kept.iter().for_each(|&cell| is_listed[cell as usize] = true);
         let columns = members.config.region_cells();
         let rows = counts.chunks_exact(columns).zip(is_listed.chunks_exact(columns));
         let rows = rows.map(|(counts, is_listed)| {
@@ -39,17 +39,21 @@ impl Strangers {
         Self { columns, rows: rows.collect() }
     }
 
-    /// What to expect in every cell.
-    pub(super) fn expected(&self) -> Vec<f64> {
-        self.rows.iter().flat_map(|row| std::iter::repeat_n(row.mean, self.columns)).collect()
+    /// What to expect in some cells.
+    pub(super) fn expected(&self, cells: &[u32]) -> Vec<f64> {
+        cells.iter().map(|&cell| self.row_of(cell).mean).collect()
     }
 
     /// The same as it may have come about.
-    pub(super) fn made_up(&self, seed: u64) -> Vec<f64> {
-        let cells = self.rows.iter().flat_map(|row| std::iter::repeat_n(row, self.columns));
-        let draw = |(index, row): (usize, &Row)| {
-            row.counts[(mix(index as u64 ^ seed) % row.counts.len() as u64) as usize]
+    pub(super) fn made_up(&self, cells: &[u32], seed: u64) -> Vec<f64> {
+        let draw = |&cell: &u32| {
+            let counts = &self.row_of(cell).counts;
+            counts[(mix(u64::from(cell) ^ seed) % counts.len() as u64) as usize]
         };
-        cells.enumerate().map(draw).collect()
+        cells.iter().map(draw).collect()
+    }
+
+    fn row_of(&self, cell: u32) -> &Row {
+        &self.rows[cell as usize / self.columns]
     }
 }

@@ -1,12 +1,17 @@
 //! `twixt plan colate`: counters and epochs for a wanted reliability, and what cannot be had.
 
-use serde::Serialize;
-use twixt_sim::quantity::Nanoseconds;
-use twixt_synopsis::{ColatePlan, ColateTraffic, Reliability};
+mod document;
 
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use twixt_sim::quantity::Nanoseconds;
+use twixt_synopsis::{ColateGoal, ColatePlan, ColateTraffic, PlannedEstimator, Reliability};
+
+use self::document::{ColateDocument, ErrorDocument, ReachableDocument, StorageDocument};
 use crate::args::bytes;
 use crate::exit::{Exit, usage};
-use crate::output::{self, Format, Table, units};
+use crate::output::{self, Format};
 
 /// Counters of COLATE and packets per epoch, for an error that is rarely exceeded
 #[derive(clap::Args)]
@@ -41,47 +46,40 @@ pub(crate) struct Args {
     /// Times are rounded down to multiples of this
     #[arg(long, value_name = "DURATION", default_value = "1us")]
     resolution: Nanoseconds,
-    /// How to print: human or json
+    /// How means shall be estimated
+    #[arg(long, value_enum, default_value_t)]
+    estimator: EstimatorName,
+    /// Draw packets per epoch and storage by memory into this file, SVG or (by its ending) PNG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// How to print
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.check()?;
-    let document = args.document(args.memory)?;
+    let document = args.document()?;
+    if let Some(path) = &args.plot {
+        document.draw(path)?;
+    }
     match args.format {
         Format::Human => output::text(&args.report(&document))?,
         Format::Json => output::json(&document)?,
         Format::Jsonl => output::jsonl(&[document])?,
-        Format::Csv => output::csv(args.by_memory())?,
+        Format::Csv => output::csv(document.by_memory)?,
     }
     Ok(Exit::Done)
 }
 
-/// `twixt plan colate -F json`. The threshold is in packets, bits are those of a sum of times.
-#[derive(Serialize)]
-struct ColateDocument {
-    counters: u32,
-    per_flow: u32,
-    bits: u32,
-    threshold: u64,
-    synopsis_bytes: u64,
-    reachable: ReachableDocument,
-}
-
-#[derive(Serialize)]
-struct ReachableDocument {
-    reliability: f64,
-    interval: f64,
-}
-
-/// RAM against storage: one line per memory.
-#[derive(Serialize)]
-struct StorageDocument {
-    memory_bytes: u64,
-    counters: u32,
-    threshold: u64,
-    bits_per_packet: f64,
+/// Estimators that can be planned for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum EstimatorName {
+    /// All flows at once, their sizes known
+    #[default]
+    Joint,
+    /// Equation 4 of the paper, one flow at a time
+    Paper,
 }
 
 /// A digest that takes one damaged counter in 256 for intact.
@@ -109,90 +107,83 @@ impl Args {
         }
     }
 
-    fn plan(&self, memory_bytes: u64) -> Option<ColatePlan> {
-        let traffic = ColateTraffic {
+    fn traffic(&self) -> ColateTraffic {
+        ColateTraffic {
             smallest: self.smallest as f64,
             largest: self.largest as f64,
             spread: self.spread,
             jitter: self.jitter,
-        };
-        let wanted = Reliability { reliability: self.reliability, interval: self.interval };
-        let packets = self.packets.map(|packets| packets as f64);
-        let delay_units = self.longest.0 as f64 / self.resolution.0 as f64;
-        ColatePlan::within(memory_bytes, &traffic, wanted, packets, delay_units)
+        }
     }
 
-    fn document(&self, memory_bytes: u64) -> anyhow::Result<ColateDocument> {
-        let plan = self.plan(memory_bytes);
-        let plan = plan.ok_or_else(|| usage(format!("{memory_bytes} bytes are too few")))?;
-        let Reliability { reliability, interval } = plan.reachable;
+    fn plan(&self, memory_bytes: u64) -> Option<ColatePlan> {
+        let goal = ColateGoal {
+            wanted: Reliability { reliability: self.reliability, interval: self.interval },
+            estimator: match self.estimator {
+                EstimatorName::Joint => PlannedEstimator::Joint,
+                EstimatorName::Paper => PlannedEstimator::Equation,
+            },
+            packets: self.packets.map(|packets| packets as f64),
+            delay_units: self.longest.0 as f64 / self.resolution.0 as f64,
+        };
+        ColatePlan::within(memory_bytes, &self.traffic(), &goal)
+    }
+
+    fn document(&self) -> anyhow::Result<ColateDocument> {
+        let plan = self.plan(self.memory);
+        let plan = plan.ok_or_else(|| usage(format!("{} bytes are too few", self.memory)))?;
         Ok(ColateDocument {
             counters: plan.config.counters(),
             per_flow: plan.config.per_flow(),
             bits: plan.time_bits,
             threshold: plan.threshold as u64,
             synopsis_bytes: plan.config.state_bytes(),
-            reachable: ReachableDocument { reliability, interval },
+            reachable: plan.reachable.into(),
+            expected: self.expected(&plan),
+            by_memory: self.by_memory(),
         })
+    }
+
+    /// Errors of flows ten times as large each.
+    fn expected(&self, plan: &ColatePlan) -> Vec<ErrorDocument> {
+        let sizes = std::iter::successors(Some(self.smallest), |size| size.checked_mul(10));
+        let error = |estimator, packets: u64| {
+            plan.expected_error(&self.traffic(), estimator, packets as f64)
+        };
+        let line = |packets| ErrorDocument {
+            packets,
+            joint: error(PlannedEstimator::Joint, packets),
+            paper: error(PlannedEstimator::Equation, packets),
+        };
+        sizes.take_while(|&size| size <= self.largest).map(line).collect()
     }
 
     /// A quarter of the memory up to sixteen times of it.
     fn by_memory(&self) -> Vec<StorageDocument> {
-        let sizes = (0..7).map(|step| (self.memory / 4) << step);
+        let sizes = (0..7).map(|step| (self.memory / 4).saturating_mul(1 << step));
         let line = |memory_bytes: u64| {
             let plan = self.plan(memory_bytes)?;
-            let counters = plan.config.counters();
-            let load = plan.threshold / f64::from(counters);
-            // A blank counter takes a bit.
-            let filled = 1.0 - (-load).exp();
-            let bits = f64::from(plan.time_bits + DIGEST_BITS) + load.max(1.0).log2() + 1.0;
-            let bits_per_packet = (1.0 + filled * bits) / load;
-            let threshold = plan.threshold as u64;
-            Some(StorageDocument { memory_bytes, counters, threshold, bits_per_packet })
+            let ReachableDocument { reliability, interval } = plan.reachable.into();
+            Some(StorageDocument {
+                memory_bytes,
+                counters: plan.config.counters(),
+                threshold: plan.threshold as u64,
+                bits_per_packet: bits_per_packet(&plan),
+                reliability,
+                interval,
+            })
         };
         sizes.filter_map(line).collect()
     }
+}
 
-    fn report(&self, document: &ColateDocument) -> String {
-        let ColateDocument { counters, per_flow, bits, threshold, synopsis_bytes, .. } = document;
-        let mut report = format!(
-            "colate with {} of state per point: --counters {counters} --per-flow {per_flow}\n\
-             sums of times need --time-bits {bits} at --resolution {}\n\
-             packets per epoch: {}\n{}\n\n",
-            units::bytes(*synopsis_bytes),
-            self.resolution,
-            units::count(*threshold),
-            self.verdict(&document.reachable),
-        );
-        let headings = ["memory", "counters", "packets per epoch", "stored bits per packet"];
-        let mut table = Table::new(&headings);
-        for line in self.by_memory() {
-            table.row(vec![
-                units::bytes(line.memory_bytes),
-                units::count(u64::from(line.counters)),
-                units::count(line.threshold),
-                format!("{:.3}", line.bits_per_packet),
-            ]);
-        }
-        report += &table.to_string();
-        report
-    }
-
-    fn verdict(&self, reachable: &ReachableDocument) -> String {
-        let within = |reliability: f64, interval: f64| {
-            let (often, near) = (units::percent(reliability), units::percent(interval));
-            format!("{often} of flows of {} packets within {near}", units::count(self.smallest))
-        };
-        let asked = within(self.reliability, self.interval);
-        match reachable.interval <= self.interval {
-            true => format!("reachable as asked: {asked}"),
-            false => format!(
-                "not reachable: {asked}; but {}, or {}",
-                within(reachable.reliability, self.interval),
-                within(self.reliability, reachable.interval)
-            ),
-        }
-    }
+/// What a packet takes in storage, as counters are packed.
+fn bits_per_packet(plan: &ColatePlan) -> f64 {
+    let load = plan.threshold / f64::from(plan.config.counters());
+    // A blank counter takes a bit.
+    let filled = 1.0 - (-load).exp();
+    let bits = f64::from(plan.time_bits + DIGEST_BITS) + load.max(1.0).log2() + 1.0;
+    (1.0 + filled * bits) / load
 }
 
 #[cfg(test)]
@@ -223,20 +214,30 @@ mod tests {
         ] {
             assert!(args(&words).check().is_err(), "{words:?}");
         }
-        assert!(args(&["--memory", "10"]).document(10).is_err());
+        assert!(args(&["--memory", "10"]).document().is_err());
     }
 
     #[test]
     fn what_cannot_be_reached_is_said() {
-        let asked = args(&["--memory", "64MiB"]);
-        let document = asked.document(asked.memory).unwrap();
-        assert!(
-            asked.report(&document).contains("reachable as asked"),
-            "{}",
-            asked.report(&document)
-        );
-        let asked = args(&["--packets", "100000000"]);
-        let report = asked.report(&asked.document(asked.memory).unwrap());
-        assert!(report.contains("not reachable"), "{report}");
+        let check = |words: &[&str], said: &str| {
+            let asked = args(words);
+            let report = asked.report(&asked.document().unwrap());
+            assert!(report.contains(said), "{said} is not in {report}");
+        };
+        check(&["--memory", "64MiB"], "reachable as asked");
+        check(&["--memory", "64MiB", "--estimator", "paper"], "reachable as asked");
+        check(&["--packets", "1000000000"], "not reachable");
+        check(&["--packets", "100000000", "--estimator", "paper"], "not reachable");
+    }
+
+    #[test]
+    fn errors_and_memories_are_listed() {
+        let document = args(&[]).document().unwrap();
+        let sizes: Vec<u64> = document.expected.iter().map(|line| line.packets).collect();
+        assert_eq!(sizes, [1000, 10_000, 100_000]);
+        assert!(document.expected.iter().all(|line| line.joint < line.paper));
+        assert!(document.expected.windows(2).all(|pair| pair[1].joint < pair[0].joint));
+        let memories: Vec<u64> = document.by_memory.iter().map(|line| line.memory_bytes).collect();
+        assert_eq!(memories[..3], [1 << 18, 1 << 19, 1 << 20]);
     }
 }

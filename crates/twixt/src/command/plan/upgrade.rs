@@ -105,9 +105,7 @@ fn draw(path: &Path, plan: &Plan) -> anyhow::Result<()> {
             series("hops saved by the upgrade", |step| step.saved_hops.map(|hops| hops as f64)),
         ],
     };
-    let is_png = path.extension().is_some_and(|extension| extension == "png");
-    let drawn = if is_png { plot::png(&figure)? } else { plot::svg(&figure).into_bytes() };
-    std::fs::write(path, drawn).with_context(|| format!("cannot write {}", path.display()))
+    plot::write(path, &figure)
 }
 
 /// The file, or as much of it as is enough to refuse it.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use twixt_model::{EpochRule, Estimate};
 use twixt_store::Damage;
 
-use super::{EpochRange, note_some};
+use super::{EpochRange, Touched, note_some};
 use crate::args::Chosen;
 use crate::exit::note;
 use crate::measure::{Files, Measured};
@@ -22,9 +22,10 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// Whether something was stored that cannot be used.
-    pub(super) fn is_damaged(&self) -> bool {
-        !self.damages.is_empty() || self.unfinished_bytes > 0
+    /// Whether epochs were never stored, or cannot be used.
+    pub(super) fn is_partial(&self) -> bool {
+        let is_absent = self.absent.iter().any(|absent| !absent.is_empty());
+        is_absent || !self.damages.is_empty() || self.unfinished_bytes > 0
     }
 
     /// Says what is missing.
@@ -54,6 +55,7 @@ pub(super) struct QueryDocument {
     delay: DelayDocument,
     total: Vec<EstimateRow>,
     missing: MissingDocument,
+    read: Touched,
 }
 
 #[derive(Serialize)]
@@ -90,6 +92,7 @@ impl QueryDocument {
         measured: &Measured,
         totals: &[Estimate],
         missing: &Missing,
+        read: Touched,
     ) -> Self {
         let ranges = |absent: &[EpochRange]| {
             absent.iter().map(|range| RangeDocument::new(range, missing.rule)).collect()
@@ -103,6 +106,7 @@ impl QueryDocument {
                 damaged: missing.damages.iter().map(DamageDocument::from).collect(),
                 unfinished_bytes: missing.unfinished_bytes,
             },
+            read,
         }
     }
 }

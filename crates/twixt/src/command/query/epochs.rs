@@ -8,7 +8,7 @@ use twixt_store::{Damage, Depth, Found, Log, Query};
 
 use super::document::Missing;
 use super::families::Families;
-use super::{Args, EpochRange};
+use super::{Args, EpochRange, Touched};
 use crate::exit::{no_answer, usage};
 use crate::measure::{End, Measured, Plan, Recordings, rough_delay};
 use crate::store::Stream;
@@ -26,6 +26,7 @@ pub(super) struct Epochs<'a> {
     asked: EpochRange,
     damages: Vec<Damage>,
     unfinished_bytes: u64,
+    touched: Touched,
 }
 
 impl<'a> Epochs<'a> {
@@ -38,11 +39,14 @@ impl<'a> Epochs<'a> {
         span: Span,
     ) -> anyhow::Result<Self> {
         let mut epochs = Self::heads(log, args, families, span)?;
+        epochs.touched.add(families.touched);
         let asked = epochs.asked.clone();
         if let Some(length_ns) = epochs.first.rule.length_ns() {
             let beside = twixt_model::Delay::from_nanos(length_ns.saturating_mul(2));
             let wider = Span { start: span.start - beside, end: span.end + beside };
-            epochs.records = Self::heads(log, args, families, wider)?.records;
+            let beside = Self::heads(log, args, families, wider)?;
+            epochs.records = beside.records;
+            epochs.touched.add(beside.touched);
             let near =
                 Epoch(asked.start().0.saturating_sub(1))..=Epoch(asked.end().0.saturating_add(1));
             epochs.records.retain(|(_, found)| near.contains(&found.epoch));
@@ -58,6 +62,7 @@ impl<'a> Epochs<'a> {
     ) -> anyhow::Result<Self> {
         let mut records = Vec::new();
         let (mut damages, mut unfinished_bytes) = (Vec::new(), 0);
+        let mut touched = Touched::default();
         let ends = [
             (End::Upstream, &args.from, &families.upstream),
             (End::Downstream, &args.to, &families.downstream),
@@ -73,6 +78,7 @@ impl<'a> Epochs<'a> {
             );
             damages.extend(scan.report().damages.iter().cloned());
             unfinished_bytes += scan.report().unfinished_bytes;
+            touched.add_heads(scan.report());
         }
         if records.len() >= RECORDS_MAX {
             return Err(usage(
@@ -80,18 +86,31 @@ impl<'a> Epochs<'a> {
             ));
         }
         records.sort_by_key(|(end, found)| (found.epoch, *end));
-        let first = records.iter().find_map(|(_, found)| read(log, found).ok());
+        let first = records.iter().find_map(|(_, found)| {
+            touched.add_record(found);
+            read(log, found).ok()
+        });
         let first = first.ok_or_else(|| no_answer("no record of that time can be read"))?;
         let (Some((_, low)), Some((_, high))) = (records.first(), records.last()) else {
             return Err(no_answer("there is no record of that time"));
         };
         let asked = low.epoch..=high.epoch;
-        Ok(Self { log, args, records, first, asked, damages, unfinished_bytes })
+        Ok(Self { log, args, records, first, asked, damages, unfinished_bytes, touched })
     }
 
     /// An epoch that tells how all of them were recorded.
     pub(super) const fn first(&self) -> &Sealed {
         &self.first
+    }
+
+    /// How many epochs are asked for.
+    pub(super) const fn count(&self) -> u64 {
+        self.asked.end().0.abs_diff(self.asked.start().0).saturating_add(1)
+    }
+
+    /// What was read of the store so far.
+    pub(super) const fn touched(&self) -> Touched {
+        self.touched
     }
 
     /// Reads and pairs them. Afterwards it is known what could not be read.
@@ -104,6 +123,7 @@ impl<'a> Epochs<'a> {
             reference: self.reference(),
             asked: self.asked.clone(),
         };
+        self.records.iter().for_each(|(_, found)| self.touched.add_record(found));
         let (log, asked, damages) = (self.log, &self.asked, &mut self.damages);
         let sealed = self.records.iter().filter_map(|(end, found)| match read(log, found) {
             Ok(sealed) => Some((*end, sealed)),

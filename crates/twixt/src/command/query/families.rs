@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use twixt_model::Span;
 use twixt_store::{Depth, Log, Query};
 
-use super::Args;
+use super::{Args, Touched};
 use crate::exit::{no_answer, usage};
 use crate::store::Stream;
 
@@ -13,6 +13,8 @@ use crate::store::Stream;
 pub(super) struct Families {
     pub(super) upstream: String,
     pub(super) downstream: String,
+    /// What was read to find them.
+    pub(super) touched: Touched,
 }
 
 /// Finds the one pair of families that fits what was asked for.
@@ -24,15 +26,18 @@ pub(super) fn choose(log: &Log, args: &Args, span: Span) -> anyhow::Result<Famil
             return Err(no_answer(format!("{store}: no point {point:?}; there are: {known}")));
         }
     }
-    let upstream = fitting(log, args, &args.from, span)?;
-    let downstream = fitting(log, args, &args.to, span)?;
+    let mut touched = Touched::default();
+    let upstream = fitting(log, args, &args.from, span, &mut touched)?;
+    let downstream = fitting(log, args, &args.to, span, &mut touched)?;
     let both: Vec<&String> = upstream.intersection(&downstream).collect();
     let one = |families: &BTreeSet<String>| families.first().cloned().unwrap_or_default();
     match both.as_slice() {
-        [family] => Ok(Families { upstream: (*family).clone(), downstream: (*family).clone() }),
+        [family] => {
+            Ok(Families { upstream: (*family).clone(), downstream: (*family).clone(), touched })
+        }
         // Whether they can be compared all the same is for the pairing to say.
         [] if upstream.len() == 1 && downstream.len() == 1 => {
-            Ok(Families { upstream: one(&upstream), downstream: one(&downstream) })
+            Ok(Families { upstream: one(&upstream), downstream: one(&downstream), touched })
         }
         [] => Err(nothing_common(args, &upstream, &downstream)),
         several => {
@@ -64,11 +69,18 @@ fn nothing_common(
 }
 
 /// The families of a point that the user may have meant.
-fn fitting(log: &Log, args: &Args, point: &str, span: Span) -> anyhow::Result<BTreeSet<String>> {
+fn fitting(
+    log: &Log,
+    args: &Args,
+    point: &str,
+    span: Span,
+    touched: &mut Touched,
+) -> anyhow::Result<BTreeSet<String>> {
     let query = Query::between(span).at_point(point).to_depth(Depth::Heads);
     let mut names = BTreeSet::new();
     let mut families = BTreeSet::new();
-    for found in log.scan(query)? {
+    let mut scan = log.scan(query)?;
+    for found in scan.by_ref() {
         if names.contains(&found.stream) {
             continue;
         }
@@ -80,5 +92,6 @@ fn fitting(log: &Log, args: &Args, point: &str, span: Span) -> anyhow::Result<BT
         }
         names.insert(found.stream);
     }
+    touched.add_heads(scan.report());
     Ok(families)
 }

@@ -9,6 +9,7 @@ use twixt_measure::{FILE_HEADER, Sealed, frame_record};
 use twixt_model::{PointId, Span, Timestamp};
 use twixt_store::{Appended, Durability, Entry, Log, Options, StoreError, Writer};
 
+use super::retention::{Forgotten, Retention};
 use crate::exit::{note, usage};
 use crate::input;
 use crate::measure::Meters;
@@ -19,7 +20,7 @@ use crate::store::Stream;
 #[derive(Clone, Copy)]
 pub(super) enum Target<'a> {
     File(&'a Path),
-    Store(&'a Path),
+    Store(&'a Path, Retention),
 }
 
 /// Takes sealed epochs.
@@ -32,9 +33,8 @@ impl Sink {
     pub(super) fn open(target: Target<'_>, point: &PointId) -> anyhow::Result<Self> {
         match target {
             Target::File(path) => EpochWriter::create(path).map(Self::File),
-            Target::Store(folder) => {
-                StoreWriter::open(folder, point).map(|store| Self::Store(Box::new(store)))
-            }
+            Target::Store(folder, retention) => StoreWriter::open(folder, retention, point)
+                .map(|store| Self::Store(Box::new(store))),
         }
     }
 
@@ -94,6 +94,9 @@ impl EpochWriter {
 
 /// Appends sealed epochs to a store, each durably.
 pub(super) struct StoreWriter {
+    log: Log,
+    retention: Retention,
+    forgotten: Forgotten,
     writer: Writer,
     name: String,
     /// Of this recording: when it begins, so that a second try is known for one.
@@ -102,12 +105,12 @@ pub(super) struct StoreWriter {
 }
 
 impl StoreWriter {
-    fn open(folder: &Path, point: &PointId) -> anyhow::Result<Self> {
-        let writer = Log::open(folder, Options::default())
-            .writer(&point.0)
-            .map_err(|error| usage(error.to_string()))?;
+    fn open(folder: &Path, retention: Retention, point: &PointId) -> anyhow::Result<Self> {
+        let log = Log::open(folder, Options::default());
+        let writer = log.writer(&point.0).map_err(|error| usage(error.to_string()))?;
         let name = folder.display().to_string();
-        Ok(Self { writer, name, run: None, known_epochs: 0 })
+        let forgotten = Forgotten::default();
+        Ok(Self { log, retention, forgotten, writer, name, run: None, known_epochs: 0 })
     }
 
     fn append_all(&mut self, sealed: Vec<Sealed>) -> anyhow::Result<()> {
@@ -136,7 +139,9 @@ impl StoreWriter {
         let stream = Stream::of(&sealed).to_string();
         let entry = Entry { stream: &stream, span, epoch: sealed.epoch };
         match self.writer.append_once(&entry, &sealed.to_bytes(), Durability::Synced) {
-            Ok(Appended::Stored) => Ok(()),
+            Ok(Appended::Stored) => {
+                Ok(self.retention.apply(&self.log, span.start, &mut self.forgotten)?)
+            }
             Ok(Appended::AlreadyThere) => {
                 self.known_epochs += 1;
                 Ok(())
@@ -149,6 +154,7 @@ impl StoreWriter {
     }
 
     fn finish(self) -> anyhow::Result<String> {
+        self.forgotten.note(&self.name);
         if self.writer.cut_bytes() > 0 {
             let cut = units::bytes(self.writer.cut_bytes());
             note(format_args!("{}: an unfinished record of {cut} was cut off", self.name));

@@ -1,0 +1,151 @@
+//! The plan as a document, as text and as a picture.
+
+use std::path::Path;
+
+use serde::Serialize;
+use twixt_evaluate::{Axis, Figure, Mark, Series};
+use twixt_synopsis::Reliability;
+
+use super::{Args, EstimatorName};
+use crate::output::{Table, units};
+use crate::plot;
+
+/// `twixt plan colate -F json`. The threshold is in packets, bits are those of a sum of times.
+#[derive(Serialize)]
+pub(super) struct ColateDocument {
+    pub(super) counters: u32,
+    pub(super) per_flow: u32,
+    pub(super) bits: u32,
+    pub(super) threshold: u64,
+    pub(super) synopsis_bytes: u64,
+    pub(super) reachable: ReachableDocument,
+    pub(super) expected: Vec<ErrorDocument>,
+    pub(super) by_memory: Vec<StorageDocument>,
+}
+
+#[derive(Serialize)]
+pub(super) struct ReachableDocument {
+    pub(super) reliability: f64,
+    pub(super) interval: f64,
+}
+
+/// Standard error of the mean delay of flows of one size, relative to the mean of all.
+#[derive(Serialize)]
+pub(super) struct ErrorDocument {
+    pub(super) packets: u64,
+    pub(super) joint: f64,
+    pub(super) paper: f64,
+}
+
+/// RAM against storage: one line per memory.
+#[derive(Serialize)]
+pub(super) struct StorageDocument {
+    pub(super) memory_bytes: u64,
+    pub(super) counters: u32,
+    pub(super) threshold: u64,
+    pub(super) bits_per_packet: f64,
+    pub(super) reliability: f64,
+    pub(super) interval: f64,
+}
+
+impl From<Reliability> for ReachableDocument {
+    fn from(Reliability { reliability, interval }: Reliability) -> Self {
+        Self { reliability, interval }
+    }
+}
+
+impl Args {
+    pub(super) fn report(&self, document: &ColateDocument) -> String {
+        let ColateDocument { counters, per_flow, bits, threshold, synopsis_bytes, .. } = document;
+        let estimator = match self.estimator {
+            EstimatorName::Joint => "joint, sizes known",
+            EstimatorName::Paper => "paper",
+        };
+        let head = format!(
+            "colate with {} of state per point: --counters {counters} --per-flow {per_flow}\n\
+             sums of times need --time-bits {bits} at --resolution {}\n\
+             packets per epoch: {} (estimator {estimator})\n{}\n\n",
+            units::bytes(*synopsis_bytes),
+            self.resolution,
+            units::count(*threshold),
+            self.verdict(&document.reachable),
+        );
+        format!("{head}{}\n{}", document.errors(), document.memories())
+    }
+
+    fn verdict(&self, reachable: &ReachableDocument) -> String {
+        let within = |reliability: f64, interval: f64| {
+            let (often, near) = (units::percent(reliability), units::percent(interval));
+            format!("{often} of flows of {} packets within {near}", units::count(self.smallest))
+        };
+        let asked = within(self.reliability, self.interval);
+        match reachable.interval <= self.interval {
+            true => format!("reachable as asked: {asked}"),
+            false => format!(
+                "not reachable: {asked}; but {}, or {}",
+                within(reachable.reliability, self.interval),
+                within(self.reliability, reachable.interval)
+            ),
+        }
+    }
+}
+
+impl ColateDocument {
+    fn errors(&self) -> Table {
+        let mut table = Table::new(&["packets of a flow", "error, joint", "error, paper"]);
+        for line in &self.expected {
+            table.row(vec![
+                units::count(line.packets),
+                units::percent(line.joint),
+                units::percent(line.paper),
+            ]);
+        }
+        table
+    }
+
+    fn memories(&self) -> Table {
+        let mut table = Table::new(&[
+            "memory",
+            "counters",
+            "packets per epoch",
+            "stored bits per packet",
+            "reliability",
+            "interval",
+        ]);
+        for line in &self.by_memory {
+            table.row(vec![
+                units::bytes(line.memory_bytes),
+                units::count(u64::from(line.counters)),
+                units::count(line.threshold),
+                format!("{:.3}", line.bits_per_packet),
+                units::percent(line.reliability),
+                units::percent(line.interval),
+            ]);
+        }
+        table
+    }
+
+    /// Figures 3 and 4 of the paper in one.
+    pub(super) fn draw(&self, path: &Path) -> anyhow::Result<()> {
+        let series = |label: &str, of: fn(&StorageDocument) -> f64| Series {
+            label: label.to_owned(),
+            mark: Mark::Line,
+            points: self
+                .by_memory
+                .iter()
+                .map(|line| (line.memory_bytes as f64 / f64::from(1 << 20), of(line), 0.0))
+                .collect(),
+        };
+        let figure = Figure {
+            name: "colate-memory".to_owned(),
+            title: "COLATE: memory against storage".to_owned(),
+            x: Axis::logarithmic("memory (MiB)"),
+            y: Axis::logarithmic("bits per packet; million packets per epoch"),
+            series: vec![
+                series("stored bits per packet", |line| line.bits_per_packet),
+                series("million packets per epoch", |line| line.threshold as f64 / 1e6),
+            ],
+        };
+        plot::write(path, &figure)
+    }
+}
