@@ -5,19 +5,26 @@ use std::net::{Ipv4Addr, SocketAddr};
 use twixt_flow::{
     FlowReader, FlowWriter, MessageSplitter, ReadRecord, WriterConfig, looks_like_export,
 };
-use twixt_model::FlowRecord;
+use twixt_model::{FlowRecord, Span, Timestamp};
+use twixt_synopsis::By;
+use twixt_synopsis::cnf::{
+    Merge, PairingBounds, PairingConfig, RecordEstimator, RecordPairing, Rule, Side, TimingBounds,
+};
 
 use crate::Verdict;
 
 /// Reads the bytes as one datagram, as a stream of IPFIX messages, and as datagrams that follow
 /// each other, with a length (two bytes) before each. What reads as a record and can be said in
-/// IPFIX survives being written and read.
+/// IPFIX survives being written and read, and any records can be paired.
 pub fn records(bytes: &[u8]) -> Verdict {
     let mut found = read(&[bytes]);
     found.extend(read(&datagrams(bytes)));
     found.extend(read_stream(bytes));
     let _ = looks_like_export(bytes);
     survives(&found);
+    for rule in [Rule::Label, Rule::Timing(BOUNDS)] {
+        pairs(&found, rule);
+    }
     Verdict::of(!found.is_empty())
 }
 
@@ -94,4 +101,41 @@ fn survives(records: &[FlowRecord]) {
         result.expect("what we wrote, we read");
     }
     assert_eq!(found, expected);
+}
+
+const BOUNDS: TimingBounds = TimingBounds {
+    propagation_min_ns: 0,
+    propagation_max_ns: 20_000_000,
+    processing_ns: 50_000_000,
+    clock_ns: 1_000_000,
+    active_timeout_ns: 60_000_000_000,
+    inactive_timeout_ns: 15_000_000_000,
+};
+
+/// Every other record is one of the other point.
+fn pairs(records: &[FlowRecord], rule: Rule) {
+    let asked = PairingConfig {
+        rule,
+        window_ns: 90_000_000_000,
+        active_timeout_ns: 60_000_000_000,
+        by: By::Flow,
+        estimator: RecordEstimator::Hybrid,
+        outliers: 0.01,
+        bounds: PairingBounds { records_max: 4, scopes_max: 3 },
+    };
+    let mut merge = Merge::new(asked.window_ns);
+    for (index, record) in records.iter().enumerate() {
+        let side = if index % 2 == 0 { Side::Upstream } else { Side::Downstream };
+        merge.push(side, *record);
+    }
+    let mut pairing = RecordPairing::new(asked);
+    while let Some((side, record)) = merge.take() {
+        pairing.offer(side, record, 1.0);
+    }
+    pairing.finish(1.0);
+    let counts = pairing.counts().association;
+    assert_eq!(counts.upstream + counts.downstream, records.len() as u64);
+    assert!(counts.associated <= counts.upstream.min(counts.downstream));
+    let estimates = pairing.estimates(1.0, Span::at(Timestamp::from_nanos(0)));
+    assert!(estimates.len() <= 3);
 }

@@ -12,6 +12,8 @@ mod segment;
 
 use crate::experiment::Experiment;
 
+pub use cnf::ways::{FlowError, RecordWays, record_ways};
+
 /// Every experiment, in the order of the accuracy page. The command line, the page and the tests
 /// walk it.
 pub static EXPERIMENTS: &[&Experiment] = &[
@@ -39,9 +41,11 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &cnf::weibull::EXPERIMENT,
     &cnf::sizes::EXPERIMENT,
     &cnf::queue::EXPERIMENT,
+    &cnf::red::EXPERIMENT,
     &cnf::association::EXPERIMENT,
     &cnf::sampling::EXPERIMENT,
     &cnf::loss::EXPERIMENT,
+    &cnf::deviation::EXPERIMENT,
     &fridge::percentiles::EXPERIMENT,
     &fridge::bias::EXPERIMENT,
     &fridge::stages::EXPERIMENT,

@@ -29,7 +29,8 @@ impl SelectorNotice {
     /// The part of packets that is selected: as achieved, or else as set.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
-        let achieved = self.packets.filter(|&(observed, _)| observed > 0);
+        // Of none that was selected so far nothing follows.
+        let achieved = self.packets.filter(|&(observed, selected)| observed > 0 && selected > 0);
         let span = |(lowest, highest): (u64, u64)| highest as f64 - lowest as f64 + 1.0;
         achieved
             .map(|(observed, selected)| selected as f64 / observed as f64)
@@ -53,6 +54,8 @@ mod tests {
         assert_eq!(set.rate(), Some(0.01));
         let achieved = SelectorNotice { packets: Some((1000, 20)), ..set };
         assert_eq!(achieved.rate(), Some(0.02));
+        let early = SelectorNotice { packets: Some((1000, 0)), ..set };
+        assert_eq!(early.rate(), Some(0.01));
         let counted = SelectorNotice { interval: Some(4), ..SelectorNotice::default() };
         assert_eq!(counted.rate(), Some(0.25));
         let nonsense = SelectorNotice { selected: Some((5, 1)), ..set };

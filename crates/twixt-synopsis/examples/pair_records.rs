@@ -1,11 +1,15 @@
-//! Pairs two million flow records of either side in one pass, beside the cost of sorting them.
+//! Delays out of two million flow records of either side in one pass, beside the cost of sorting
+//! them.
 //!
 //! `cargo run --release -p twixt-synopsis --example pair_records [RECORDS]`
 
 use std::time::{Duration, Instant};
 
-use twixt_model::{ClassId, FlowEnd, FlowKey, FlowRecord, PacketDigest, Timestamp, mix};
-use twixt_synopsis::cnf::{Association, Rule, TimingBounds, in_order};
+use twixt_model::{ClassId, FlowEnd, FlowKey, FlowRecord, PacketDigest, Span, Timestamp, mix};
+use twixt_synopsis::By;
+use twixt_synopsis::cnf::{
+    PairingBounds, PairingConfig, RecordEstimator, RecordPairing, Rule, TimingBounds, in_order,
+};
 
 /// Records upstream, unless the user says otherwise. One in a hundred has no partner.
 const RECORDS: u64 = 2_000_000;
@@ -43,11 +47,12 @@ fn main() {
     println!("sorting both sides by flow and time: {:.2} s", sort.taken.as_secs_f64());
     for (name, measured) in [("label", label), ("timing", timing)] {
         println!(
-            "pairing by {name}: {:.2} s, {:.2} times sorting; {} pairs, {} records waited at most",
+            "delays of flows, by {name}: {:.2} s, {:.2} times sorting; {} pairs, {} records, pairs \
+             and delays held at most",
             measured.taken.as_secs_f64(),
             measured.taken.as_secs_f64() / sort.taken.as_secs_f64(),
             measured.pairs,
-            measured.waiting_max,
+            measured.held_max,
         );
     }
 }
@@ -56,11 +61,11 @@ fn main() {
 struct Measured {
     taken: Duration,
     pairs: u64,
-    waiting_max: usize,
+    held_max: usize,
 }
 
 impl Measured {
-    const NONE: Self = Self { taken: Duration::MAX, pairs: 0, waiting_max: 0 };
+    const NONE: Self = Self { taken: Duration::MAX, pairs: 0, held_max: 0 };
 
     fn or_quicker(self, other: Self) -> Self {
         if other.taken < self.taken { other } else { self }
@@ -117,18 +122,26 @@ fn sorting(records: &[FlowRecord]) -> Measured {
     Measured { taken, ..Measured::NONE }
 }
 
+/// Everything that `twixt flow pair` does between reading and printing.
 fn pairing(rule: Rule, upstream: &[FlowRecord], downstream: &[FlowRecord]) -> Measured {
     let window_ns = (BOUNDS.active_timeout_ns + 2 * BOUNDS.inactive_timeout_ns) as u64;
     let start = Instant::now();
-    let mut association = Association::new(rule, window_ns, Association::RECORDS_MAX);
-    let (mut waiting_max, mut pairs) = (0, 0);
-    for (side, record) in in_order(upstream.iter().copied(), downstream.iter().copied()) {
-        association.offer(side, record);
-        waiting_max = waiting_max.max(association.waiting());
-        pairs += std::iter::from_fn(|| association.poll()).count() as u64;
+    let mut pairing = RecordPairing::new(PairingConfig {
+        rule,
+        window_ns,
+        active_timeout_ns: BOUNDS.active_timeout_ns as u64,
+        by: By::Flow,
+        estimator: RecordEstimator::Hybrid,
+        outliers: 0.0,
+        bounds: PairingBounds::DEFAULT,
+    });
+    let (up, down) = (upstream.iter().copied(), downstream.iter().copied());
+    for (side, record) in in_order(up, down, window_ns) {
+        pairing.offer(side, record, 1.0);
     }
-    association.finish();
-    pairs += std::iter::from_fn(|| association.poll()).count() as u64;
-    assert_eq!(pairs, association.counts().associated);
-    Measured { taken: start.elapsed(), pairs, waiting_max }
+    pairing.finish(1.0);
+    let (pairs, held_max) = (pairing.counts().association.associated, pairing.held_max());
+    let estimates = pairing.estimates(1.0, Span::at(Timestamp::from_nanos(0)));
+    assert!(!estimates.is_empty());
+    Measured { taken: start.elapsed(), pairs, held_max }
 }

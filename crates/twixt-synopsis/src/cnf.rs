@@ -17,6 +17,11 @@ mod cache;
 mod config;
 mod endpoints;
 mod estimate;
+mod keyed;
+mod merge;
+mod pairing;
+mod places;
+mod recent;
 pub mod rivals;
 
 use std::collections::BTreeMap;
@@ -29,15 +34,18 @@ use crate::flow_key::{KEY_BYTES, read_key, write_key};
 use crate::question::Question;
 use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
 use crate::totals::Totals;
+use places::Places;
 
 pub use association::{
     Associated, Association, AssociationCounts, Rule, Side, TimingBounds, TimingVerdict, associate,
-    in_order, judge_by_timing,
+    judge_by_timing,
 };
 pub use cache::{FlowCache, FlowCacheConfig, FlowCacheCounts};
 pub use config::{CnfConfig, Select};
 pub use endpoints::{Endpoints, Sums};
 pub use estimate::{FlowQuestion, RecordEstimator, Records, by_flow, conclude};
+pub use merge::{Merge, in_order};
+pub use pairing::{PairingBounds, PairingConfig, PairingCounts, RecordPairing};
 
 /// The packets that a meter with consistent selection took.
 #[derive(Clone, Debug)]
@@ -47,6 +55,8 @@ pub struct Cnf {
     /// In no particular order: equality and bytes sort first.
     selected: Vec<Selected>,
     keys: BTreeMap<FlowHash, FlowKey>,
+    /// Where packets lie in `selected`; made when the first is taken out.
+    places: Option<Places>,
 }
 
 /// A packet, and its flags of TCP where they were seen.
@@ -98,6 +108,9 @@ impl Cnf {
         self.totals.add(observation.length);
         let is_selected = self.config.selects(observation);
         if is_selected {
+            if let Some(places) = &mut self.places {
+                places.add(observation.digest, self.selected.len());
+            }
             self.selected.push(Selected { packet: kept(observation), tcp_flags });
         }
         is_selected
@@ -150,7 +163,7 @@ impl Synopsis for Cnf {
 
     fn new(config: &CnfConfig) -> Self {
         let (totals, selected) = (Totals::default(), Vec::new());
-        Self { config: config.clone(), totals, selected, keys: BTreeMap::new() }
+        Self { config: config.clone(), totals, selected, keys: BTreeMap::new(), places: None }
     }
 
     fn config(&self) -> &CnfConfig {
@@ -170,6 +183,7 @@ impl Synopsis for Cnf {
     fn merge(&mut self, other: &Self) {
         self.totals.merge(other.totals);
         self.selected.extend_from_slice(&other.selected);
+        self.places = None;
         self.keys.extend(&other.keys);
     }
 
@@ -204,7 +218,7 @@ impl Synopsis for Cnf {
         let selected = (0..selected).map(|_| read_selected(input)).collect::<Result<_, _>>()?;
         let keys = input.count("flow keys", KEY_BYTES)?;
         let keys = (0..keys).map(|_| read_key(input)).collect::<Result<_, _>>()?;
-        Ok(Self { config, totals, selected, keys })
+        Ok(Self { config, totals, selected, keys, places: None })
     }
 }
 
@@ -217,13 +231,13 @@ impl TwoPoint for Cnf {
             self.totals.subtract(observation.length);
             return;
         }
-        // Packets that are moved lie near an epoch's boundary: at the end of the list, or in
-        // front. Those of the end are found first.
         let packet = kept(observation);
-        let found = self.selected.iter().rposition(|selected| selected.packet == packet);
+        let places = self.places.get_or_insert_with(|| Places::of(&self.selected));
+        let of_digest = places.of_digest(packet.digest);
+        let found = of_digest.iter().rev().find(|&&place| self.selected[place].packet == packet);
         // A packet that is not there was invented by whoever sent the epoch: nothing to undo.
-        if let Some(place) = found {
-            self.selected.swap_remove(place);
+        if let Some(&place) = found {
+            places.swap_remove(&mut self.selected, place);
             self.totals.subtract(observation.length);
         }
     }

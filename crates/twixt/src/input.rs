@@ -25,6 +25,11 @@ impl Capture {
         Ok(Self { file: opened?, shown_bytes: 0 })
     }
 
+    /// A capture that comes through a pipe.
+    pub(crate) fn from_reader(input: Box<dyn Read + Send>, name: &str) -> anyhow::Result<Self> {
+        Ok(Self { file: CaptureFile::from_reader(input, name)?, shown_bytes: 0 })
+    }
+
     /// How large it is; 0 if it has no size.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.file.size_bytes().unwrap_or(0)

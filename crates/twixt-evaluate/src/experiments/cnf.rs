@@ -10,15 +10,18 @@
 //! such flows, as with one metered packet there would be several times as many.
 
 pub(super) mod association;
+pub(super) mod deviation;
 pub(super) mod loss;
 pub(super) mod queue;
+pub(super) mod red;
 pub(super) mod sampling;
 pub(super) mod sizes;
+pub(super) mod ways;
 pub(super) mod weibull;
 
 use std::collections::BTreeMap;
 
-use twixt_model::{Estimate, FlowHash, FlowKey, FlowRecord, Scope, Span, Timestamp};
+use twixt_model::{DelayEstimate, Estimate, FlowHash, FlowKey, FlowRecord, Scope, Span, Timestamp};
 use twixt_sim::quantity::PacketRate;
 use twixt_sim::{Config, Point, Simulation};
 use twixt_synopsis::cnf::rivals::{Crossed, Means, truth};
@@ -99,6 +102,8 @@ fn run(config: &Config) -> Simulation {
 
 /// The queue of most experiments: it loses nothing at 85 % load.
 const DROPTAIL: &str = "droptail:queue=10000";
+/// A queue that drops early, between 4000 and 9000 packets on average.
+const RED: &str = "red:queue=10000,min=4000,max=9000,weight=0.002,max-p=0.02";
 
 fn meters(simulation: &Simulation, config: &CnfConfig) -> (Cnf, Cnf) {
     let meter = |point| {
@@ -153,12 +158,23 @@ impl Run {
 
     /// Mean delay by flow.
     fn means(&self, estimator: &str) -> Means {
+        let mean = |delay: DelayEstimate| Some(delay.mean_ns());
+        self.answers(estimator, mean)
+    }
+
+    /// Deviation by flow, where it is known.
+    fn deviations(&self, estimator: &str) -> Means {
+        self.answers(estimator, |delay| delay.deviation_ns)
+    }
+
+    /// What an estimator says of flows.
+    fn answers(&self, estimator: &str, of: impl Fn(DelayEstimate) -> Option<f64>) -> Means {
         let about = Question::about(Span::at(Timestamp::from_nanos(0)));
         let question = Question { by: By::Flow, estimator: Some(estimator), ..about };
         let pair = Pair { upstream: &self.upstream, downstream: &self.downstream };
         let flow = |estimate: &Estimate| {
             let Scope::Flow(key) = &estimate.scope else { return None };
-            Some((*self.hashes.get(key)?, estimate.delay?.mean_ns()))
+            Some((*self.hashes.get(key)?, of(estimate.delay?)?))
         };
         Cnf::estimate(pair, &question).iter().filter_map(flow).collect()
     }

@@ -4,7 +4,6 @@
 //! records of one flow are ever compared, and only as long as a partner may still come: memory is
 //! bounded by the window, not by the stream. Nothing here knows estimators.
 
-mod keyed;
 mod label;
 #[cfg(test)]
 mod tests;
@@ -17,6 +16,7 @@ use twixt_model::{Delay, FlowRecord, Timestamp};
 
 use self::label::Labels;
 use self::times::Times;
+use super::merge::in_order;
 
 pub use timing::{TimingBounds, TimingVerdict, judge_by_timing};
 
@@ -185,6 +185,20 @@ impl Association {
         before(self.latest, self.window_ns)
     }
 
+    /// No pair that is still to come has a packet that passed upstream before this time, if records
+    /// come in time.
+    #[must_use]
+    pub fn settled_before(&self) -> Timestamp {
+        let due = before(self.latest, self.window_ns);
+        match &self.waiting {
+            // A record that is due began a timeout ago at most, and so did its partner; the window
+            // is longer than that.
+            Waiting::Labels(_) => due,
+            // Pairs are handed over when they are due.
+            Waiting::Times(times) => before(due, times.longest_wait_ns()),
+        }
+    }
+
     /// Concludes with what there is: no more records come.
     pub fn finish(&mut self) {
         let Self { waiting, ready, counts, .. } = self;
@@ -238,29 +252,9 @@ pub fn associate(
 ) -> Vec<Associated> {
     // All are there already: nothing is gained by giving up early.
     let mut association = Association::new(rule, u64::MAX, usize::MAX);
-    for (side, record) in in_order(upstream.iter().copied(), downstream.iter().copied()) {
+    for (side, record) in in_order(upstream.iter().copied(), downstream.iter().copied(), u64::MAX) {
         association.offer(side, record);
     }
     association.finish();
     std::iter::from_fn(|| association.poll()).collect()
-}
-
-/// The records of both points as a collector would receive them: each point's in the order in
-/// which they were closed, the point that is behind first.
-pub fn in_order(
-    upstream: impl IntoIterator<Item = FlowRecord>,
-    downstream: impl IntoIterator<Item = FlowRecord>,
-) -> impl Iterator<Item = (Side, FlowRecord)> {
-    let mut up = upstream.into_iter().peekable();
-    let mut down = downstream.into_iter().peekable();
-    std::iter::from_fn(move || {
-        let upstream_first = match (up.peek(), down.peek()) {
-            (Some(one), Some(other)) => one.last <= other.last,
-            (one, _) => one.is_some(),
-        };
-        match upstream_first {
-            true => up.next().map(|record| (Side::Upstream, record)),
-            false => down.next().map(|record| (Side::Downstream, record)),
-        }
-    })
 }

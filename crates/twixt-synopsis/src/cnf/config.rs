@@ -204,6 +204,12 @@ impl CnfConfig {
         (bits >> 32) < self.threshold
     }
 
+    /// The longest that a record lasts.
+    #[must_use]
+    pub const fn active_timeout_ns(&self) -> u64 {
+        self.active_timeout_ns
+    }
+
     /// The meter's cache. What was selected is all in memory already: no bound is needed.
     pub(super) const fn cache(&self) -> FlowCacheConfig {
         FlowCacheConfig {

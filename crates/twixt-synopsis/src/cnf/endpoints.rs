@@ -78,7 +78,7 @@ impl Series {
     fn new(mut delays: Vec<(Timestamp, Delay)>) -> Self {
         delays.sort_unstable();
         let reference_ns = delays.first().map_or(0, |(_, delay)| delay.as_nanos());
-        let mut total = Sums { reference_ns, ..Sums::default() };
+        let mut total = Sums::relative_to(Delay::from_nanos(reference_ns));
         let mut sums = vec![total];
         for (_, delay) in &delays {
             total.add(*delay);
@@ -94,7 +94,10 @@ impl Series {
     }
 }
 
-fn without_largest(mut delays: Vec<(Timestamp, Delay)>, outliers: f64) -> Vec<(Timestamp, Delay)> {
+pub(super) fn without_largest(
+    mut delays: Vec<(Timestamp, Delay)>,
+    outliers: f64,
+) -> Vec<(Timestamp, Delay)> {
     let kept = delays.len() - (delays.len() as f64 * outliers) as usize;
     if kept < delays.len() {
         delays.sort_unstable_by_key(|&(time, delay)| (delay, time));
@@ -108,10 +111,14 @@ impl Sums {
     #[must_use]
     pub fn of(delays: impl IntoIterator<Item = Delay>) -> Self {
         let mut delays = delays.into_iter().peekable();
-        let reference_ns = delays.peek().map_or(0, |delay| delay.as_nanos());
-        let mut sums = Self { reference_ns, ..Self::default() };
+        let mut sums = Self::relative_to(delays.peek().copied().unwrap_or(Delay::ZERO));
         delays.for_each(|delay| sums.add(delay));
         sums
+    }
+
+    /// Of none yet; what is added should not be far from this.
+    pub(super) const fn relative_to(reference: Delay) -> Self {
+        Self { count: 0, sum_ns: 0, square_sum: 0.0, reference_ns: reference.as_nanos() }
     }
 
     /// Sum of the delays.
@@ -138,14 +145,14 @@ impl Sums {
         (self.count > 1).then(|| (centred.max(0.0) / (count - 1.0)).sqrt())
     }
 
-    fn add(&mut self, delay: Delay) {
+    pub(super) fn add(&mut self, delay: Delay) {
         let relative = i128::from(delay.as_nanos()) - i128::from(self.reference_ns);
         self.count += 1;
         self.sum_ns += relative;
         self.square_sum += (relative as f64).powi(2);
     }
 
-    fn minus(&self, other: &Self) -> Self {
+    pub(super) fn minus(&self, other: &Self) -> Self {
         Self {
             count: self.count - other.count,
             sum_ns: self.sum_ns - other.sum_ns,

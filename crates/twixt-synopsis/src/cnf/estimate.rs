@@ -35,6 +35,18 @@ impl RecordEstimator {
             _ => Self::Hybrid,
         }
     }
+
+    /// Whether a record of so many packets, of which that share was metered, is known best by its
+    /// own two delays.
+    pub(super) fn takes_own(self, packets: u64, packet_rate: f64) -> bool {
+        match self {
+            Self::Endpoint => true,
+            Self::Multiflow => false,
+            // The size that counts is the flow's own: two sampled packets of a hundred are not a
+            // flow of two.
+            Self::Hybrid => packets as f64 / packet_rate <= SMALL_FLOW_PACKETS,
+        }
+    }
 }
 
 /// Flows of up to so many packets, sampled or not, are better known by their own two delays than
@@ -73,17 +85,18 @@ pub fn conclude(records: &Records<'_>, question: &FlowQuestion) -> Vec<Estimate>
     let endpoints = Endpoints::new(records.pairs, question.outliers);
     let mut groups: BTreeMap<Scope, Group> = BTreeMap::new();
     for record in records.upstream {
-        groups.entry(question.by.scope_of(&record.key)).or_default().upstream += record.packets;
+        let group = groups.entry(question.by.scope_of(&record.key)).or_default();
+        group.upstream = group.upstream.saturating_add(record.packets);
     }
     for record in records.downstream {
         // Flows that never passed upstream have no delay.
         if let Some(group) = groups.get_mut(&question.by.scope_of(&record.key)) {
-            group.downstream += record.packets;
+            group.downstream = group.downstream.saturating_add(record.packets);
         }
     }
     for pair in records.pairs {
         let group = groups.entry(question.by.scope_of(&pair.upstream.key)).or_default();
-        group.add(pair, question.delays_of(pair, &endpoints));
+        group.add(pair.upstream.packets, question.delays_of(pair, &endpoints));
     }
     groups.into_iter().map(|(scope, group)| group.estimate(scope, question)).collect()
 }
@@ -91,12 +104,7 @@ pub fn conclude(records: &Records<'_>, question: &FlowQuestion) -> Vec<Estimate>
 impl FlowQuestion {
     /// The delays that stand for those of a record's packets.
     fn delays_of(&self, pair: &Associated, endpoints: &Endpoints) -> Sums {
-        // The size that counts is the flow's own: two sampled packets of a hundred are not a
-        // flow of two.
-        let size = pair.upstream.packets as f64 / self.packet_rate;
-        let own = self.estimator == RecordEstimator::Endpoint
-            || (self.estimator == RecordEstimator::Hybrid && size <= SMALL_FLOW_PACKETS);
-        if own {
+        if self.estimator.takes_own(pair.upstream.packets, self.packet_rate) {
             return Sums::of(pair.delays().map(|(_, delay)| delay));
         }
         let FlowRecord { class, first, last, .. } = pair.upstream;
@@ -104,26 +112,28 @@ impl FlowQuestion {
     }
 }
 
-#[derive(Default)]
-struct Group {
+/// What is known of one scope.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Group {
     /// Metered packets at each point.
-    upstream: u64,
-    downstream: u64,
+    pub(super) upstream: u64,
+    pub(super) downstream: u64,
     used: u64,
     delay: Option<DelayEstimate>,
 }
 
 impl Group {
-    fn add(&mut self, pair: &Associated, delays: Sums) {
+    /// Adds a record of so many packets. It counts by these, whatever the number of delays that
+    /// stand for them.
+    pub(super) fn add(&mut self, count: u64, delays: Sums) {
         if delays.count == 0 {
             return;
         }
         self.used += delays.count;
-        // A record counts by its packets, whatever the number of delays that stand for them.
-        let count = pair.upstream.packets;
         let record = DelayEstimate {
             count,
-            sum_ns: delays.sum_ns() * i128::from(count) / i128::from(delays.count),
+            // Strangers may count any number of packets.
+            sum_ns: delays.sum_ns().saturating_mul(count.into()) / i128::from(delays.count),
             deviation_ns: delays.deviation_ns(),
             half_width_ns: None,
             order: None,
@@ -131,7 +141,7 @@ impl Group {
         self.delay = Some(self.delay.map_or(record, |sum| sum.merged(&record)));
     }
 
-    fn estimate(self, scope: Scope, question: &FlowQuestion) -> Estimate {
+    pub(super) fn estimate(self, scope: Scope, question: &FlowQuestion) -> Estimate {
         let packets = (self.upstream as f64 / question.packet_rate).round() as u64;
         let every = question.packet_rate >= 1.0;
         let lost = every.then(|| self.upstream.checked_sub(self.downstream)).flatten();

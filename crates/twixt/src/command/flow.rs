@@ -7,7 +7,9 @@ mod listen;
 mod metering;
 mod pair;
 mod point_records;
+mod results;
 mod send;
+mod streams;
 
 use crate::exit::Exit;
 use crate::settings::Settings;

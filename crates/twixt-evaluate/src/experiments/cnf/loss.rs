@@ -1,6 +1,6 @@
 //! A fuller queue loses more, and is easier to predict.
 
-use super::{Run, config, median, queue};
+use super::{RED, Run, config, median, queue};
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Figure, Mark, Series};
@@ -26,7 +26,6 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
 };
 
 const LOADS: [f64; 5] = [0.85, 0.95, 1.0, 1.03, 1.06];
-const RED: &str = "red:queue=10000,min=4000,max=9000,weight=0.002,max-p=0.02";
 
 fn trial(setting: Setting) -> Trial {
     let mut trial = Trial::default();

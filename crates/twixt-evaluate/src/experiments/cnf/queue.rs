@@ -1,13 +1,8 @@
 //! A real queue at 85 % load: flows against each other, and against the rivals.
 
-use twixt_model::{ClassId, Observation};
 use twixt_synopsis::CnfConfig;
-use twixt_synopsis::cnf::Endpoints;
-use twixt_synopsis::cnf::rivals::{
-    Crossed, Means, ReferenceRate, active_packets, interpolation, mean_of_all,
-    reference_interpolation, trajectory_sampling,
-};
 
+use super::ways::{load, ways};
 use super::{
     DROPTAIL, OFFERED_BITS, Run, SHORT_BURSTS, bursty_queue, claim, config, distribution, median,
     queue, ratio,
@@ -90,14 +85,15 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
 };
 
 const LOAD: f64 = 0.85;
+const LINE_BITS: f64 = OFFERED_BITS / LOAD;
 
 fn trial(setting: Setting) -> Trial {
     let config = config("sampling = 0.01");
     let run = Run::new(&queue(setting, DROPTAIL, LOAD), &config);
     let mut trial = Trial::default();
     trial.value("lost", run.lost_share);
-    trial.value("load", load(&run));
-    for (name, means) in ways(&run, &config) {
+    trial.value("load", load(&run, LINE_BITS));
+    for (name, means) in ways(&run, &config, LINE_BITS) {
         for (suffix, least) in [("", 1), (", 100+", 100), (", 1000+", 1000)] {
             let errors = run.errors(&means, |flow| flow.size >= least && flow.metered >= 2);
             if least == 100 {
@@ -134,45 +130,10 @@ const SCATTERED: usize = 1000;
 fn short_bursts(setting: Setting, config: &CnfConfig) -> Option<f64> {
     let run = Run::new(&bursty_queue(setting, DROPTAIL, LOAD, SHORT_BURSTS), config);
     let error = |name: &str| {
-        let (_, means) = ways(&run, config).into_iter().find(|(way, _)| *way == name)?;
+        let (_, means) = ways(&run, config, LINE_BITS).into_iter().find(|(way, _)| *way == name)?;
         median(run.errors(&means, |flow| flow.metered >= 2))
     };
     Some(error("active")? / error("multiflow")?)
-}
-
-/// The mean delay of flows, by every way there is.
-fn ways(run: &Run, config: &CnfConfig) -> [(&'static str, Means); 9] {
-    let packets = &run.packets;
-    let pairs = run.upstream.associated_with(&run.downstream);
-    let endpoints = Endpoints::new(&pairs, 0.0);
-    // As many test packets as Multiflow has delays, as in the paper.
-    let spacing = packets.len() / (2 * pairs.len()).max(1);
-    let for_all = |mean: Option<f64>| -> Means {
-        run.counted.keys().filter_map(|flow| Some((*flow, mean?))).collect()
-    };
-    let selects = |packet: &Crossed| {
-        config.selects(&Observation { digest: packet.digest, ..Observation::default() })
-    };
-    let adaptive = ReferenceRate::Adaptive { line_bits_per_second: OFFERED_BITS / LOAD };
-    [
-        ("multiflow", run.means("multiflow")),
-        ("endpoint", run.means("endpoint")),
-        ("hybrid", run.means("hybrid")),
-        ("active", for_all(active_packets(packets, spacing))),
-        ("mean of all", for_all(mean_of_all(packets))),
-        ("interpolation", interpolation(packets, ClassId::default(), &endpoints)),
-        ("trajectory", trajectory_sampling(packets, selects)),
-        ("reference, static", reference_interpolation(packets, ReferenceRate::Static(100))),
-        ("reference, adaptive", reference_interpolation(packets, adaptive)),
-    ]
-}
-
-/// Share of the line's time in which it was sending.
-fn load(run: &Run) -> Option<f64> {
-    let bits: f64 = run.packets.iter().map(|packet| f64::from(packet.length) * 8.0).sum();
-    let (first, last) = (run.packets.first()?, run.packets.last()?);
-    let seconds = (last.sent - first.sent).as_nanos() as f64 / 1e9;
-    Some(bits / seconds / (OFFERED_BITS / LOAD))
 }
 
 fn figures(summary: &Summary) -> Vec<Figure> {

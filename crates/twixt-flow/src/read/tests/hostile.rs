@@ -63,6 +63,37 @@ fn impossible_templates_are_refused_and_forgotten() {
 }
 
 #[test]
+fn templates_of_netflow_v9_are_judged_alike() {
+    let bad = |number: u16, body: &[u8]| netflow9(0, 1, SECONDS, &[set(number, body)]);
+    check_malformed(&bad(0, &template(256, &[(8, 0)])), Malformed::Template { number: 256 });
+    check_malformed(&bad(0, &template(9, &[(8, 4)])), Malformed::Template { number: 9 });
+    check_malformed(&bad(0, &[1, 0, 0xff, 0xff]), Malformed::Template { number: 256 });
+    // Options: reserved number, more bytes of fields than there are, no fields at all.
+    let options = |words: [u16; 5]| words.map(u16::to_be_bytes).concat();
+    check_malformed(&bad(1, &options([9, 4, 0, 1, 4])), Malformed::Template { number: 9 });
+    check_malformed(&bad(1, &options([300, 4, 65_532, 1, 4])), Malformed::Template { number: 300 });
+    check_malformed(&bad(1, &options([300, 0, 0, 1, 4])), Malformed::Template { number: 300 });
+    // One that changes counts from then on.
+    let uptimes = set(0, &template(256, &fields(22, 21, 4)));
+    let seconds = set(0, &template(256, &fields(150, 151, 4)));
+    let data = |value: u32| set(256, &flow(&value.to_be_bytes(), &value.to_be_bytes()));
+    let messages = [
+        netflow9(0, 5_000, SECONDS, &[uptimes, data(4_000)]),
+        netflow9(1, 6_000, SECONDS + 1, &[seconds, data(SECONDS)]),
+    ];
+    let outcome = read(&messages);
+    assert_eq!(outcome.times[1].0, i64::from(SECONDS) * 1_000_000_000);
+    assert_eq!((outcome.counts.templates, outcome.counts.templates_changed), (1, 1));
+    // A flood of options ends at its bound: 48 names a sampler, 34 tells its interval.
+    let layout = [300_u16, 4, 8, 1, 4, 48, 4, 34, 4].map(u16::to_be_bytes).concat();
+    let say = |number: u32| [0, number, 9].map(u32::to_be_bytes).concat();
+    let said = (0..5_000).map(say).collect::<Vec<_>>().concat();
+    let reader = read_all(&[netflow9(0, 1, SECONDS, &[set(1, &layout), set(300, &said)])]);
+    assert_eq!(reader.counts().options_records, 5_000);
+    assert!(reader.selectors().len() <= SELECTORS_MAX);
+}
+
+#[test]
 fn floods_end_at_their_bounds() {
     let templates = |numbers: std::ops::Range<u16>| {
         let each = numbers.map(|number| template(number, &[(8, 4), (12, 4)]));

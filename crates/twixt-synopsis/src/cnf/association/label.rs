@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use twixt_model::{FlowRecord, PacketDigest, Timestamp};
 
-use super::keyed::Keyed;
+use super::super::keyed::Keyed;
 use super::{Associated, Side};
 
 /// Records that wait for one with the same label.

@@ -193,7 +193,7 @@ fn a_flow_that_never_pauses_is_concluded_bit_by_bit_with_the_same_verdicts() {
         expected.iter().filter(|verdict| matches!(verdict, TimingVerdict::Accepted { .. })).count();
     assert_eq!(accepted, 100);
     let mut association = Association::new(Rule::Timing(BOUNDS), 50_000_000_000, usize::MAX);
-    for (side, record) in in_order(upstream, downstream) {
+    for (side, record) in in_order(upstream, downstream, u64::MAX) {
         association.offer(side, record);
         assert!(association.waiting() < 30, "{}", association.waiting());
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use twixt_model::{ClassId, FlowKey, FlowRecord, Timestamp};
 
-use super::keyed::Keyed;
+use super::super::keyed::Keyed;
 use super::timing::{Judge, Neighbours, TimingBounds, TimingVerdict};
 use super::{Associated, AssociationCounts, Side};
 
@@ -66,6 +66,11 @@ impl Times {
 
     pub(super) fn len(&self) -> usize {
         self.held.len()
+    }
+
+    /// How long a pair may wait after it is due, with the time for which its record was open.
+    pub(super) const fn longest_wait_ns(&self) -> i64 {
+        self.pace_ns.saturating_add(self.bounds.active_timeout_ns)
     }
 
     pub(super) fn offer(&mut self, side: Side, record: FlowRecord) {

@@ -175,6 +175,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             outlet: args.outlet()?,
             records: 0,
             refused: 0,
+            messages_since_selector: None,
         },
         metering,
         is_live: args.source.live.is_given(),
@@ -265,12 +266,18 @@ struct Export {
     records: u64,
     /// Records that could not be written.
     refused: u64,
+    /// Messages since collectors were told how packets are selected; `None` if never.
+    messages_since_selector: Option<u32>,
 }
+
+/// Datagrams may be lost: collectors are told as often how packets are selected.
+const SELECTOR_MESSAGES: u32 = 20;
 
 impl Export {
     fn records_of(&mut self, metering: &mut Metering) -> anyhow::Result<()> {
         let Some(now) = metering.now else { return Ok(()) };
         metering.cache.advance(now);
+        self.selector_again(metering)?;
         while let Some(record) = metering.cache.poll() {
             match self.writer.record(&record, now) {
                 Ok(()) => self.records += 1,
@@ -281,10 +288,24 @@ impl Export {
         Ok(())
     }
 
-    /// Last, when the achieved rate is known.
+    /// Before the first record, and again where messages may be lost: whoever reads records wants
+    /// to know what they stand for.
+    fn selector_again(&mut self, metering: &Metering) -> anyhow::Result<()> {
+        let is_due = match self.messages_since_selector {
+            None => true,
+            Some(messages) => self.outlet.may_lose() && messages >= SELECTOR_MESSAGES,
+        };
+        if is_due {
+            self.selector_of(metering)?;
+        }
+        Ok(())
+    }
+
+    /// As achieved so far; last, when that is known for good.
     fn selector_of(&mut self, metering: &Metering) -> anyhow::Result<()> {
         if let (Some(notice), Some(now)) = (metering.notice(), metering.now) {
             self.writer.selector(&notice, now)?;
+            self.messages_since_selector = Some(0);
         }
         Ok(())
     }
@@ -292,6 +313,7 @@ impl Export {
     fn send(&mut self) -> anyhow::Result<()> {
         while let Some(message) = self.writer.poll() {
             self.outlet.send(&message)?;
+            self.messages_since_selector = self.messages_since_selector.map(|sent| sent + 1);
         }
         Ok(())
     }

@@ -1,20 +1,19 @@
 //! `twixt flow pair`: delays out of the flow records of two points.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use twixt_flow::EXAMPLE_ENTERPRISE;
-use twixt_model::{FlowRecord, Prefix, Span};
+use twixt_model::{Estimate, FlowRecord, Prefix, Span};
 use twixt_sim::quantity::Nanoseconds;
-use twixt_synopsis::cnf::{
-    Associated, Association, AssociationCounts, CnfConfig, FlowQuestion, RecordEstimator, Records,
-    conclude, in_order,
-};
-use twixt_synopsis::{Purpose, find};
+use twixt_synopsis::cnf::{AssociationCounts, CnfConfig, PairingCounts, RecordEstimator};
+use twixt_synopsis::{By, Purpose, find};
 
-use super::point_records::{PointRecords, read};
+use super::point_records::PointRecords;
+use super::results;
+use super::streams::Streams;
 use crate::args::{Chosen, Split};
-use crate::exit::{Exit, no_answer, note, usage};
+use crate::exit::{Exit, no_answer, usage};
 use crate::measure::{Concluded, DirectionFound, Files, Measured};
 use crate::output::{
     self, DelayDocument, Format, ROWS_DEFAULT, delay_report, estimate_rows, units,
@@ -23,7 +22,7 @@ use crate::output::{
 /// One-way delays out of the flow records of two points
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Records of the point where packets pass first: an IPFIX file, or a capture of exports
+    /// Records of the point where packets pass first: an IPFIX file or pipe, or a capture of exports
     #[arg(value_name = "UP")]
     upstream: PathBuf,
     /// Records of the point where packets pass second
@@ -53,6 +52,9 @@ pub(crate) struct Args {
     /// How to print
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
+    /// Also write the delays of flows to this IPFIX file, with elements 530 and 533
+    #[arg(short = 'w', long = "write", value_name = "FILE")]
+    write: Option<PathBuf>,
     /// Rows of the table for people, worst first
     #[arg(long, value_name = "N", default_value_t = ROWS_DEFAULT)]
     rows_shown: usize,
@@ -86,47 +88,33 @@ struct AssociationArgs {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let upstream = read(&args.upstream, args.enterprise, args.toward)?;
-    let downstream = read(&args.downstream, args.enterprise, args.toward)?;
-    let (chosen, config) = args.settings(&upstream, &downstream)?;
-    let (pairs, counts) = associate(&config, &upstream.records, &downstream.records);
-    note_counts(&counts);
-    let Some(span) = span(&upstream.records) else {
+    if args.write.is_some() && args.by.by() != By::Flow {
+        return Err(usage("delays are written by flow: leave out --by, or --write"));
+    }
+    let open = |path: &Path| PointRecords::open(path, args.enterprise, args.toward);
+    let window_ns = args.settings("label", 1.0)?.1.window_ns();
+    let (upstream, downstream) = (open(&args.upstream)?, open(&args.downstream)?);
+    let mut streams = Streams::begin(upstream, downstream, window_ns, args.sampling)?;
+    let associate = args.associate(streams.are_labelled())?;
+    let (_, config) = args.settings(associate, 1.0)?;
+    let estimator = RecordEstimator::of_name(Some(&args.estimator));
+    let pairing = streams.pair(&config, args.by.by(), estimator)?;
+    let counts = pairing.counts();
+    let partial = streams.note_problems(config.rule(), &counts);
+    let Some(span) = streams.upstream.span else {
         return Err(no_answer(format!("{}: no usable record", args.upstream.display())));
     };
-    let question = FlowQuestion {
-        by: args.by.by(),
-        estimator: RecordEstimator::of_name(Some(&args.estimator)),
-        packet_rate: config.packet_rate(),
-        outliers: config.outliers(),
-        span,
-    };
-    let records =
-        Records { upstream: &upstream.records, downstream: &downstream.records, pairs: &pairs };
-    let estimates = conclude(&records, &question);
+    let rate = streams.rate().unwrap_or(1.0);
+    let (chosen, _) = args.settings(associate, rate)?;
+    let estimates = pairing.estimates(rate, span);
     let known = estimates.iter().any(|estimate| estimate.delay.is_some());
-    let bytes = size_of_val(upstream.records.as_slice()) as u64;
-    let paired = Paired {
-        resolution_ns: upstream.resolution_ns().max(downstream.resolution_ns()),
-        association: counts.into(),
-        partial: upstream.partial || downstream.partial,
-        measured: Measured {
-            concluded: vec![Concluded::whole(estimates, bytes, span)],
-            upstream: upstream.counts,
-            downstream: downstream.counts,
-            direction: DirectionFound {
-                decided_by: if args.toward.is_some() { "toward" } else { "order" },
-                unknown_flows: 0,
-            },
-            stretch: Some(span),
-            clock: None,
-            negative_delays: negative_delays(&pairs),
-            opposite: false,
-        },
-    };
-    args.print(&chosen, &paired)?;
+    let unwritten = args
+        .write
+        .as_deref()
+        .map_or(Ok(0), |path| results::write(path, &estimates, args.enterprise))?;
+    args.print(&chosen, &args.paired(&streams, estimates, span, &counts))?;
     let exit = if known { Exit::Done } else { Exit::NoAnswer };
-    Ok(exit.or_partial(paired.partial))
+    Ok(exit.or_partial(partial || unwritten > 0))
 }
 
 /// What two files of records told.
@@ -135,7 +123,6 @@ struct Paired {
     /// The coarsest of all records.
     resolution_ns: u64,
     association: AssociationDocument,
-    partial: bool,
 }
 
 /// What became of records, in JSON.
@@ -146,13 +133,21 @@ struct AssociationDocument {
     associated: u64,
     unmatched: u64,
     doubtful: u64,
+    overdue: u64,
 }
 
 impl From<AssociationCounts> for AssociationDocument {
     fn from(counts: AssociationCounts) -> Self {
-        let AssociationCounts { upstream, downstream, associated, unmatched, doubtful, .. } =
-            counts;
-        Self { upstream, downstream, associated, unmatched, doubtful }
+        let AssociationCounts {
+            upstream,
+            downstream,
+            associated,
+            unmatched,
+            doubtful,
+            overdue,
+            ..
+        } = counts;
+        Self { upstream, downstream, associated, unmatched, doubtful, overdue }
     }
 }
 
@@ -166,21 +161,23 @@ struct PairDocument<'a> {
 }
 
 impl Args {
-    /// The settings of cnf that these records and the command line amount to.
-    fn settings(
-        &self,
-        upstream: &PointRecords,
-        downstream: &PointRecords,
-    ) -> anyhow::Result<(Chosen, CnfConfig)> {
-        let AssociationArgs { associate, .. } = &self.association;
-        let labelled = upstream.are_labelled() && downstream.are_labelled();
-        if associate.as_deref() == Some("label") && !labelled {
-            return Err(usage("not all records have labels: use --associate timing"));
+    /// How records are recognised: as the user says, else by labels if there are any.
+    fn associate(&self, labelled: bool) -> anyhow::Result<&'static str> {
+        match self.association.associate.as_deref() {
+            Some("label") if !labelled => {
+                Err(usage("not all records have labels: use --associate timing"))
+            }
+            Some("label") => Ok("label"),
+            Some(_) => Ok("timing"),
+            None => Ok(if labelled { "label" } else { "timing" }),
         }
-        let associate = associate.as_deref().unwrap_or(if labelled { "label" } else { "timing" });
+    }
+
+    /// The settings of cnf that the command line and this rate amount to.
+    fn settings(&self, associate: &str, rate: f64) -> anyhow::Result<(Chosen, CnfConfig)> {
         let mut settings = toml::Table::new();
         let mut set = |name: &str, value: toml::Value| settings.insert(name.to_owned(), value);
-        set("sampling", self.sampling(upstream, downstream).into());
+        set("sampling", self.sampling.unwrap_or(rate).into());
         set("outliers", self.outliers.into());
         set("associate", associate.into());
         let bounds = &self.association;
@@ -202,18 +199,32 @@ impl Args {
         Ok((Chosen { algorithm, estimator, prototype }, config))
     }
 
-    /// What the user says; else what the records say; else all packets.
-    fn sampling(&self, upstream: &PointRecords, downstream: &PointRecords) -> f64 {
-        if let Some(rate) = self.sampling {
-            return rate;
+    fn paired(
+        &self,
+        streams: &Streams,
+        estimates: Vec<Estimate>,
+        span: Span,
+        counts: &PairingCounts,
+    ) -> Paired {
+        let Streams { upstream, downstream, .. } = streams;
+        let bytes = upstream.records * size_of::<FlowRecord>() as u64;
+        Paired {
+            resolution_ns: upstream.resolution_ns.max(downstream.resolution_ns),
+            association: counts.association.into(),
+            measured: Measured {
+                concluded: vec![Concluded::whole(estimates, bytes, span)],
+                upstream: upstream.counts(),
+                downstream: downstream.counts(),
+                direction: DirectionFound {
+                    decided_by: if self.toward.is_some() { "toward" } else { "order" },
+                    unknown_flows: 0,
+                },
+                stretch: Some(span),
+                clock: None,
+                negative_delays: counts.negative_delays,
+                opposite: false,
+            },
         }
-        if let (Some(one), Some(other)) = (upstream.rate, downstream.rate)
-            && (one - other).abs() > 0.1 * one.max(other)
-        {
-            let (one, other) = (units::percent(one), units::percent(other));
-            note(format_args!("upstream metered {one} of packets, downstream {other}"));
-        }
-        upstream.rate.or(downstream.rate).unwrap_or(1.0)
     }
 
     fn print(&self, chosen: &Chosen, paired: &Paired) -> anyhow::Result<()> {
@@ -237,7 +248,7 @@ impl Args {
 
 impl Paired {
     fn footer(&self) -> String {
-        let AssociationDocument { upstream, downstream, associated, unmatched, doubtful } =
+        let AssociationDocument { upstream, downstream, associated, unmatched, doubtful, .. } =
             &self.association;
         let [upstream, downstream, associated, unmatched, doubtful] =
             [upstream, downstream, associated, unmatched, doubtful].map(|n| units::count(*n));
@@ -248,44 +259,4 @@ impl Paired {
             units::duration(self.resolution_ns as f64)
         )
     }
-}
-
-fn associate(
-    config: &CnfConfig,
-    upstream: &[FlowRecord],
-    downstream: &[FlowRecord],
-) -> (Vec<Associated>, AssociationCounts) {
-    let mut association =
-        Association::new(config.rule(), config.window_ns(), Association::RECORDS_MAX);
-    let mut pairs = Vec::new();
-    for (side, record) in in_order(upstream.iter().copied(), downstream.iter().copied()) {
-        association.offer(side, record);
-        pairs.extend(std::iter::from_fn(|| association.poll()));
-    }
-    association.finish();
-    pairs.extend(std::iter::from_fn(|| association.poll()));
-    (pairs, association.counts())
-}
-
-/// Says what went wrong with the association.
-fn note_counts(counts: &AssociationCounts) {
-    for (count, what) in [
-        (counts.displaced, "records made place for others before their partners came"),
-        (counts.overdue, "records came long after others that ended later: are the clocks set?"),
-        (counts.clock_steps, "steps of a clock"),
-    ] {
-        if count > 0 {
-            note(format_args!("{} {what}", units::count(count)));
-        }
-    }
-}
-
-fn span(records: &[FlowRecord]) -> Option<Span> {
-    let spans = records.iter().map(|record| Span { start: record.first, end: record.last });
-    spans.reduce(Span::union)
-}
-
-fn negative_delays(pairs: &[Associated]) -> u64 {
-    let delays = pairs.iter().flat_map(Associated::delays);
-    delays.filter(|(_, delay)| delay.as_nanos() < 0).count() as u64
 }

@@ -1,78 +1,102 @@
-//! The flow records of one point, out of a file.
+//! The flow records of one point, as they come out of a file or a pipe.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use twixt_flow::FlowReader;
-use twixt_model::{FlowRecord, Prefix};
+use twixt_model::{FlowRecord, Prefix, Span};
 
-use crate::exit::note;
 use crate::measure::PointCounts;
-use crate::output::units;
-use crate::records::{note_troubles, read_records};
+use crate::records::{RecordSource, note_troubles};
 
-/// Records of one point at most: estimates look at all of them.
-const RECORDS_MAX: usize = 1 << 24;
-
-/// What a file has.
+/// A point whose records are being read. None are kept here.
 pub(super) struct PointRecords {
-    pub(super) records: Vec<FlowRecord>,
-    pub(super) counts: PointCounts,
-    /// The share of packets that was metered, if the exporter says.
-    pub(super) rate: Option<f64>,
-    /// Whether a part of the file was unusable.
-    pub(super) partial: bool,
+    source: RecordSource,
+    reader: FlowReader,
+    /// Only records of flows toward this prefix count.
+    toward: Option<Prefix>,
+    name: String,
+    wrong_direction: u64,
+    packets: u64,
+    /// Records so far.
+    pub(super) records: u64,
+    /// Those without a label of their first or last packet.
+    pub(super) unlabelled: u64,
+    /// The coarsest of all so far.
+    pub(super) resolution_ns: u64,
+    /// From the first to the last packet of all.
+    pub(super) span: Option<Span>,
 }
 
 impl PointRecords {
-    /// Whether all records have labels of their first and last packets.
-    pub(super) fn are_labelled(&self) -> bool {
-        self.records
-            .iter()
-            .all(|record| record.first_label.is_some() && record.last_label.is_some())
+    /// Opens a file of records; `-` is standard input.
+    pub(super) fn open(
+        path: &Path,
+        enterprise: u32,
+        toward: Option<Prefix>,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            source: RecordSource::open(path)?,
+            reader: FlowReader::new(enterprise),
+            toward,
+            name: path.display().to_string(),
+            wrong_direction: 0,
+            packets: 0,
+            records: 0,
+            unlabelled: 0,
+            resolution_ns: 1,
+            span: None,
+        })
     }
 
-    /// The coarsest of all records.
-    pub(super) fn resolution_ns(&self) -> u64 {
-        self.records.iter().map(|record| record.resolution_ns).max().unwrap_or(1)
-    }
-}
-
-/// Reads the records of flows toward a prefix, or all.
-pub(super) fn read(
-    path: &Path,
-    enterprise: u32,
-    toward: Option<Prefix>,
-) -> anyhow::Result<PointRecords> {
-    let mut reader = FlowReader::new(enterprise);
-    let mut records = Vec::new();
-    let mut skipped = BTreeMap::new();
-    let mut refused = 0;
-    let mut partial = read_records(path, &mut reader, &mut |read| {
-        let record = read.record;
-        if toward.is_some_and(|prefix| !prefix.contains(record.key.destination)) {
-            *skipped.entry("wrong-direction".to_owned()).or_default() += 1;
-        } else if records.len() == RECORDS_MAX {
-            refused += 1;
-        } else {
-            records.push(record);
+    /// Hands over the next records. Returns whether there may be more.
+    pub(super) fn read(&mut self, mut each: impl FnMut(FlowRecord)) -> anyhow::Result<bool> {
+        let Self { source, reader, toward, .. } = self;
+        let (mut wrong_direction, mut records) = (0, Vec::new());
+        let more = source.read_batch(reader, &mut |read| {
+            let record = read.record;
+            match toward.is_some_and(|prefix| !prefix.contains(record.key.destination)) {
+                true => wrong_direction += 1,
+                false => records.push(record),
+            }
+        })?;
+        self.wrong_direction += wrong_direction;
+        for record in records {
+            self.count(&record);
+            each(record);
         }
-    })?;
-    note_troubles(&path.display().to_string(), &reader);
-    if refused > 0 {
-        let (refused, most) = (units::count(refused), units::count(RECORDS_MAX as u64));
-        note(format_args!("{}: {refused} records beyond {most} are left out", path.display()));
-        partial = true;
+        Ok(more)
     }
-    skipped.extend(
-        reader.counts().all_unusable().map(|(reason, count)| (reason.name().to_owned(), count)),
-    );
-    let packets = records.iter().map(|record: &FlowRecord| record.packets).sum();
-    let rate = reader.selectors().iter().find_map(|(_, _, notice)| notice.rate());
-    Ok(PointRecords {
-        records,
-        counts: PointCounts { packets, skipped, dropped: None },
-        rate,
-        partial,
-    })
+
+    /// The share of packets that was metered, as far as the exporter said by now.
+    pub(super) fn rate(&self) -> Option<f64> {
+        self.reader.selectors().iter().find_map(|(_, _, notice)| notice.rate())
+    }
+
+    /// Says what was wrong; whether a part was unusable.
+    pub(super) fn note_problems(&self) -> bool {
+        note_troubles(&self.name, &self.reader);
+        self.source.note_ending() | (self.reader.counts().malformed > 0)
+    }
+
+    /// What the point contributed.
+    pub(super) fn counts(&self) -> PointCounts {
+        let unusable = self.reader.counts().all_unusable();
+        let mut skipped: BTreeMap<String, u64> =
+            unusable.map(|(reason, count)| (reason.name().to_owned(), count)).collect();
+        if self.wrong_direction > 0 {
+            skipped.insert("wrong-direction".to_owned(), self.wrong_direction);
+        }
+        PointCounts { packets: self.packets, skipped, dropped: None }
+    }
+
+    fn count(&mut self, record: &FlowRecord) {
+        self.records += 1;
+        self.packets = self.packets.saturating_add(record.packets);
+        let is_labelled = record.first_label.is_some() && record.last_label.is_some();
+        self.unlabelled += u64::from(!is_labelled);
+        self.resolution_ns = self.resolution_ns.max(record.resolution_ns);
+        let span = Span { start: record.first, end: record.last };
+        self.span = Some(self.span.map_or(span, |before| before.union(span)));
+    }
 }

@@ -61,6 +61,11 @@ impl Outlet {
         }
     }
 
+    /// Whether what is sent may get lost.
+    pub(super) const fn may_lose(&self) -> bool {
+        matches!(self, Self::Udp { .. })
+    }
+
     pub(super) fn send(&mut self, message: &[u8]) -> anyhow::Result<()> {
         let sent = match self {
             Self::File { out, .. } => out.write_all(message),
