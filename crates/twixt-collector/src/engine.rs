@@ -9,6 +9,7 @@
 //! It does not know where epochs come from, nor how estimates are shown.
 
 mod alignment;
+mod discovery;
 mod event;
 mod meeting;
 mod minutes;
@@ -29,6 +30,7 @@ use twixt_measure::Sealed;
 use twixt_model::{Delay, Epoch, PointId, Segment, Timestamp};
 use twixt_synopsis::{ALGORITHMS, Algorithm, By, Estimator};
 
+use discovery::{Direction, Discovery, Found};
 use point::PointSeries;
 use sample::{PointSample, is_telling};
 use segment::{Samples, SegmentPairs};
@@ -85,6 +87,9 @@ pub struct Engine {
     points: BTreeMap<Series, PointSeries>,
     series: usize,
     samples: BTreeMap<PointKey, PointSample>, // at most POINTS_MAX
+    discovery: Discovery,
+    /// Segments that were discovered, by domain.
+    discovered: Vec<(String, SegmentConfig)>, // at most SERIES_MAX
     output: Output,
 }
 
@@ -146,6 +151,8 @@ impl Engine {
             points: BTreeMap::new(),
             series: 0,
             samples: BTreeMap::new(),
+            discovery: Discovery::default(),
+            discovered: Vec::new(),
             output: Output::default(),
         }
     }
@@ -159,6 +166,9 @@ impl Engine {
             let series = &concluded.series;
             let Some(algorithm) = by_tag(series.tag) else { continue };
             if let Estimator::TwoPoint { .. } = algorithm.estimator {
+                if !engine.resume_segment(series) {
+                    continue;
+                }
                 let pairs = engine
                     .segments
                     .entry(SegmentKey::of(series))
@@ -172,6 +182,20 @@ impl Engine {
             engine.series += 1;
         }
         engine
+    }
+
+    /// Whether a series is still to be followed: its segment is configured, or was discovered.
+    fn resume_segment(&mut self, series: &Series) -> bool {
+        if self.is_named(&series.segment, &series.class) {
+            return true;
+        }
+        let segment = series.segment.clone();
+        let found = SegmentConfig { segment, class: Some(series.class.clone()) };
+        let found = (series.domain.clone(), found);
+        if self.config.discover && !self.discovered.contains(&found) {
+            self.discovered.push(found);
+        }
+        self.config.discover
     }
 
     /// How far every series has come. To be written down after all events are fetched and out.
@@ -241,13 +265,66 @@ impl Engine {
             self.output.counts.points_refused += 1;
             return;
         }
-        self.samples.entry(key).or_insert_with(|| PointSample::new(sealed.digest)).add(sealed);
+        let sample =
+            self.samples.entry(key.clone()).or_insert_with(|| PointSample::new(sealed.digest));
+        let is_new = !sample.has(sealed.epoch);
+        sample.add(sealed);
+        if self.config.discover && is_new {
+            let packets = sample.packets_of(sealed.epoch);
+            let counts = &mut self.output.counts;
+            for found in self.discovery.note(&key, sealed, &packets, counts) {
+                self.announce(&key, found);
+            }
+        }
+    }
+
+    /// Follows a segment that was discovered, unless the operator named it.
+    fn announce(&mut self, key: &PointKey, found: Found) {
+        let Found { segment, direction, offset, digests } = found;
+        let Segment { upstream, downstream } = segment.clone();
+        let opposite = Segment { upstream: downstream.clone(), downstream: upstream.clone() };
+        if self.is_named(&segment, &key.class) || self.is_named(&opposite, &key.class) {
+            return;
+        }
+        let common = format!("{upstream} and {downstream} have {digests} packets in common");
+        let unknown = "direction not known, so nothing is estimated; name the segment";
+        let (kind, text) = match direction {
+            Direction::Known if self.discovered.len() < SERIES_MAX => {
+                let class = Some(key.class.clone());
+                let config = SegmentConfig { segment: segment.clone(), class };
+                self.discovered.push((key.domain.clone(), config));
+                self.output.counts.discovered += 1;
+                let ms = offset.as_nanos() as f64 / 1e6;
+                let text = format!("segment {segment} discovered: {common}, {ms:.3} ms apart");
+                (WarningKind::Discovered, text)
+            }
+            Direction::Known => (WarningKind::Bound, format!("{common}: too many segments")),
+            Direction::Both => {
+                let text = format!("{common}, which pass both ways: {unknown}, by class");
+                (WarningKind::DirectionUnknown, text)
+            }
+            Direction::ClocksTooPoor => {
+                let text =
+                    format!("{common}, and clocks do not tell who sees them first: {unknown}");
+                (WarningKind::DirectionUnknown, text)
+            }
+        };
+        self.output.warn(kind, Some(&segment), text);
+    }
+
+    /// Whether the operator named a segment.
+    fn is_named(&self, segment: &Segment, class: &str) -> bool {
+        self.config.segments.iter().any(|named| {
+            named.segment == *segment && named.class.as_deref().is_none_or(|named| named == class)
+        })
     }
 
     /// The segments that an epoch is a half of.
     fn routes(&self, sealed: &Sealed) -> Vec<Segment> {
         let mut routes: Vec<Segment> = Vec::new();
-        for SegmentConfig { segment, class } in &self.config.segments {
+        let discovered = self.discovered.iter().filter(|(domain, _)| *domain == sealed.domain);
+        let segments = self.config.segments.iter().chain(discovered.map(|(_, segment)| segment));
+        for SegmentConfig { segment, class } in segments {
             let is_end = |point: &PointId| *point == sealed.point;
             if class.as_ref().is_none_or(|class| *class == sealed.class)
                 && (is_end(&segment.upstream) || is_end(&segment.downstream))

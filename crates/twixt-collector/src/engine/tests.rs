@@ -1,4 +1,5 @@
 mod clocks;
+mod discovery;
 mod replay;
 
 use std::collections::BTreeMap;
