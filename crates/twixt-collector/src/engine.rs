@@ -38,6 +38,9 @@ use segment::{Samples, SegmentPairs};
 /// Most series (segment or point, class, algorithm, length of epoch) that are followed at a time.
 /// Epochs of further ones are counted and left.
 pub const SERIES_MAX: usize = 4096;
+/// Most series of one segment or point, in all domains and classes: one agent that goes mad leaves
+/// room for the others.
+pub const SERIES_PER_SEGMENT_MAX: usize = 64;
 /// Most points, by class and length of epoch, whose packets near boundaries are kept.
 pub const POINTS_MAX: usize = 4096;
 
@@ -85,7 +88,10 @@ pub struct Engine {
     /// Together with `points` at most SERIES_MAX series.
     segments: BTreeMap<SegmentKey, SegmentPairs>,
     points: BTreeMap<Series, PointSeries>,
-    series: usize,
+    /// How many series each segment has.
+    series: BTreeMap<Segment, usize>,
+    /// How many samples each point has.
+    sampled: BTreeMap<PointId, usize>,
     samples: BTreeMap<PointKey, PointSample>, // at most POINTS_MAX
     discovery: Discovery,
     /// Segments that were discovered, by domain.
@@ -149,7 +155,8 @@ impl Engine {
             config,
             segments: BTreeMap::new(),
             points: BTreeMap::new(),
-            series: 0,
+            series: BTreeMap::new(),
+            sampled: BTreeMap::new(),
             samples: BTreeMap::new(),
             discovery: Discovery::default(),
             discovered: Vec::new(),
@@ -179,7 +186,7 @@ impl Engine {
                 point.resume(&concluded);
                 engine.points.insert(series.clone(), point);
             }
-            engine.series += 1;
+            engine.admit(&concluded.series.segment);
         }
         engine
     }
@@ -261,9 +268,13 @@ impl Engine {
             return;
         }
         let key = PointKey::of(sealed);
-        if !self.samples.contains_key(&key) && self.samples.len() >= POINTS_MAX {
-            self.output.counts.points_refused += 1;
-            return;
+        if !self.samples.contains_key(&key) {
+            let samples = self.sampled.entry(sealed.point.clone()).or_default();
+            if self.samples.len() >= POINTS_MAX || *samples >= SERIES_PER_SEGMENT_MAX {
+                self.output.counts.points_refused += 1;
+                return;
+            }
+            *samples += 1;
         }
         let sample =
             self.samples.entry(key.clone()).or_insert_with(|| PointSample::new(sealed.digest));
@@ -339,16 +350,26 @@ impl Engine {
     fn hand_over(&mut self, segment: Segment, algorithm: &'static Algorithm, sealed: Sealed) {
         let series = Series::of(segment, algorithm, &sealed);
         let key = SegmentKey::of(&series);
-        if self.segments.get(&key).is_none_or(|pairs| !pairs.has(series.tag)) {
-            if self.series >= SERIES_MAX {
-                self.output.counts.series_refused += 1;
-                return;
-            }
-            self.series += 1;
+        let is_new = self.segments.get(&key).is_none_or(|pairs| !pairs.has(series.tag));
+        if is_new && !self.admit(&series.segment) {
+            return;
         }
         let samples = key.samples(&self.samples);
         let pairs = self.segments.entry(key).or_insert_with(|| SegmentPairs::new(&series));
         pairs.receive(&self.config, &series, sealed, samples, &mut self.output);
+    }
+
+    /// Whether there is room for another series of a segment.
+    fn admit(&mut self, segment: &Segment) -> bool {
+        let all: usize = self.series.values().sum();
+        let series = self.series.entry(segment.clone()).or_default();
+        let has_room = all < SERIES_MAX && *series < SERIES_PER_SEGMENT_MAX;
+        if has_room {
+            *series += 1;
+        } else {
+            self.output.counts.series_refused += 1;
+        }
+        has_room
     }
 
     /// A one-point algorithm tells at once what there is to tell.
@@ -356,12 +377,8 @@ impl Engine {
         let point = sealed.point.clone();
         let segment = Segment { upstream: point.clone(), downstream: point };
         let series = Series::of(segment, algorithm, sealed);
-        if !self.points.contains_key(&series) {
-            if self.series >= SERIES_MAX {
-                self.output.counts.series_refused += 1;
-                return;
-            }
-            self.series += 1;
+        if !self.points.contains_key(&series) && !self.admit(&series.segment) {
+            return;
         }
         let config = &self.config;
         let point = self

@@ -29,8 +29,10 @@ const AGREEING_SHARE_MIN: f64 = 0.9;
 /// Who saw which packets.
 #[derive(Debug, Default)]
 pub(super) struct Discovery {
-    points: BTreeMap<PointKey, usize>,
-    clocks: Vec<Clock>,                          // as many as points
+    points: BTreeMap<PointKey, usize>, // as many as the engine follows
+    /// By their numbers.
+    keys: Vec<PointKey>,
+    clocks: Vec<Clock>,
     index: HashMap<PacketDigest, Vec<Sighting>>, // at most INDEX_MAX, SIGHTINGS_MAX each
     /// Digests in the order in which they came.
     order: VecDeque<PacketDigest>,
@@ -108,7 +110,10 @@ impl Discovery {
             Clock { run: sealed.run, source: sealed.time_source, bound: sealed.clock_bound };
         match self.clocks.get_mut(point) {
             Some(known) => *known = clock,
-            None => self.clocks.push(clock),
+            None => {
+                self.clocks.push(clock);
+                self.keys.push(key.clone());
+            }
         }
         point
     }
@@ -146,13 +151,9 @@ impl Discovery {
 
     /// Whether points could be the ends of a segment: same domain, class and length of epoch.
     fn are_alike(&self, key: &PointKey, other: usize) -> bool {
-        self.key_of(other).is_some_and(|other| {
+        self.keys.get(other).is_some_and(|other| {
             (&key.domain, &key.class, key.epoch_ns) == (&other.domain, &other.class, other.epoch_ns)
         })
-    }
-
-    fn key_of(&self, point: usize) -> Option<&PointKey> {
-        self.points.iter().find(|(_, number)| **number == point).map(|(key, _)| key)
     }
 
     fn remember(&mut self, packet: &Packet, point: usize) {
@@ -190,8 +191,8 @@ impl Discovery {
         };
         let (first, second) = if offset >= Delay::ZERO { pair } else { (pair.1, pair.0) };
         let segment = Segment {
-            upstream: self.key_of(first)?.point.clone(),
-            downstream: self.key_of(second)?.point.clone(),
+            upstream: self.keys.get(first)?.point.clone(),
+            downstream: self.keys.get(second)?.point.clone(),
         };
         let offset = Delay::from_nanos(offset.as_nanos().saturating_abs());
         Some(Found { segment, direction, offset, digests })

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
+use twixt_measure::{
+    Pairing, PairingConfig, PairingCounts, PairingEvent, QuestionTemplate, Sealed,
+};
 use twixt_model::{Delay, Epoch, EpochRule, Estimate, PointId, Timestamp};
 
 use super::event::{EngineEvent, Gap, GapReason, MinuteSummary, PairEstimate, Series};
@@ -21,6 +23,8 @@ pub(super) struct PairSeries {
     series: Series,
     rule: EpochRule,
     pairing: Pairing,
+    /// What the pairing counted that the engine has counted too.
+    counted: PairingCounts,
     patience: Delay,
     question: QuestionTemplate,
     /// Downstream's numbers are larger by this.
@@ -65,6 +69,7 @@ impl PairSeries {
         };
         Self {
             pairing: pairing(series, &question, config.patience, Epoch(i64::MIN), 0),
+            counted: PairingCounts::default(),
             series: series.clone(),
             rule,
             patience: config.patience,
@@ -129,6 +134,7 @@ impl PairSeries {
         self.question.reference = self.shift();
         let (through, patience) = (self.told.through, self.patience);
         self.pairing = pairing(&self.series, &self.question, patience, through, short_delays);
+        self.counted = PairingCounts::default();
         for sealed in std::mem::take(&mut self.held) {
             self.receive(sealed);
         }
@@ -167,6 +173,8 @@ impl PairSeries {
             let event = self.judged(event, judge);
             self.tell(event, output);
         }
+        let counts = self.pairing.counts();
+        output.counts.add(std::mem::replace(&mut self.counted, counts), counts);
         self.told.conclude(self.pairing.concluded_through());
         while let Some(summed) = self.minutes.poll(self.told.through) {
             self.summarise(summed, output);

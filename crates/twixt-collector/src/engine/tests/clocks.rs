@@ -101,18 +101,18 @@ fn clocks_apart_by_part_of_an_epoch_give_nothing() {
     check(
         0.4,
         &expect![[r#"
-        []
-        {"the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
-        up > down: the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
-    "#]],
+            []
+            {"the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
+            up > down: the two ends of the segment do not see the same stream: 0 of 1479 digests in common; the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
+        "#]],
     );
     check(
         -0.4,
         &expect![[r#"
-        []
-        {"the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
-        up > down: the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
-    "#]],
+            []
+            {"the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
+            up > down: the two ends of the segment do not see the same stream: 0 of 1481 digests in common; the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
+        "#]],
     );
     check(
         0.15,
@@ -150,24 +150,40 @@ fn check_stream(up: &Seen, down: &Seen, expected: &Expect) {
 fn ends_that_see_different_packets_are_told_apart() {
     let up = Seen::at("up", 0);
     let other = Seen { stream: 7, ..Seen::at("down", 5 * MS) };
-    check_stream(&up, &other, &expect![[r#"
-        warning: up > down: the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
-        0 estimated
-    "#]]);
+    check_stream(
+        &up,
+        &other,
+        &expect![[r#"
+            warning: up > down: the two ends of the segment do not see the same stream: 0 of 1837 digests in common; the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
+            0 estimated
+        "#]],
+    );
     let half = Seen { lost: Some(2), ..Seen::at("down", 5 * MS) };
-    check_stream(&up, &half, &expect![[r#"
+    check_stream(
+        &up,
+        &half,
+        &expect![[r#"
         warning: up > down: the two ends of the segment do not see the same stream: 152 of 307 digests in common; give both points the same filter or class
         11 estimated
-    "#]]);
+    "#]],
+    );
     let fewer = Seen { lost: Some(10), ..Seen::at("down", 5 * MS) };
-    check_stream(&up, &fewer, &expect![[r#"
+    check_stream(
+        &up,
+        &fewer,
+        &expect![[r#"
         11 estimated
-    "#]]);
+    "#]],
+    );
     let strange = Seen { lost: Some(4), ..up };
-    check_stream(&strange, &Seen::at("down", 5 * MS), &expect![[r#"
+    check_stream(
+        &strange,
+        &Seen::at("down", 5 * MS),
+        &expect![[r#"
         warning: up > down: the two ends of the segment do not see the same stream: 237 of 310 digests in common; give both points the same filter or class
         11 estimated
-    "#]]);
+    "#]],
+    );
 }
 
 /// A clock that is set by three epochs in the midst of it.
