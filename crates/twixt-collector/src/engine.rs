@@ -11,6 +11,7 @@
 mod alignment;
 mod discovery;
 mod event;
+mod key;
 mod meeting;
 mod minutes;
 mod point;
@@ -18,6 +19,7 @@ mod sameness;
 mod sample;
 mod segment;
 mod series;
+mod told;
 
 pub use event::{
     Conclusions, EngineCounts, EngineEvent, Gap, GapReason, MinuteSummary, PairEstimate,
@@ -31,9 +33,10 @@ use twixt_model::{Delay, Epoch, PointId, Segment, Timestamp};
 use twixt_synopsis::{ALGORITHMS, Algorithm, By, Estimator};
 
 use discovery::{Direction, Discovery, Found};
+use key::{PointKey, SegmentKey};
 use point::PointSeries;
 use sample::{PointSample, is_telling};
-use segment::{Samples, SegmentPairs};
+use segment::SegmentPairs;
 
 /// Most series (segment or point, class, algorithm, length of epoch) that are followed at a time.
 /// Epochs of further ones are counted and left.
@@ -127,24 +130,6 @@ pub struct Concluded {
 struct Output {
     events: VecDeque<EngineEvent>,
     counts: EngineCounts,
-}
-
-/// What all series of a segment have in common.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct SegmentKey {
-    domain: String,
-    segment: Segment,
-    class: String,
-    epoch_ns: Option<i64>,
-}
-
-/// Whose packets near boundaries are kept together.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct PointKey {
-    domain: String,
-    point: PointId,
-    class: String,
-    epoch_ns: Option<i64>,
 }
 
 impl Engine {
@@ -394,54 +379,6 @@ impl Output {
         self.counts.warnings += 1;
         let segment = segment.cloned();
         self.events.push_back(EngineEvent::Warning(Warning { kind, segment, text }));
-    }
-}
-
-impl Series {
-    fn of(segment: Segment, algorithm: &'static Algorithm, sealed: &Sealed) -> Self {
-        Self {
-            domain: sealed.domain.clone(),
-            segment,
-            class: sealed.class.clone(),
-            algorithm: algorithm.name,
-            tag: algorithm.tag,
-            epoch_ns: sealed.rule.length_ns(),
-        }
-    }
-}
-
-impl SegmentKey {
-    fn of(series: &Series) -> Self {
-        Self {
-            domain: series.domain.clone(),
-            segment: series.segment.clone(),
-            class: series.class.clone(),
-            epoch_ns: series.epoch_ns,
-        }
-    }
-
-    /// What is known of the packets of its two points.
-    fn samples<'a>(&self, samples: &'a BTreeMap<PointKey, PointSample>) -> Samples<'a> {
-        let of = |point: &PointId| {
-            samples.get(&PointKey {
-                domain: self.domain.clone(),
-                point: point.clone(),
-                class: self.class.clone(),
-                epoch_ns: self.epoch_ns,
-            })
-        };
-        Samples { upstream: of(&self.segment.upstream), downstream: of(&self.segment.downstream) }
-    }
-}
-
-impl PointKey {
-    fn of(sealed: &Sealed) -> Self {
-        Self {
-            domain: sealed.domain.clone(),
-            point: sealed.point.clone(),
-            class: sealed.class.clone(),
-            epoch_ns: sealed.rule.length_ns(),
-        }
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn packets(seen: &Seen, seconds: std::ops::Range<i64>) -> Vec<Observa
     let mut packets = Vec::new();
     for number in seconds.start * RATE..seconds.end * RATE {
         let digest = mixed(number as u64 ^ (seen.stream << 40));
-        if seen.lost.is_some_and(|lost| digest % lost == 0) {
+        if seen.lost.is_some_and(|lost| digest.is_multiple_of(lost)) {
             continue;
         }
         let (spread, jitter) = (SECOND_NS / RATE, mixed(digest ^ 1) as i64 & i64::MAX);
@@ -295,7 +295,8 @@ fn one_point_tells_by_itself() {
         up epoch 105: 400 packets
         up minute of 5 epochs: 2000 packets
         up minute of 1 epochs: 400 packets
-    "#]].assert_eq(&list(&events));
+    "#]]
+    .assert_eq(&list(&events));
     let EngineEvent::ObservedSummary(minute) = &events[6] else { panic!("{:?}", events[6]) };
     let Conclusions::Heavy(flows) = &minute.conclusions else { panic!("{minute:?}") };
     assert_eq!(flows.iter().map(|flow| flow.packets).sum::<u64>(), 2_000);

@@ -28,6 +28,7 @@ fn check(mut engine: Engine, points: &[Seen], expected: &Expect) {
     expected.assert_eq(&format!("{shown}{estimated:?}\n"));
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "maps arrays")]
 fn bounded(seen: Seen) -> Seen {
     Seen { clock_bound: Some(Delay::from_nanos(MS)), ..seen }
 }
