@@ -8,6 +8,7 @@ mod flow;
 mod generate;
 mod heavy;
 mod info;
+mod path;
 mod plan;
 mod query;
 mod record;
@@ -41,6 +42,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Delay(delay::Args),
+    Path(path::Args),
     Verify(verify::Args),
     Heavy(heavy::Args),
     Reorder(reorder::Args),
@@ -66,6 +68,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let settings = Settings::load(cli.config.as_ref())?;
     match cli.command {
         Command::Delay(args) => delay::run(&args.with(&settings)),
+        Command::Path(args) => path::run(&args.with(&settings)),
         Command::Verify(args) => verify::run(&args.with(&settings)),
         Command::Heavy(args) => heavy::run(&args.with(&settings)),
         Command::Reorder(args) => reorder::run(&args.with(&settings)),

@@ -1,0 +1,390 @@
+//! Sealed epochs of many points to estimates of many segments, as they come.
+//!
+//! Pure: no file, socket, thread or clock. Epochs are handed over with [`Engine::receive`], time
+//! with [`Engine::advance`], and what there is to tell is fetched with [`Engine::poll`]. Whoever
+//! drives it has made the epochs durable before, and writes [`Engine::concluded`] down after the
+//! events are out; [`Engine::resume`] takes that up again, so that a replay of the raw epochs
+//! tells nothing twice and forgets nothing.
+//!
+//! It does not know where epochs come from, nor how estimates are shown.
+
+mod alignment;
+mod discovery;
+mod event;
+mod key;
+mod meeting;
+mod minutes;
+mod point;
+mod sameness;
+mod sample;
+mod segment;
+mod series;
+mod told;
+
+pub use event::{
+    Conclusions, EngineCounts, EngineEvent, Gap, GapReason, MinuteSummary, PairEstimate,
+    PointCounts, PointEstimate, Series, Warning, WarningKind,
+};
+
+use std::collections::{BTreeMap, VecDeque};
+
+use twixt_measure::Sealed;
+use twixt_model::{Delay, Epoch, PointId, Segment, Timestamp};
+use twixt_synopsis::{ALGORITHMS, Algorithm, By, Estimator};
+
+use discovery::{Direction, Discovery, Found};
+use key::{PointKey, SegmentKey};
+use point::PointSeries;
+use sample::{PointSample, is_telling};
+use segment::SegmentPairs;
+
+/// Most series (segment or point, class, algorithm, length of epoch) that are followed at a time.
+/// Epochs of further ones are counted and left.
+pub const SERIES_MAX: usize = 4096;
+/// Most series of one segment or point, in all domains and classes: one agent that goes mad leaves
+/// room for the others.
+pub const SERIES_PER_SEGMENT_MAX: usize = 64;
+/// Most points, by class and length of epoch, whose packets near boundaries are kept.
+pub const POINTS_MAX: usize = 4096;
+
+/// What an engine pairs, and how.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// The segments that the operator named.
+    pub segments: Vec<SegmentConfig>,
+    /// Whether points that share packet digests become segments by themselves.
+    pub discover: bool,
+    /// How long after an epoch's end its halves are waited for.
+    pub patience: Delay,
+    /// Length of the stretches that estimates are summed up for.
+    pub minute: Delay,
+    /// How estimates are split up, by algorithms that can.
+    pub by: By,
+}
+
+impl Default for EngineConfig {
+    /// No segments, a patience of 5 s, minutes of 60 s.
+    fn default() -> Self {
+        Self {
+            segments: Vec::new(),
+            discover: false,
+            patience: Delay::from_nanos(5_000_000_000),
+            minute: Delay::from_nanos(60_000_000_000),
+            by: By::All,
+        }
+    }
+}
+
+/// A segment that the operator named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentConfig {
+    /// The two points.
+    pub segment: Segment,
+    /// The class of traffic to compare; every class that both points report when `None`.
+    pub class: Option<String>,
+}
+
+/// Pairs the epochs of all points.
+#[derive(Debug)]
+pub struct Engine {
+    config: EngineConfig,
+    /// Together with `points` at most SERIES_MAX series.
+    segments: BTreeMap<SegmentKey, SegmentPairs>,
+    points: BTreeMap<Series, PointSeries>,
+    /// How many series each segment has.
+    series: BTreeMap<Segment, usize>,
+    /// How many samples each point has.
+    sampled: BTreeMap<PointId, usize>,
+    samples: BTreeMap<PointKey, PointSample>, // at most POINTS_MAX
+    discovery: Discovery,
+    /// Segments that were discovered, by domain.
+    discovered: Vec<(String, SegmentConfig)>, // at most SERIES_MAX
+    output: Output,
+}
+
+/// How far a series has come: what must be remembered across a restart, beside the raw epochs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Concluded {
+    /// Which series; for a one-point algorithm both points are the same.
+    pub series: Series,
+    /// Everything up to this epoch was told.
+    pub through: Epoch,
+    /// The last epoch up to `through` of which something came.
+    pub last: Option<Epoch>,
+    /// Epochs beyond `through` that were told all the same, for a one-point algorithm with the
+    /// run of the agent.
+    pub told: Vec<(Epoch, u64)>,
+    /// Minutes that began before this were summed up.
+    pub summarised: Timestamp,
+    /// Downstream's epochs have numbers larger by this, where that is known.
+    pub realigned_epochs: Option<i64>,
+    /// What pairing has learnt of delays.
+    pub short_delays: u64,
+    /// Raw epochs from this one on are needed to go on: upstream's by their numbers, downstream's
+    /// by numbers larger by `realigned_epochs`. Oldest first, both points side by side.
+    pub replay_from: Epoch,
+}
+
+/// What comes out.
+#[derive(Debug, Default)]
+struct Output {
+    events: VecDeque<EngineEvent>,
+    counts: EngineCounts,
+}
+
+impl Engine {
+    /// Nothing received yet.
+    #[must_use]
+    pub fn new(config: EngineConfig) -> Self {
+        Self {
+            config,
+            segments: BTreeMap::new(),
+            points: BTreeMap::new(),
+            series: BTreeMap::new(),
+            sampled: BTreeMap::new(),
+            samples: BTreeMap::new(),
+            discovery: Discovery::default(),
+            discovered: Vec::new(),
+            output: Output::default(),
+        }
+    }
+
+    /// Goes on where an engine was that concluded this: its raw epochs are handed over again,
+    /// from [`Concluded::replay_from`] on.
+    #[must_use]
+    pub fn resume(config: EngineConfig, concluded: impl IntoIterator<Item = Concluded>) -> Self {
+        let mut engine = Self::new(config);
+        for concluded in concluded {
+            let series = &concluded.series;
+            let Some(algorithm) = by_tag(series.tag) else { continue };
+            if let Estimator::TwoPoint { .. } = algorithm.estimator {
+                if !engine.resume_segment(series) {
+                    continue;
+                }
+                let pairs = engine
+                    .segments
+                    .entry(SegmentKey::of(series))
+                    .or_insert_with(|| SegmentPairs::new(series));
+                pairs.resume(&engine.config, &concluded);
+            } else {
+                let mut point = PointSeries::new(&engine.config, algorithm, series.clone());
+                point.resume(&concluded);
+                engine.points.insert(series.clone(), point);
+            }
+            engine.admit(&concluded.series.segment);
+        }
+        engine
+    }
+
+    /// Whether a series is still to be followed: its segment is configured, or was discovered.
+    fn resume_segment(&mut self, series: &Series) -> bool {
+        if self.is_named(&series.segment, &series.class) {
+            return true;
+        }
+        let segment = series.segment.clone();
+        let found = SegmentConfig { segment, class: Some(series.class.clone()) };
+        let found = (series.domain.clone(), found);
+        if self.config.discover && !self.discovered.contains(&found) {
+            self.discovered.push(found);
+        }
+        self.config.discover
+    }
+
+    /// How far every series has come. To be written down after all events are fetched and out.
+    #[must_use]
+    pub fn concluded(&self) -> Vec<Concluded> {
+        let pairs = self.segments.values().flat_map(SegmentPairs::concluded);
+        pairs.chain(self.points.values().filter_map(PointSeries::concluded)).collect()
+    }
+
+    /// Takes an epoch of a point, in whatever order.
+    pub fn receive(&mut self, sealed: Sealed) {
+        self.output.counts.received += 1;
+        match by_tag(sealed.synopsis.tag()) {
+            Some(algorithm) => match algorithm.estimator {
+                Estimator::TwoPoint { .. } => self.receive_half(algorithm, sealed),
+                _ => self.receive_whole(algorithm, &sealed),
+            },
+            None => self.output.counts.unknown_algorithm += 1,
+        }
+    }
+
+    /// Tells the time. Epochs that did not come within the configured patience are given up.
+    pub fn advance(&mut self, now: Timestamp) {
+        for (key, pairs) in &mut self.segments {
+            let samples = key.samples(&self.samples);
+            pairs.advance(now, self.config.patience, samples, &mut self.output);
+        }
+        for point in self.points.values_mut() {
+            point.advance(now, &mut self.output);
+        }
+    }
+
+    /// The next event. Epochs of a series come in order, but for what was refused.
+    pub fn poll(&mut self) -> Option<EngineEvent> {
+        self.output.events.pop_front()
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub const fn counts(&self) -> &EngineCounts {
+        &self.output.counts
+    }
+
+    /// Hands a half to every segment that its point is an end of.
+    fn receive_half(&mut self, algorithm: &'static Algorithm, sealed: Sealed) {
+        self.sample(&sealed);
+        let mut routes = self.routes(&sealed);
+        let last = routes.pop();
+        if last.is_none() {
+            self.output.counts.unrouted += 1;
+        }
+        for segment in routes {
+            self.hand_over(segment, algorithm, sealed.clone());
+        }
+        if let Some(segment) = last {
+            self.hand_over(segment, algorithm, sealed);
+        }
+    }
+
+    /// Keeps a few of the packets near its boundaries.
+    fn sample(&mut self, sealed: &Sealed) {
+        if !is_telling(sealed) {
+            return;
+        }
+        let key = PointKey::of(sealed);
+        if !self.samples.contains_key(&key) {
+            let samples = self.sampled.entry(sealed.point.clone()).or_default();
+            if self.samples.len() >= POINTS_MAX || *samples >= SERIES_PER_SEGMENT_MAX {
+                self.output.counts.points_refused += 1;
+                return;
+            }
+            *samples += 1;
+        }
+        let sample =
+            self.samples.entry(key.clone()).or_insert_with(|| PointSample::new(sealed.digest));
+        let is_new = !sample.has(sealed.epoch);
+        sample.add(sealed);
+        if self.config.discover && is_new {
+            let packets = sample.packets_of(sealed.epoch);
+            let counts = &mut self.output.counts;
+            for found in self.discovery.note(&key, sealed, &packets, counts) {
+                self.announce(&key, found);
+            }
+        }
+    }
+
+    /// Follows a segment that was discovered, unless the operator named it.
+    fn announce(&mut self, key: &PointKey, found: Found) {
+        let Found { segment, direction, offset, digests } = found;
+        let Segment { upstream, downstream } = segment.clone();
+        let opposite = Segment { upstream: downstream.clone(), downstream: upstream.clone() };
+        if self.is_named(&segment, &key.class) || self.is_named(&opposite, &key.class) {
+            return;
+        }
+        let common = format!("{upstream} and {downstream} have {digests} packets in common");
+        let unknown = "direction not known, so nothing is estimated; name the segment";
+        let (kind, text) = match direction {
+            Direction::Known if self.discovered.len() < SERIES_MAX => {
+                let class = Some(key.class.clone());
+                let config = SegmentConfig { segment: segment.clone(), class };
+                self.discovered.push((key.domain.clone(), config));
+                self.output.counts.discovered += 1;
+                let ms = offset.as_nanos() as f64 / 1e6;
+                let text = format!("segment {segment} discovered: {common}, {ms:.3} ms apart");
+                (WarningKind::Discovered, text)
+            }
+            Direction::Known => (WarningKind::Bound, format!("{common}: too many segments")),
+            Direction::Both => {
+                let text = format!("{common}, which pass both ways: {unknown}, by class");
+                (WarningKind::DirectionUnknown, text)
+            }
+            Direction::ClocksTooPoor => {
+                let text =
+                    format!("{common}, and clocks do not tell who sees them first: {unknown}");
+                (WarningKind::DirectionUnknown, text)
+            }
+        };
+        self.output.warn(kind, Some(&segment), text);
+    }
+
+    /// Whether the operator named a segment.
+    fn is_named(&self, segment: &Segment, class: &str) -> bool {
+        self.config.segments.iter().any(|named| {
+            named.segment == *segment && named.class.as_deref().is_none_or(|named| named == class)
+        })
+    }
+
+    /// The segments that an epoch is a half of.
+    fn routes(&self, sealed: &Sealed) -> Vec<Segment> {
+        let mut routes: Vec<Segment> = Vec::new();
+        let discovered = self.discovered.iter().filter(|(domain, _)| *domain == sealed.domain);
+        let segments = self.config.segments.iter().chain(discovered.map(|(_, segment)| segment));
+        for SegmentConfig { segment, class } in segments {
+            let is_end = |point: &PointId| *point == sealed.point;
+            if class.as_ref().is_none_or(|class| *class == sealed.class)
+                && (is_end(&segment.upstream) || is_end(&segment.downstream))
+                && !routes.contains(segment)
+            {
+                routes.push(segment.clone());
+            }
+        }
+        routes
+    }
+
+    fn hand_over(&mut self, segment: Segment, algorithm: &'static Algorithm, sealed: Sealed) {
+        let series = Series::of(segment, algorithm, &sealed);
+        let key = SegmentKey::of(&series);
+        let is_new = self.segments.get(&key).is_none_or(|pairs| !pairs.has(series.tag));
+        if is_new && !self.admit(&series.segment) {
+            return;
+        }
+        let samples = key.samples(&self.samples);
+        let pairs = self.segments.entry(key).or_insert_with(|| SegmentPairs::new(&series));
+        pairs.receive(&self.config, &series, sealed, samples, &mut self.output);
+    }
+
+    /// Whether there is room for another series of a segment.
+    fn admit(&mut self, segment: &Segment) -> bool {
+        let all: usize = self.series.values().sum();
+        let series = self.series.entry(segment.clone()).or_default();
+        let has_room = all < SERIES_MAX && *series < SERIES_PER_SEGMENT_MAX;
+        if has_room {
+            *series += 1;
+        } else {
+            self.output.counts.series_refused += 1;
+        }
+        has_room
+    }
+
+    /// A one-point algorithm tells at once what there is to tell.
+    fn receive_whole(&mut self, algorithm: &'static Algorithm, sealed: &Sealed) {
+        let point = sealed.point.clone();
+        let segment = Segment { upstream: point.clone(), downstream: point };
+        let series = Series::of(segment, algorithm, sealed);
+        if !self.points.contains_key(&series) && !self.admit(&series.segment) {
+            return;
+        }
+        let config = &self.config;
+        let point = self
+            .points
+            .entry(series.clone())
+            .or_insert_with(|| PointSeries::new(config, algorithm, series));
+        point.receive(sealed, &mut self.output);
+    }
+}
+
+impl Output {
+    fn warn(&mut self, kind: WarningKind, segment: Option<&Segment>, text: String) {
+        self.counts.warnings += 1;
+        let segment = segment.cloned();
+        self.events.push_back(EngineEvent::Warning(Warning { kind, segment, text }));
+    }
+}
+
+fn by_tag(tag: u16) -> Option<&'static Algorithm> {
+    ALGORITHMS.iter().find(|algorithm| algorithm.tag == tag)
+}
+
+#[cfg(test)]
+mod tests;
