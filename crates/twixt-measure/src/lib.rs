@@ -14,6 +14,7 @@ mod meter;
 mod pairing;
 mod sealed;
 mod stash;
+mod stream;
 pub mod survey;
 mod tally;
 mod upload;
@@ -30,6 +31,7 @@ pub use pairing::{
 };
 pub use sealed::{CutKind, Sealed, SealedMismatch};
 pub use stash::{STASH_LIMIT, Stash};
+pub use stream::Stream;
 pub use tally::{SKIP_REASON_BYTES_MAX, SKIP_REASONS_MAX, Tally};
 pub use upload::{
     POINT_URI_PREFIX, UPLOAD_ENCODING, UPLOAD_MEDIA_TYPE, UPLOAD_PATH, UploadError, UploadWriter,

@@ -12,7 +12,6 @@ mod progress;
 mod records;
 mod settings;
 mod source;
-mod store;
 
 use std::process::ExitCode;
 
