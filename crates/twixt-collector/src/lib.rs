@@ -1,1 +1,3 @@
 //! The collector: takes epochs from agents, stores them, and pairs them into estimates.
+
+pub mod engine;
