@@ -101,6 +101,26 @@ impl Pairing {
         }
     }
 
+    /// Goes on where another pairing was: all epochs up to `through` are concluded, and it knew as
+    /// much of delays as [`short_delays`](Self::short_delays) said.
+    #[must_use]
+    pub fn resumed(config: PairingConfig, through: Epoch, short_delays: u64) -> Self {
+        Self { horizon: through, short_delays, ..Self::new(config) }
+    }
+
+    /// All epochs up to this one are concluded or given up.
+    #[must_use]
+    pub const fn concluded_through(&self) -> Epoch {
+        self.horizon
+    }
+
+    /// Delays in a row, at all boundaries so far, that were far shorter than what is kept. As
+    /// long as there are few, packets missing at a boundary may be late ones.
+    #[must_use]
+    pub const fn short_delays(&self) -> u64 {
+        self.short_delays
+    }
+
     /// Takes an epoch of one of the points. Those of other points and classes are ignored.
     pub fn receive(&mut self, sealed: Sealed) {
         self.receive_with_flows(sealed, None);
@@ -165,6 +185,14 @@ impl Pairing {
         if let Some((&newest, _)) = self.slots.last_key_value() {
             self.give_up_through(newest, UnpairedReason::Missing);
         }
+    }
+
+    /// The same, but only up to the newest epoch that came of upstream: what waits beyond is
+    /// forgotten. For when downstream's numbers turn out to mean something else.
+    pub fn finish_upstream(&mut self) {
+        let newest = self.newest[End::Upstream as usize];
+        self.slots.retain(|&epoch, _| newest.is_some_and(|newest| epoch <= newest));
+        self.finish();
     }
 
     /// What happened so far.

@@ -18,6 +18,7 @@ mod prefix;
 mod scope;
 mod segment;
 mod time;
+mod total;
 
 pub use digest::{
     DigestHash, DigestIdentity, DigestProfile, FlowHash, GroupPrefixes, PacketDigest, mix,
@@ -37,3 +38,4 @@ pub use prefix::{ParsePrefixError, Prefix};
 pub use scope::Scope;
 pub use segment::{Epoch, EpochRule, PointId, Segment, TimeSource};
 pub use time::{Delay, Span, Timestamp};
+pub use total::{by_scope, total};

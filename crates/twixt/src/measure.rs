@@ -12,14 +12,12 @@ mod reading;
 mod recorded;
 mod second_read;
 mod stamps;
-mod total;
 
 pub(crate) use first_read::is_timeless;
 pub(crate) use intake::Intake;
 pub(crate) use meters::{Meters, Setting};
 pub(crate) use pairs::{Concluded, Pairs, Problem};
 pub(crate) use recorded::{End, Recordings, rough_delay};
-pub(crate) use total::{by_scope, total};
 
 use std::collections::BTreeMap;
 use std::path::Path;

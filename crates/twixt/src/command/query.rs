@@ -6,7 +6,7 @@ mod families;
 
 use std::path::{Path, PathBuf};
 
-use twixt_model::{Epoch, Scope, Span, Timestamp};
+use twixt_model::{Epoch, Scope, Span, Timestamp, by_scope};
 use twixt_store::{Log, Options};
 use twixt_synopsis::By;
 
@@ -15,7 +15,7 @@ use crate::args::{
     AlgorithmArgs, Delays, DigestArgs, FlowsArgs, Moment, Sizes, Split, TrafficArgs,
 };
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::measure::{Files, Measured, Plan, by_scope};
+use crate::measure::{Files, Measured, Plan};
 use crate::output::{self, Format, ROWS_DEFAULT, delay_report, estimate_rows, total_report, units};
 use crate::settings::Settings;
 pub(crate) use document::DamageDocument;

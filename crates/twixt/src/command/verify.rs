@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use twixt_model::{DelayEstimate, Estimate, Scope};
+use twixt_model::{DelayEstimate, Estimate, Scope, by_scope, total};
 use twixt_synopsis::By;
 
 use super::delay::{PairArgs, note_problems};
 use crate::args::{AlgorithmArgs, Delays, Sizes, Split};
 use crate::exit::{Exit, no_answer};
-use crate::measure::{Concluded, Plan, by_scope, total};
+use crate::measure::{Concluded, Plan};
 use crate::output::{self, Format, Table, units};
 use crate::settings::Settings;
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use twixt_model::{DelayEstimate, Estimate, Evidence, Scope};
+use crate::{DelayEstimate, Estimate, Evidence, Scope};
 
 /// One estimate for each scope, from all epochs.
-pub(crate) fn by_scope(estimates: &[Estimate]) -> BTreeMap<&Scope, Estimate> {
+#[must_use]
+pub fn by_scope(estimates: &[Estimate]) -> BTreeMap<&Scope, Estimate> {
     let mut groups: BTreeMap<&Scope, Vec<&Estimate>> = BTreeMap::new();
     for estimate in estimates {
         groups.entry(&estimate.scope).or_default().push(estimate);
@@ -15,7 +16,8 @@ pub(crate) fn by_scope(estimates: &[Estimate]) -> BTreeMap<&Scope, Estimate> {
 
 /// Adds up estimates of disjoint packets. Each counts by the packets that crossed, which may be
 /// more than those that the estimate rests on. `None` if there are none.
-pub(crate) fn total<'a>(estimates: impl IntoIterator<Item = &'a Estimate>) -> Option<Estimate> {
+#[must_use]
+pub fn total<'a>(estimates: impl IntoIterator<Item = &'a Estimate>) -> Option<Estimate> {
     let estimates: Vec<&Estimate> = estimates.into_iter().collect();
     let [first, others @ ..] = estimates.as_slice() else { return None };
     if others.is_empty() {
@@ -66,9 +68,8 @@ fn reason(estimates: &[&Estimate]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use twixt_model::{Delay, Span, Timestamp};
-
     use super::*;
+    use crate::{Delay, Span, Timestamp};
 
     fn estimate(start: i64, packets: u64, lost: Option<u64>, mean: Option<i128>) -> Estimate {
         let used = packets - lost.unwrap_or(0);
