@@ -100,18 +100,15 @@ impl Journal {
         let failed = self.writers.sync();
         self.metrics.commits.inc();
         self.metrics.seconds.observe(started.elapsed().as_secs_f64());
-        let mut problem = failed.values().next().cloned();
+        let problem = drafts.iter().find_map(|draft| draft.problem.clone());
+        self.note_health(problem.or_else(|| failed.values().next().cloned()));
         for draft in drafts {
             let lost = draft.points.iter().find_map(|point| failed.get(point)).cloned();
             match draft.problem.clone().or(lost) {
-                Some(text) => {
-                    problem.get_or_insert_with(|| text.clone());
-                    self.give_back(draft, text);
-                }
+                Some(text) => self.give_back(draft, text),
                 None => self.acknowledge(draft),
             }
         }
-        self.note_health(problem);
         self.metrics.points.set(self.judge.points() as i64);
     }
 
