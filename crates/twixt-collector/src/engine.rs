@@ -8,12 +8,19 @@
 //!
 //! It does not know where epochs come from, nor how estimates are shown.
 
+mod alignment;
 mod event;
+mod meeting;
+mod minutes;
+mod point;
+mod sameness;
+mod sample;
+mod segment;
 mod series;
 
 pub use event::{
     Conclusions, EngineCounts, EngineEvent, Gap, GapReason, MinuteSummary, PairEstimate,
-    PointEstimate, Series, Warning, WarningKind,
+    PointCounts, PointEstimate, Series, Warning, WarningKind,
 };
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,11 +29,15 @@ use twixt_measure::Sealed;
 use twixt_model::{Delay, Epoch, PointId, Segment, Timestamp};
 use twixt_synopsis::{ALGORITHMS, Algorithm, By, Estimator};
 
-use series::PairSeries;
+use point::PointSeries;
+use sample::{PointSample, is_telling};
+use segment::{Samples, SegmentPairs};
 
-/// Most series (segment, class, algorithm, length of epoch) that are paired at a time. Epochs of
-/// further ones are counted and left.
+/// Most series (segment or point, class, algorithm, length of epoch) that are followed at a time.
+/// Epochs of further ones are counted and left.
 pub const SERIES_MAX: usize = 4096;
+/// Most points, by class and length of epoch, whose packets near boundaries are kept.
+pub const POINTS_MAX: usize = 4096;
 
 /// What an engine pairs, and how.
 #[derive(Clone, Debug)]
@@ -69,10 +80,12 @@ pub struct SegmentConfig {
 #[derive(Debug)]
 pub struct Engine {
     config: EngineConfig,
-    pairs: BTreeMap<Series, PairSeries>, // at most SERIES_MAX
-    now: Option<Timestamp>,
-    events: VecDeque<EngineEvent>,
-    counts: EngineCounts,
+    /// Together with `points` at most SERIES_MAX series.
+    segments: BTreeMap<SegmentKey, SegmentPairs>,
+    points: BTreeMap<Series, PointSeries>,
+    series: usize,
+    samples: BTreeMap<PointKey, PointSample>, // at most POINTS_MAX
+    output: Output,
 }
 
 /// How far a series has come: what must be remembered across a restart, beside the raw epochs.
@@ -82,14 +95,45 @@ pub struct Concluded {
     pub series: Series,
     /// Everything up to this epoch was told.
     pub through: Epoch,
-    /// Epochs beyond `through` that were told all the same.
-    pub told: Vec<Epoch>,
+    /// The last epoch up to `through` of which something came.
+    pub last: Option<Epoch>,
+    /// Epochs beyond `through` that were told all the same, for a one-point algorithm with the
+    /// run of the agent.
+    pub told: Vec<(Epoch, u64)>,
     /// Minutes that began before this were summed up.
     pub summarised: Timestamp,
-    /// Downstream's epochs have numbers larger by this, where its clock is that far ahead.
+    /// Downstream's epochs have numbers larger by this, where that is known.
     pub realigned_epochs: Option<i64>,
-    /// Raw epochs from this one on (of both points, by upstream's numbers) are needed to go on.
+    /// What pairing has learnt of delays.
+    pub short_delays: u64,
+    /// Raw epochs from this one on are needed to go on: upstream's by their numbers, downstream's
+    /// by numbers larger by `realigned_epochs`. Oldest first, both points side by side.
     pub replay_from: Epoch,
+}
+
+/// What comes out.
+#[derive(Debug, Default)]
+struct Output {
+    events: VecDeque<EngineEvent>,
+    counts: EngineCounts,
+}
+
+/// What all series of a segment have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SegmentKey {
+    domain: String,
+    segment: Segment,
+    class: String,
+    epoch_ns: Option<i64>,
+}
+
+/// Whose packets near boundaries are kept together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct PointKey {
+    domain: String,
+    point: PointId,
+    class: String,
+    epoch_ns: Option<i64>,
 }
 
 impl Engine {
@@ -98,10 +142,11 @@ impl Engine {
     pub fn new(config: EngineConfig) -> Self {
         Self {
             config,
-            pairs: BTreeMap::new(),
-            now: None,
-            events: VecDeque::new(),
-            counts: EngineCounts::default(),
+            segments: BTreeMap::new(),
+            points: BTreeMap::new(),
+            series: 0,
+            samples: BTreeMap::new(),
+            output: Output::default(),
         }
     }
 
@@ -111,8 +156,20 @@ impl Engine {
     pub fn resume(config: EngineConfig, concluded: impl IntoIterator<Item = Concluded>) -> Self {
         let mut engine = Self::new(config);
         for concluded in concluded {
-            let series = PairSeries::resumed(&engine.config, &concluded);
-            engine.pairs.insert(concluded.series, series);
+            let series = &concluded.series;
+            let Some(algorithm) = by_tag(series.tag) else { continue };
+            if let Estimator::TwoPoint { .. } = algorithm.estimator {
+                let pairs = engine
+                    .segments
+                    .entry(SegmentKey::of(series))
+                    .or_insert_with(|| SegmentPairs::new(series));
+                pairs.resume(&engine.config, &concluded);
+            } else {
+                let mut point = PointSeries::new(&engine.config, algorithm, series.clone());
+                point.resume(&concluded);
+                engine.points.insert(series.clone(), point);
+            }
+            engine.series += 1;
         }
         engine
     }
@@ -120,48 +177,51 @@ impl Engine {
     /// How far every series has come. To be written down after all events are fetched and out.
     #[must_use]
     pub fn concluded(&self) -> Vec<Concluded> {
-        self.pairs.iter().map(|(series, pair)| pair.concluded(series)).collect()
+        let pairs = self.segments.values().flat_map(SegmentPairs::concluded);
+        pairs.chain(self.points.values().filter_map(PointSeries::concluded)).collect()
     }
 
     /// Takes an epoch of a point, in whatever order.
     pub fn receive(&mut self, sealed: Sealed) {
-        self.counts.received += 1;
-        let Some(algorithm) = algorithm_of(&sealed) else {
-            self.counts.unknown_algorithm += 1;
-            return;
-        };
-        match algorithm.estimator {
-            Estimator::TwoPoint { .. } => self.receive_half(algorithm, sealed),
-            _ => self.receive_whole(algorithm, &sealed),
+        self.output.counts.received += 1;
+        match by_tag(sealed.synopsis.tag()) {
+            Some(algorithm) => match algorithm.estimator {
+                Estimator::TwoPoint { .. } => self.receive_half(algorithm, sealed),
+                _ => self.receive_whole(algorithm, &sealed),
+            },
+            None => self.output.counts.unknown_algorithm += 1,
         }
     }
 
     /// Tells the time. Epochs that did not come within the configured patience are given up.
     pub fn advance(&mut self, now: Timestamp) {
-        self.now = Some(self.now.map_or(now, |before| before.max(now)));
-        for (series, pair) in &mut self.pairs {
-            pair.advance(now);
-            pair.drain(series, &mut self.events, &mut self.counts);
+        for (key, pairs) in &mut self.segments {
+            let samples = key.samples(&self.samples);
+            pairs.advance(now, self.config.patience, samples, &mut self.output);
+        }
+        for point in self.points.values_mut() {
+            point.advance(now, &mut self.output);
         }
     }
 
     /// The next event. Epochs of a series come in order, but for what was refused.
     pub fn poll(&mut self) -> Option<EngineEvent> {
-        self.events.pop_front()
+        self.output.events.pop_front()
     }
 
     /// What happened so far.
     #[must_use]
     pub const fn counts(&self) -> &EngineCounts {
-        &self.counts
+        &self.output.counts
     }
 
     /// Hands a half to every segment that its point is an end of.
     fn receive_half(&mut self, algorithm: &'static Algorithm, sealed: Sealed) {
+        self.sample(&sealed);
         let mut routes = self.routes(&sealed);
         let last = routes.pop();
         if last.is_none() {
-            self.counts.unrouted += 1;
+            self.output.counts.unrouted += 1;
         }
         for segment in routes {
             self.hand_over(segment, algorithm, sealed.clone());
@@ -169,6 +229,19 @@ impl Engine {
         if let Some(segment) = last {
             self.hand_over(segment, algorithm, sealed);
         }
+    }
+
+    /// Keeps a few of the packets near its boundaries.
+    fn sample(&mut self, sealed: &Sealed) {
+        if !is_telling(sealed) {
+            return;
+        }
+        let key = PointKey::of(sealed);
+        if !self.samples.contains_key(&key) && self.samples.len() >= POINTS_MAX {
+            self.output.counts.points_refused += 1;
+            return;
+        }
+        self.samples.entry(key).or_insert_with(|| PointSample::new(sealed.digest)).add(sealed);
     }
 
     /// The segments that an epoch is a half of.
@@ -187,34 +260,100 @@ impl Engine {
     }
 
     fn hand_over(&mut self, segment: Segment, algorithm: &'static Algorithm, sealed: Sealed) {
-        let series = Series {
+        let series = Series::of(segment, algorithm, &sealed);
+        let key = SegmentKey::of(&series);
+        if self.segments.get(&key).is_none_or(|pairs| !pairs.has(series.tag)) {
+            if self.series >= SERIES_MAX {
+                self.output.counts.series_refused += 1;
+                return;
+            }
+            self.series += 1;
+        }
+        let samples = key.samples(&self.samples);
+        let pairs = self.segments.entry(key).or_insert_with(|| SegmentPairs::new(&series));
+        pairs.receive(&self.config, &series, sealed, samples, &mut self.output);
+    }
+
+    /// A one-point algorithm tells at once what there is to tell.
+    fn receive_whole(&mut self, algorithm: &'static Algorithm, sealed: &Sealed) {
+        let point = sealed.point.clone();
+        let segment = Segment { upstream: point.clone(), downstream: point };
+        let series = Series::of(segment, algorithm, sealed);
+        if !self.points.contains_key(&series) {
+            if self.series >= SERIES_MAX {
+                self.output.counts.series_refused += 1;
+                return;
+            }
+            self.series += 1;
+        }
+        let config = &self.config;
+        let point = self
+            .points
+            .entry(series.clone())
+            .or_insert_with(|| PointSeries::new(config, algorithm, series));
+        point.receive(sealed, &mut self.output);
+    }
+}
+
+impl Output {
+    fn warn(&mut self, kind: WarningKind, segment: Option<&Segment>, text: String) {
+        self.counts.warnings += 1;
+        let segment = segment.cloned();
+        self.events.push_back(EngineEvent::Warning(Warning { kind, segment, text }));
+    }
+}
+
+impl Series {
+    fn of(segment: Segment, algorithm: &'static Algorithm, sealed: &Sealed) -> Self {
+        Self {
             domain: sealed.domain.clone(),
             segment,
             class: sealed.class.clone(),
             algorithm: algorithm.name,
             tag: algorithm.tag,
             epoch_ns: sealed.rule.length_ns(),
+        }
+    }
+}
+
+impl SegmentKey {
+    fn of(series: &Series) -> Self {
+        Self {
+            domain: series.domain.clone(),
+            segment: series.segment.clone(),
+            class: series.class.clone(),
+            epoch_ns: series.epoch_ns,
+        }
+    }
+
+    /// What is known of the packets of its two points.
+    fn samples<'a>(&self, samples: &'a BTreeMap<PointKey, PointSample>) -> Samples<'a> {
+        let of = |point: &PointId| {
+            samples.get(&PointKey {
+                domain: self.domain.clone(),
+                point: point.clone(),
+                class: self.class.clone(),
+                epoch_ns: self.epoch_ns,
+            })
         };
-        if !self.pairs.contains_key(&series) && self.pairs.len() >= SERIES_MAX {
-            self.counts.series_refused += 1;
-            return;
-        }
-        let config = &self.config;
-        let pair =
-            self.pairs.entry(series.clone()).or_insert_with(|| PairSeries::new(config, &series));
-        pair.receive(sealed);
-        pair.drain(&series, &mut self.events, &mut self.counts);
+        Samples { upstream: of(&self.segment.upstream), downstream: of(&self.segment.downstream) }
     }
+}
 
-    /// A one-point algorithm tells at once what there is to tell.
-    fn receive_whole(&mut self, algorithm: &'static Algorithm, sealed: &Sealed) {
-        match PointEstimate::of(algorithm, sealed) {
-            Ok(estimate) => self.events.push_back(EngineEvent::Observed(Box::new(estimate))),
-            Err(_) => self.counts.unknown_algorithm += 1,
+impl PointKey {
+    fn of(sealed: &Sealed) -> Self {
+        Self {
+            domain: sealed.domain.clone(),
+            point: sealed.point.clone(),
+            class: sealed.class.clone(),
+            epoch_ns: sealed.rule.length_ns(),
         }
     }
 }
 
-fn algorithm_of(sealed: &Sealed) -> Option<&'static Algorithm> {
-    ALGORITHMS.iter().find(|algorithm| algorithm.tag == sealed.synopsis.tag())
+fn by_tag(tag: u16) -> Option<&'static Algorithm> {
+    ALGORITHMS.iter().find(|algorithm| algorithm.tag == tag)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,8 @@
 use twixt_measure::{PairingError, PointSummary, Sealed, UnpairedReason};
 use twixt_model::{
     Delay, Epoch, Estimate, HeavyFlow, PointId, ReorderEstimate, RoundTripEstimate, Segment, Span,
-    Timestamp,
 };
-use twixt_synopsis::{Algorithm, Estimator, Mismatch, Purpose, Question};
+use twixt_synopsis::{Algorithm, AnySynopsis, Estimator, Mismatch, Purpose, Question};
 
 /// What an engine tells.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +13,8 @@ pub enum EngineEvent {
     Estimated(Box<PairEstimate>),
     /// An epoch of a one-point algorithm came.
     Observed(Box<PointEstimate>),
+    /// A minute of a one-point algorithm is over: what its synopses tell, put together.
+    ObservedSummary(Box<PointEstimate>),
     /// Of some epochs nothing can be told.
     Gap(Gap),
     /// Something that the operator should know.
@@ -74,14 +75,23 @@ pub struct PointEstimate {
     pub purpose: Purpose,
     /// Name of the algorithm.
     pub algorithm: &'static str,
-    /// Which epoch.
+    /// Which epoch; of a minute, its first.
     pub epoch: Epoch,
+    /// Epochs that it rests on.
+    pub epochs: u64,
     /// Number of the run of the agent; after a restart two runs have a part of one epoch each.
     pub run: u64,
     /// The stretch of the point's time that it covers.
     pub span: Span,
     /// What the algorithm concludes.
     pub conclusions: Conclusions,
+    /// What the point counted.
+    pub counts: PointCounts,
+}
+
+/// What one point counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PointCounts {
     /// Packets counted.
     pub packets: u64,
     /// Packets skipped on purpose.
@@ -245,8 +255,15 @@ pub struct EngineCounts {
     pub unrouted: u64,
     /// Epochs of algorithms that this release does not know.
     pub unknown_algorithm: u64,
-    /// Epochs left because too many series are paired already.
+    /// Epochs left because too many series are followed already.
     pub series_refused: u64,
+    /// Epochs whose packets near boundaries were not looked at because too many points are
+    /// followed already. Nothing is estimated from them.
+    pub points_refused: u64,
+    /// Segments that were discovered.
+    pub discovered: u64,
+    /// Pairs of points that were not compared because too many are already.
+    pub pairs_refused: u64,
     /// Epochs of a pair estimated.
     pub estimated: u64,
     /// Epochs of one point estimated.
@@ -266,19 +283,18 @@ pub struct EngineCounts {
 }
 
 impl PointEstimate {
-    /// What a one-point algorithm concludes of a sealed epoch.
+    /// What a one-point algorithm concludes of a synopsis, for an epoch yet to be said.
     ///
     /// # Errors
-    /// When the algorithm is not that of the synopsis.
-    pub(super) fn of(algorithm: &'static Algorithm, sealed: &Sealed) -> Result<Self, Mismatch> {
-        let span = sealed
-            .rule
-            .length_ns()
-            .map(|_| sealed.rule.span_of(sealed.epoch))
-            .or(sealed.seen)
-            .unwrap_or(Span::at(Timestamp::from_nanos(0)));
+    /// When the algorithm is not that of the synopsis, or compares two points.
+    pub(super) fn of(
+        series: &Series,
+        algorithm: &'static Algorithm,
+        synopsis: &dyn AnySynopsis,
+        span: Span,
+        counts: PointCounts,
+    ) -> Result<Self, Mismatch> {
         let question = Question::about(span);
-        let synopsis = sealed.synopsis.as_ref();
         let conclusions = match &algorithm.estimator {
             Estimator::RoundTrip { conclude, .. } => {
                 Conclusions::RoundTrips((conclude.conclude)(synopsis, &question)?)
@@ -295,18 +311,33 @@ impl PointEstimate {
             }
         };
         Ok(Self {
-            domain: sealed.domain.clone(),
-            point: sealed.point.clone(),
-            class: sealed.class.clone(),
+            domain: series.domain.clone(),
+            point: series.segment.upstream.clone(),
+            class: series.class.clone(),
             purpose: algorithm.purpose,
             algorithm: algorithm.name,
-            epoch: sealed.epoch,
-            run: sealed.run,
+            epoch: Epoch(0),
+            epochs: 1,
+            run: 0,
             span,
             conclusions,
+            counts,
+        })
+    }
+}
+
+impl PointCounts {
+    pub(super) fn of(sealed: &Sealed) -> Self {
+        Self {
             packets: sealed.packets,
             skipped: sealed.tally.skipped_total(),
             dropped: sealed.tally.dropped,
-        })
+        }
+    }
+
+    pub(super) const fn add(&mut self, other: Self) {
+        self.packets = self.packets.saturating_add(other.packets);
+        self.skipped = self.skipped.saturating_add(other.skipped);
+        self.dropped = self.dropped.saturating_add(other.dropped);
     }
 }

@@ -1,49 +1,138 @@
 //! One series of a segment: its pairing, and what of it was told.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
-use twixt_model::{Epoch, EpochRule, Timestamp};
+use twixt_model::{Delay, Epoch, EpochRule, Timestamp};
 
-use super::event::{EngineCounts, EngineEvent, Gap, GapReason, PairEstimate, Series};
-use super::{Concluded, EngineConfig};
+use super::event::{EngineEvent, Gap, GapReason, MinuteSummary, PairEstimate, Series};
+use super::minutes::{Minutes, Summed};
+use super::{Concluded, EngineConfig, Output};
+
+/// Most epochs told beyond those that are concluded that are remembered.
+const TOLD_MAX: usize = 256;
+/// Epochs before the first that is needed that a replay starts with: that one's predecessor, and
+/// the one whose packets were in flight then.
+const REPLAY_MARGIN: i64 = 2;
 
 /// The pairing of one series.
 #[derive(Debug)]
 pub(super) struct PairSeries {
-    pairing: Pairing,
+    series: Series,
     rule: EpochRule,
+    pairing: Pairing,
+    patience: Delay,
+    question: QuestionTemplate,
+    /// Downstream's numbers are larger by this.
+    realigned_epochs: i64,
+    /// Epochs that wait until it is known which belong together.
+    held: VecDeque<Sealed>, // bounded by whoever holds
+    told: Told,
+    minutes: Minutes,
+}
+
+/// What was told, so that a replay does not tell it again.
+#[derive(Debug)]
+struct Told {
+    /// Everything up to this epoch.
     through: Epoch,
+    /// The last epoch up to that of which something was told.
+    last: Option<Epoch>,
+    /// Epochs beyond that were told all the same.
+    beyond: BTreeSet<Epoch>, // at most TOLD_MAX
+    /// A replay repeats everything up to this, and these.
+    before_replay: (Epoch, BTreeSet<Epoch>),
 }
 
 impl PairSeries {
     pub(super) fn new(config: &EngineConfig, series: &Series) -> Self {
-        let pairing = Pairing::new(PairingConfig {
-            segment: series.segment.clone(),
-            class: series.class.clone(),
-            question: QuestionTemplate { by: config.by, ..QuestionTemplate::default() },
-            patience: config.patience,
-        });
-        let rule = series.epoch_ns.and_then(EpochRule::every).unwrap_or(EpochRule::WHOLE);
-        Self { pairing, rule, through: Epoch(i64::MIN) }
-    }
-
-    pub(super) fn resumed(config: &EngineConfig, concluded: &Concluded) -> Self {
-        Self { through: concluded.through, ..Self::new(config, &concluded.series) }
-    }
-
-    pub(super) fn concluded(&self, series: &Series) -> Concluded {
-        Concluded {
+        let rule = rule_of(series);
+        let question = QuestionTemplate { by: config.by, ..QuestionTemplate::default() };
+        let told = Told {
+            through: Epoch(i64::MIN),
+            last: None,
+            beyond: BTreeSet::new(),
+            before_replay: (Epoch(i64::MIN), BTreeSet::new()),
+        };
+        Self {
+            pairing: pairing(series, &question, config.patience, Epoch(i64::MIN), 0),
             series: series.clone(),
-            through: self.through,
-            told: Vec::new(),
-            summarised: Timestamp::MIN,
-            realigned_epochs: None,
-            replay_from: Epoch(self.through.0.saturating_sub(2)),
+            rule,
+            patience: config.patience,
+            question,
+            realigned_epochs: 0,
+            held: VecDeque::new(),
+            told,
+            minutes: Minutes::new(rule, config.minute, Timestamp::MIN),
         }
     }
 
+    pub(super) fn resumed(config: &EngineConfig, concluded: &Concluded) -> Self {
+        let mut resumed = Self::new(config, &concluded.series);
+        resumed.minutes = Minutes::new(resumed.rule, config.minute, concluded.summarised);
+        let through = Epoch(concluded.replay_from.0.saturating_sub(1));
+        resumed.told.through = through;
+        resumed.told.last = concluded.last.filter(|&last| last <= through);
+        resumed.told.before_replay =
+            (concluded.through, concluded.told.iter().map(|&(epoch, _)| epoch).collect());
+        resumed.align(concluded.realigned_epochs.unwrap_or(0), concluded.short_delays);
+        resumed
+    }
+
+    /// `None` if there is nothing to remember.
+    pub(super) fn concluded(&self, realigned_epochs: Option<i64>) -> Option<Concluded> {
+        let (before, told_before) = &self.told.before_replay;
+        let through = self.told.through.max(*before);
+        let told = self.told.beyond.union(told_before).copied();
+        let told: Vec<(Epoch, u64)> =
+            told.filter(|&epoch| epoch > through).map(|epoch| (epoch, 0)).collect();
+        if through == Epoch(i64::MIN) && told.is_empty() {
+            return None;
+        }
+        let needed = self.minutes.first_epoch().unwrap_or(self.told.through);
+        let needed = needed.min(self.told.through);
+        Some(Concluded {
+            series: self.series.clone(),
+            through,
+            last: self.told.last,
+            told,
+            summarised: self.minutes.told(),
+            realigned_epochs,
+            short_delays: self.pairing.short_delays(),
+            replay_from: Epoch(needed.0.saturating_sub(REPLAY_MARGIN)),
+        })
+    }
+
+    /// Keeps an epoch until it is known which belong together.
+    pub(super) fn hold(&mut self, sealed: Sealed) {
+        self.held.push_back(sealed);
+    }
+
+    /// How many are kept.
+    pub(super) fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Pairs epochs whose numbers differ by this from now on; what waits is to be
+    /// [finished](Self::finish) before. Hands over those that were kept.
+    pub(super) fn align(&mut self, realigned_epochs: i64, short_delays: u64) {
+        self.realigned_epochs = realigned_epochs;
+        self.question.reference = self.shift();
+        let (through, patience) = (self.told.through, self.patience);
+        self.pairing = pairing(&self.series, &self.question, patience, through, short_delays);
+        for sealed in std::mem::take(&mut self.held) {
+            self.receive(sealed);
+        }
+    }
+
+    /// Takes an epoch, downstream's by upstream's numbers.
     pub(super) fn receive(&mut self, sealed: Sealed) {
+        let sealed = if sealed.point == self.series.segment.downstream {
+            let epoch = Epoch(sealed.epoch.0.saturating_sub(self.realigned_epochs));
+            Sealed { epoch, shift: sealed.shift + self.shift(), ..sealed }
+        } else {
+            sealed
+        };
         self.pairing.receive(sealed);
     }
 
@@ -51,28 +140,77 @@ impl PairSeries {
         self.pairing.advance(now);
     }
 
+    /// Nothing more will come that belongs together as before.
+    pub(super) fn finish(&mut self) {
+        self.pairing.finish_upstream();
+    }
+
+    /// Tells what was concluded. `judge` says why an epoch must not be estimated. Whether a half
+    /// was missing.
     pub(super) fn drain(
         &mut self,
-        series: &Series,
-        events: &mut VecDeque<EngineEvent>,
-        counts: &mut EngineCounts,
-    ) {
+        judge: &mut dyn FnMut(Epoch) -> Option<GapReason>,
+        output: &mut Output,
+    ) -> bool {
+        let mut is_unpaired = false;
         while let Some(event) = self.pairing.poll() {
-            let event = self.named(series, event);
-            match &event {
-                EngineEvent::Estimated(_) => counts.estimated += 1,
-                _ => counts.gaps += 1,
-            }
-            events.push_back(event);
+            is_unpaired |= matches!(event, PairingEvent::Unpaired { .. });
+            let event = self.judged(event, judge);
+            self.tell(event, output);
+        }
+        self.told.conclude(self.pairing.concluded_through());
+        while let Some(summed) = self.minutes.poll(self.told.through) {
+            self.summarise(summed, output);
+        }
+        is_unpaired
+    }
+
+    /// Tells that nothing can be told of an epoch of upstream's, and of those before it.
+    pub(super) fn refuse(&mut self, epoch: Epoch, reason: GapReason, output: &mut Output) {
+        if epoch <= self.told.through {
+            return;
+        }
+        self.told.conclude(Epoch(epoch.0.saturating_sub(1)));
+        self.told.through = epoch;
+        self.tell(Ok(self.gap(epoch, epoch, None, reason)), output);
+        while let Some(summed) = self.minutes.poll(self.told.through) {
+            self.summarise(summed, output);
         }
     }
 
-    fn named(&mut self, series: &Series, event: PairingEvent) -> EngineEvent {
-        let series = series.clone();
-        let (epoch, point, reason) = match event {
+    /// Refuses those that were kept.
+    pub(super) fn refuse_held(&mut self, reason: &GapReason, output: &mut Output) {
+        let upstream = &self.series.segment.upstream;
+        let mut epochs: Vec<Epoch> = std::mem::take(&mut self.held)
+            .into_iter()
+            .filter(|sealed| sealed.point == *upstream)
+            .map(|sealed| sealed.epoch)
+            .collect();
+        epochs.sort_unstable();
+        for epoch in epochs {
+            self.refuse(epoch, reason.clone(), output);
+        }
+    }
+
+    /// By how much downstream's times are moved to find their epoch.
+    fn shift(&self) -> Delay {
+        let length_ns = self.rule.length_ns().unwrap_or(0);
+        Delay::from_nanos(self.realigned_epochs.saturating_mul(length_ns))
+    }
+
+    fn judged(
+        &self,
+        event: PairingEvent,
+        judge: &mut dyn FnMut(Epoch) -> Option<GapReason>,
+    ) -> Result<Gap, PairEstimate> {
+        match event {
             PairingEvent::Estimated { epoch, span, estimates, upstream, downstream, moved } => {
-                self.through = self.through.max(epoch);
-                return EngineEvent::Estimated(Box::new(PairEstimate {
+                let silent = upstream.packets == 0 && downstream.packets == 0;
+                if let Some(reason) = judge(epoch).filter(|_| !silent) {
+                    return Ok(self.gap(epoch, epoch, None, reason));
+                }
+                let (series, realigned_epochs) = (self.series.clone(), self.realigned_epochs);
+                Err(PairEstimate {
                     series,
                     epoch,
                     span,
@@ -80,16 +218,141 @@ impl PairSeries {
                     upstream,
                     downstream,
                     moved,
-                    realigned_epochs: 0,
-                }));
+                    realigned_epochs,
+                })
             }
             PairingEvent::Unpaired { epoch, point, reason } => {
-                (epoch, Some(point), GapReason::Unpaired(reason))
+                Ok(self.gap(epoch, epoch, Some(point), GapReason::Unpaired(reason)))
             }
-            PairingEvent::Refused { epoch, reason } => (epoch, None, GapReason::Refused(reason)),
-        };
-        self.through = self.through.max(epoch);
-        let span = self.rule.span_of(epoch);
-        EngineEvent::Gap(Gap { series, first: epoch, last: epoch, span, point, reason })
+            PairingEvent::Refused { epoch, reason } => {
+                Ok(self.gap(epoch, epoch, None, GapReason::Refused(reason)))
+            }
+        }
     }
+
+    fn gap(
+        &self,
+        first: Epoch,
+        last: Epoch,
+        point: Option<twixt_model::PointId>,
+        reason: GapReason,
+    ) -> Gap {
+        let span = self.rule.span_of(first).union(self.rule.span_of(last));
+        Gap { series: self.series.clone(), first, last, span, point, reason }
+    }
+
+    fn tell(&mut self, event: Result<Gap, PairEstimate>, output: &mut Output) {
+        let epoch = match &event {
+            Ok(gap) => gap.first,
+            Err(estimate) => estimate.epoch,
+        };
+        if epoch > self.pairing.concluded_through().max(self.told.through) {
+            // Refused before its turn.
+            if !self.told.add_beyond(epoch) {
+                output.counts.duplicates += 1;
+                return;
+            }
+        } else {
+            for (first, last) in self.told.missing_before(epoch) {
+                let missing = self.gap(first, last, None, GapReason::NothingCame);
+                self.tell_gap(missing, output);
+            }
+            self.told.last = self.told.last.max(Some(epoch));
+        }
+        match event {
+            Ok(gap) => self.tell_gap(gap, output),
+            Err(estimate) => self.tell_estimate(estimate, output),
+        }
+    }
+
+    fn tell_gap(&mut self, gap: Gap, output: &mut Output) {
+        let early = self.minutes.add_gap(gap.first, gap.last);
+        if self.told.was_told(gap.last) {
+            output.counts.replayed += gap.epochs();
+        } else {
+            output.counts.gaps = output.counts.gaps.saturating_add(gap.epochs());
+            output.events.push_back(EngineEvent::Gap(gap));
+        }
+        early.into_iter().for_each(|summed| self.summarise(summed, output));
+    }
+
+    fn tell_estimate(&mut self, estimate: PairEstimate, output: &mut Output) {
+        let early = self.minutes.add(estimate.epoch, &estimate.estimates);
+        if self.told.was_told(estimate.epoch) {
+            output.counts.replayed += 1;
+        } else {
+            output.counts.estimated += 1;
+            output.events.push_back(EngineEvent::Estimated(Box::new(estimate)));
+        }
+        early.into_iter().for_each(|summed| self.summarise(summed, output));
+    }
+
+    fn summarise(&self, summed: Summed, output: &mut Output) {
+        let Summed { span, estimates, epochs, gaps } = summed;
+        let series = self.series.clone();
+        output.counts.summaries += 1;
+        let summary = MinuteSummary { series, span, estimates, epochs, gaps };
+        output.events.push_back(EngineEvent::Summary(Box::new(summary)));
+    }
+}
+
+impl Told {
+    /// All up to this epoch is told.
+    fn conclude(&mut self, through: Epoch) {
+        self.through = self.through.max(through);
+        while let Some(&first) = self.beyond.first().filter(|&&first| first <= self.through) {
+            self.beyond.remove(&first);
+            self.last = self.last.max(Some(first));
+        }
+    }
+
+    /// Whether that was new.
+    fn add_beyond(&mut self, epoch: Epoch) -> bool {
+        if self.beyond.len() >= TOLD_MAX {
+            self.beyond.pop_first();
+        }
+        self.beyond.insert(epoch)
+    }
+
+    /// The epochs between the last of which something was told and this one.
+    fn missing_before(&self, epoch: Epoch) -> Vec<(Epoch, Epoch)> {
+        let Some(last) = self.last else { return Vec::new() };
+        let mut missing = Vec::new();
+        let mut next = last.0.saturating_add(1);
+        let told = self.beyond.range(Epoch(next)..).copied().take_while(|told| *told < epoch);
+        for Epoch(told) in told.chain([epoch]) {
+            if next < told {
+                missing.push((Epoch(next), Epoch(told - 1)));
+            }
+            next = told.saturating_add(1);
+        }
+        missing
+    }
+
+    /// Whether it was told before a restart.
+    fn was_told(&self, epoch: Epoch) -> bool {
+        let (through, beyond) = &self.before_replay;
+        epoch <= *through || beyond.contains(&epoch)
+    }
+}
+
+/// How a series cuts time.
+pub(super) fn rule_of(series: &Series) -> EpochRule {
+    series.epoch_ns.and_then(EpochRule::every).unwrap_or(EpochRule::WHOLE)
+}
+
+fn pairing(
+    series: &Series,
+    question: &QuestionTemplate,
+    patience: Delay,
+    through: Epoch,
+    short_delays: u64,
+) -> Pairing {
+    let config = PairingConfig {
+        segment: series.segment.clone(),
+        class: series.class.clone(),
+        question: question.clone(),
+        patience,
+    };
+    Pairing::resumed(config, through, short_delays)
 }

@@ -40,9 +40,11 @@ struct SeriesDocument {
     tag: u16,
     epoch_ns: Option<i64>,
     through: i64,
-    told: Vec<i64>,
+    last: Option<i64>,
+    told: Vec<(i64, u64)>,
     summarised_ns: i64,
     realigned_epochs: Option<i64>,
+    short_delays: u64,
     replay_from: i64,
 }
 
@@ -100,9 +102,11 @@ impl From<&Concluded> for SeriesDocument {
             tag: series.tag,
             epoch_ns: series.epoch_ns,
             through: concluded.through.0,
-            told: concluded.told.iter().map(|epoch| epoch.0).collect(),
+            last: concluded.last.map(|epoch| epoch.0),
+            told: concluded.told.iter().map(|(epoch, run)| (epoch.0, *run)).collect(),
             summarised_ns: concluded.summarised.as_nanos(),
             realigned_epochs: concluded.realigned_epochs,
+            short_delays: concluded.short_delays,
             replay_from: concluded.replay_from.0,
         }
     }
@@ -124,9 +128,11 @@ impl SeriesDocument {
                 epoch_ns: self.epoch_ns,
             },
             through: Epoch(self.through),
-            told: self.told.into_iter().map(Epoch).collect(),
+            last: self.last.map(Epoch),
+            told: self.told.into_iter().map(|(epoch, run)| (Epoch(epoch), run)).collect(),
             summarised: Timestamp::from_nanos(self.summarised_ns),
             realigned_epochs: self.realigned_epochs,
+            short_delays: self.short_delays,
             replay_from: Epoch(self.replay_from),
         })
     }
@@ -148,9 +154,11 @@ mod tests {
                 epoch_ns: Some(1_000),
             },
             through: Epoch(17),
-            told: vec![Epoch(19)],
+            last: Some(Epoch(17)),
+            told: vec![(Epoch(19), u64::MAX)],
             summarised: Timestamp::from_nanos(16_000),
             realigned_epochs: Some(-2),
+            short_delays: 3,
             replay_from: Epoch(16),
         }
     }

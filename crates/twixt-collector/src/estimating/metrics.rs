@@ -66,7 +66,7 @@ impl EstimatingMetrics {
                 self.warnings.get_or_create(&[("kind", warning.kind.name())]).inc();
                 "warning"
             }
-            EngineEvent::Summary(_) => "summary",
+            EngineEvent::Summary(_) | EngineEvent::ObservedSummary(_) => "summary",
         };
         self.events.get_or_create(&[("kind", kind)]).inc();
     }

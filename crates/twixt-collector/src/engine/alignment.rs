@@ -1,0 +1,221 @@
+//! Which epoch of downstream is which of upstream's.
+//!
+//! Numbers of epochs come from the points' clocks. As long as these agree to within the guard,
+//! equal numbers mean equal epochs. Else the packets that both kept near boundaries have nothing
+//! in common, and nothing may be estimated. The same packets kept near *other* boundaries then
+//! tell how far the clocks are apart; if that is a whole number of epochs and a rest within the
+//! guard, epochs are paired with a constant difference of their numbers.
+
+use std::collections::HashMap;
+
+use twixt_model::{Delay, Epoch, EpochRule, PacketDigest, Timestamp};
+
+use super::event::GapReason;
+use super::meeting::{Meeting, median, meet};
+use super::sample::PointSample;
+
+/// As few packets at a point say nothing if they are missing at the other.
+const TELLING_MIN: u64 = 8;
+/// Packets that must agree on a difference of clocks before epochs are paired by it.
+const AGREEING_MIN: usize = 8;
+/// Epochs of each point, the last that came, that are searched for packets in common.
+const SEARCHED_EPOCHS: usize = 16;
+/// Epochs of downstream that are searched first: after a clock was set, older ones mislead.
+const SEARCHED_FIRST: usize = 4;
+
+/// What is known of two points' clocks.
+#[derive(Clone, Debug)]
+pub(super) struct Alignment {
+    rule: EpochRule,
+    state: State,
+    /// Whether packets in common have shown it, or bounds on the clocks' errors.
+    verified: bool,
+}
+
+/// Which epochs belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// That is not known yet: epochs have to wait.
+    Unknown,
+    /// Those whose numbers differ by this.
+    Aligned { realigned_epochs: i64 },
+    /// None do.
+    Apart(GapReason),
+}
+
+/// How far clocks are apart, by packets that both points kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Offset {
+    /// Downstream's times are later by this.
+    pub(super) offset: Delay,
+    /// Packets that say so.
+    pub(super) digests: usize,
+}
+
+/// What the packets near an epoch's boundaries say of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    /// Why it must not be estimated.
+    pub(super) refused: Option<GapReason>,
+    /// What the points have in common at its end.
+    pub(super) meeting: Meeting,
+}
+
+impl Alignment {
+    /// Nothing known.
+    pub(super) const fn new(rule: EpochRule) -> Self {
+        Self { rule, state: State::Unknown, verified: false }
+    }
+
+    /// As it was known before a restart.
+    pub(super) const fn resumed(rule: EpochRule, realigned_epochs: i64) -> Self {
+        Self { rule, state: State::Aligned { realigned_epochs }, verified: true }
+    }
+
+    pub(super) const fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// By how much downstream's numbers are larger, if epochs are paired at all and it was shown.
+    pub(super) const fn shown(&self) -> Option<i64> {
+        match self.state {
+            State::Aligned { realigned_epochs } if self.verified => Some(realigned_epochs),
+            _ => None,
+        }
+    }
+
+    /// There are no boundaries to look at, or digests mean different things: pairing itself will
+    /// tell.
+    pub(super) fn trust(&mut self) {
+        self.state = State::Aligned { realigned_epochs: 0 };
+        self.verified = true;
+    }
+
+    /// Looks for packets in common among those that came last. Tells the offset if that changed
+    /// what is known.
+    pub(super) fn search(&mut self, up: &PointSample, down: &PointSample) -> Option<Offset> {
+        let guard = common_guard(up, down)?;
+        let (found, state) = [SEARCHED_FIRST, SEARCHED_EPOCHS].into_iter().find_map(|epochs| {
+            let found = search(up, down, epochs)?;
+            Some((found, self.state_for(found, guard)?))
+        })?;
+        if self.state == state {
+            return None;
+        }
+        self.verified = matches!(state, State::Aligned { .. });
+        self.state = state;
+        Some(found)
+    }
+
+    fn state_for(&self, found: Offset, guard: Delay) -> Option<State> {
+        let length_ns = self.rule.length_ns()?;
+        let offset_ns = found.offset.as_nanos();
+        let realigned_epochs = offset_ns.saturating_add(length_ns / 2).div_euclid(length_ns);
+        let rest = found.offset - Delay::from_nanos(realigned_epochs.saturating_mul(length_ns));
+        let is_plain = realigned_epochs == 0 && rest.as_nanos().abs() <= guard.as_nanos();
+        if found.digests < AGREEING_MIN && !is_plain {
+            return None;
+        }
+        if rest.as_nanos().abs() <= guard.as_nanos() {
+            return Some(State::Aligned { realigned_epochs });
+        }
+        Some(State::Apart(GapReason::ClocksApart { offset: found.offset, rest, guard }))
+    }
+
+    /// No more is waited for: decides by what there is.
+    pub(super) fn decide(&mut self, up: Option<&PointSample>, down: Option<&PointSample>) {
+        self.state = State::Aligned { realigned_epochs: 0 };
+        let (Some(up), Some(down)) = (up, down) else { return };
+        let Some(guard) = common_guard(up, down) else { return };
+        let enough = |point: &PointSample| {
+            point.recent(SEARCHED_EPOCHS).take(TELLING_MIN as usize).count() as u64 == TELLING_MIN
+        };
+        if enough(up) && enough(down) {
+            self.state = State::Apart(GapReason::NotMeeting { guard });
+            return;
+        }
+        self.verified = bounds_vouch(up, down, guard);
+    }
+
+    /// Judges an epoch (by upstream's number) whose halves were compared.
+    pub(super) fn judge(&mut self, epoch: Epoch, up: &PointSample, down: &PointSample) -> Verdict {
+        if up.digest() != down.digest() {
+            // Pairing refuses it, and says why.
+            return Verdict { refused: None, meeting: Meeting::default() };
+        }
+        let next = Epoch(epoch.0.saturating_add(1));
+        let [start, end] = [epoch, next].map(|epoch| self.meeting(epoch, up, down));
+        let guard = common_guard(up, down).unwrap_or(Delay::ZERO);
+        let refused = [start, end].into_iter().find_map(|meeting| refusal(&meeting, guard));
+        if refused.is_none() && start.common.max(end.common) > 0 {
+            self.verified = true;
+        }
+        let refused = refused.or((!self.verified).then_some(GapReason::Unverified));
+        Verdict { refused, meeting: end }
+    }
+
+    fn meeting(&self, epoch: Epoch, up: &PointSample, down: &PointSample) -> Meeting {
+        let State::Aligned { realigned_epochs } = self.state else { return Meeting::default() };
+        let length_ns = self.rule.length_ns().unwrap_or(0);
+        let shift = Delay::from_nanos(realigned_epochs.saturating_mul(length_ns));
+        let theirs = Epoch(epoch.0.saturating_add(realigned_epochs));
+        match (up.boundary(epoch), down.boundary(theirs)) {
+            (Some(one), Some(other)) => meet(self.rule.span_of(epoch).start, &one, &other, shift),
+            _ => Meeting::default(),
+        }
+    }
+}
+
+fn refusal(meeting: &Meeting, guard: Delay) -> Option<GapReason> {
+    if let Some(rest) = meeting.rest.filter(|rest| rest.as_nanos().abs() > guard.as_nanos()) {
+        return Some(GapReason::ClocksApart { offset: rest, rest, guard });
+    }
+    let enough = meeting.sent.min(meeting.received) >= TELLING_MIN;
+    (enough && meeting.common == 0).then_some(GapReason::NotMeeting { guard })
+}
+
+/// Within this of a boundary both points kept packets.
+fn common_guard(up: &PointSample, down: &PointSample) -> Option<Delay> {
+    Some(up.recent_guard()?.0.min(down.recent_guard()?.0))
+}
+
+/// Whether both clocks are known to be right to within the guard.
+fn bounds_vouch(up: &PointSample, down: &PointSample, guard: Delay) -> bool {
+    let bound = |point: &PointSample| point.recent_guard().and_then(|(_, bound)| bound);
+    bound(up).zip(bound(down)).is_some_and(|(one, other)| one + other <= guard)
+}
+
+/// The difference that most packets agree on to within the guard, if most of those in common do.
+fn search(up: &PointSample, down: &PointSample, epochs: usize) -> Option<Offset> {
+    let guard_ns = common_guard(up, down)?.as_nanos().max(1);
+    let mut sent: HashMap<PacketDigest, Option<Timestamp>> = HashMap::new();
+    for packet in up.recent(SEARCHED_EPOCHS) {
+        // A digest that occurs twice does not say which packet it is.
+        sent.entry(packet.digest).and_modify(|time| *time = None).or_insert(Some(packet.time));
+    }
+    let mut offsets_ns: Vec<i64> = down
+        .recent(epochs)
+        .filter_map(|packet| Some((packet.time - (*sent.get(&packet.digest)?)?).as_nanos()))
+        .collect();
+    offsets_ns.sort_unstable();
+    let agreeing = densest(&offsets_ns, guard_ns);
+    let digests = agreeing.len();
+    if digests * 2 <= offsets_ns.len() {
+        return None;
+    }
+    Some(Offset { offset: median(agreeing.to_vec())?, digests })
+}
+
+/// The longest run of sorted values that lie within `width` of each other.
+fn densest(sorted: &[i64], width: i64) -> &[i64] {
+    let (mut best, mut start) = (0..0, 0);
+    for (end, &value) in sorted.iter().enumerate() {
+        while value.saturating_sub(sorted[start]) > width {
+            start += 1;
+        }
+        if end + 1 - start > best.len() {
+            best = start..end + 1;
+        }
+    }
+    &sorted[best]
+}

@@ -1,0 +1,297 @@
+//! All series of one segment and class: which epochs belong together is the same for all of them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use twixt_measure::Sealed;
+use twixt_model::{Delay, Epoch, EpochRule, Segment, Timestamp};
+
+use super::alignment::{Alignment, Offset, State};
+use super::event::{GapReason, Series, WarningKind};
+use super::sameness::Sameness;
+use super::sample::{PointSample, is_telling};
+use super::series::{PairSeries, rule_of};
+use super::{Concluded, EngineConfig, Output};
+
+/// Epochs of a series that wait at most until it is known which belong together.
+const HELD_MAX: usize = 32;
+/// Arrivals that are remembered to know how late epochs come.
+const ARRIVALS_MAX: usize = 256;
+
+/// The series of one segment, class and length of epoch.
+#[derive(Debug)]
+pub(super) struct SegmentPairs {
+    segment: Segment,
+    rule: EpochRule,
+    alignment: Alignment,
+    series: BTreeMap<u16, PairSeries>,
+    sameness: Sameness,
+    /// The first advance since when epochs are held.
+    held_since: Option<Timestamp>,
+    is_holding: bool,
+    /// Nothing near boundaries tells which epochs belong together.
+    is_trusted: bool,
+    arrivals: Arrivals,
+}
+
+/// How late epochs come, by the collector's clock.
+#[derive(Debug, Default)]
+struct Arrivals {
+    /// The earliest end of those that came since the time was last told.
+    pending: Option<Timestamp>,
+    /// When, and how long after their end.
+    recent: VecDeque<(Timestamp, Delay)>, // at most ARRIVALS_MAX
+}
+
+/// What is known of the two points' packets near boundaries.
+#[derive(Clone, Copy)]
+pub(super) struct Samples<'a> {
+    pub(super) upstream: Option<&'a PointSample>,
+    pub(super) downstream: Option<&'a PointSample>,
+}
+
+impl SegmentPairs {
+    pub(super) fn new(series: &Series) -> Self {
+        let rule = rule_of(series);
+        Self {
+            segment: series.segment.clone(),
+            rule,
+            alignment: Alignment::new(rule),
+            series: BTreeMap::new(),
+            sameness: Sameness::default(),
+            held_since: None,
+            is_holding: false,
+            is_trusted: false,
+            arrivals: Arrivals::default(),
+        }
+    }
+
+    /// Takes up a series where it was.
+    pub(super) fn resume(&mut self, config: &EngineConfig, concluded: &Concluded) {
+        if let Some(realigned_epochs) = concluded.realigned_epochs {
+            self.alignment = Alignment::resumed(self.rule, realigned_epochs);
+        }
+        self.series.insert(concluded.series.tag, PairSeries::resumed(config, concluded));
+    }
+
+    pub(super) fn concluded(&self) -> impl Iterator<Item = Concluded> {
+        let shown = self.alignment.shown();
+        self.series.values().filter_map(move |series| series.concluded(shown))
+    }
+
+    /// Whether it has a series of this algorithm.
+    pub(super) fn has(&self, tag: u16) -> bool {
+        self.series.contains_key(&tag)
+    }
+
+    /// Takes an epoch of one of the points.
+    pub(super) fn receive(
+        &mut self,
+        config: &EngineConfig,
+        series: &Series,
+        sealed: Sealed,
+        samples: Samples<'_>,
+        output: &mut Output,
+    ) {
+        self.add(config, series);
+        if *self.alignment.state() == State::Unknown && !is_judged(&sealed, samples) {
+            self.alignment.trust();
+            self.is_trusted = true;
+            self.take_up(output);
+        }
+        self.note_arrival(&sealed);
+        self.hand_over(series.tag, sealed, output);
+        self.search(samples, output);
+        self.drain(samples, output);
+    }
+
+    /// Tells the time.
+    pub(super) fn advance(
+        &mut self,
+        now: Timestamp,
+        patience: Delay,
+        samples: Samples<'_>,
+        output: &mut Output,
+    ) {
+        if self.is_holding {
+            let length = Delay::from_nanos(self.rule.length_ns().unwrap_or(0));
+            let since = *self.held_since.get_or_insert(now);
+            if now - since > patience + length {
+                self.decide(samples, output);
+            }
+        }
+        let length_ns = self.rule.length_ns().unwrap_or(0);
+        let window = patience + Delay::from_nanos(length_ns.saturating_mul(2));
+        let lag = self.arrivals.lag(now, window);
+        self.series.values_mut().for_each(|series| series.advance(now - lag));
+        self.drain(samples, output);
+    }
+
+    /// A series of its own for each algorithm.
+    fn add(&mut self, config: &EngineConfig, series: &Series) {
+        if self.series.contains_key(&series.tag) {
+            return;
+        }
+        let mut added = PairSeries::new(config, series);
+        if let State::Aligned { realigned_epochs } = *self.alignment.state() {
+            added.align(realigned_epochs, 0);
+        }
+        self.series.insert(series.tag, added);
+    }
+
+    fn hand_over(&mut self, tag: u16, sealed: Sealed, output: &mut Output) {
+        let Some(series) = self.series.get_mut(&tag) else { return };
+        match self.alignment.state() {
+            State::Aligned { .. } => series.receive(sealed),
+            State::Apart(reason) if sealed.point == self.segment.upstream => {
+                series.refuse(sealed.epoch, reason.clone(), output);
+            }
+            State::Apart(_) => {}
+            State::Unknown => {
+                self.is_holding = true;
+                series.hold(sealed);
+            }
+        }
+    }
+
+    /// Looks for packets in common where it is not known, or in doubt, which epochs belong
+    /// together.
+    fn search(&mut self, samples: Samples<'_>, output: &mut Output) {
+        let in_doubt =
+            !matches!(self.alignment.state(), State::Aligned { .. }) || self.sameness.is_missing();
+        let (true, Samples { upstream: Some(up), downstream: Some(down) }) = (in_doubt, samples)
+        else {
+            return self.decide_if_full(samples, output);
+        };
+        let mut next = self.alignment.clone();
+        let Some(offset) = next.search(up, down) else {
+            return self.decide_if_full(samples, output);
+        };
+        self.settle_old(samples, output);
+        self.alignment = next;
+        self.warn_of_clocks(offset, output);
+        self.take_up(output);
+    }
+
+    /// What waits by the old numbers is concluded by the old numbers.
+    fn settle_old(&mut self, samples: Samples<'_>, output: &mut Output) {
+        if matches!(self.alignment.state(), State::Aligned { .. }) {
+            self.series.values_mut().for_each(PairSeries::finish);
+            self.drain(samples, output);
+        }
+        self.sameness = Sameness::default();
+    }
+
+    /// Goes on with what is known now.
+    fn take_up(&mut self, output: &mut Output) {
+        (self.is_holding, self.held_since) = (false, None);
+        match self.alignment.state().clone() {
+            State::Aligned { realigned_epochs } => self.align(realigned_epochs),
+            State::Apart(reason) => {
+                for series in self.series.values_mut() {
+                    series.refuse_held(&reason, output);
+                }
+            }
+            State::Unknown => {}
+        }
+    }
+
+    fn align(&mut self, realigned_epochs: i64) {
+        self.series.values_mut().for_each(|series| series.align(realigned_epochs, 0));
+    }
+
+    fn decide_if_full(&mut self, samples: Samples<'_>, output: &mut Output) {
+        if self.is_holding && self.series.values().any(|series| series.held() >= HELD_MAX) {
+            self.decide(samples, output);
+        }
+    }
+
+    /// No more is waited for.
+    fn decide(&mut self, samples: Samples<'_>, output: &mut Output) {
+        self.alignment.decide(samples.upstream, samples.downstream);
+        if let State::Apart(reason) = self.alignment.state() {
+            let text = format!("{}: {reason}", self.segment);
+            output.warn(WarningKind::NotTheSameStream, Some(&self.segment), text);
+        }
+        self.take_up(output);
+    }
+
+    fn drain(&mut self, samples: Samples<'_>, output: &mut Output) {
+        let Self { segment, alignment, series, sameness, is_trusted, .. } = self;
+        let mut judge = |epoch: Epoch| -> Option<GapReason> {
+            if *is_trusted {
+                return None;
+            }
+            let (Some(up), Some(down)) = (samples.upstream, samples.downstream) else {
+                return Some(GapReason::Unverified);
+            };
+            let verdict = alignment.judge(epoch, up, down);
+            sameness.note(epoch, &verdict);
+            verdict.refused
+        };
+        let mut is_unpaired = false;
+        for series in series.values_mut() {
+            is_unpaired |= series.drain(&mut judge, output);
+        }
+        if is_unpaired {
+            sameness.note_unpaired();
+        }
+        if let Some(text) = sameness.warning() {
+            output.warn(WarningKind::NotTheSameStream, Some(segment), format!("{segment}: {text}"));
+        }
+    }
+
+    fn warn_of_clocks(&self, found: Offset, output: &mut Output) {
+        let Offset { offset, digests } = found;
+        let seconds = offset.as_nanos() as f64 / 1e9;
+        let Segment { upstream, downstream } = &self.segment;
+        let what = format!(
+            "{downstream} sees packets {seconds:+.6} s after {upstream} by their clocks, by \
+             {digests} digests"
+        );
+        let text = match self.alignment.state() {
+            State::Aligned { realigned_epochs: 0 } | State::Unknown => return,
+            State::Aligned { realigned_epochs } => {
+                format!("{what}: its epochs are re-aligned by {realigned_epochs}; set the clocks")
+            }
+            State::Apart(reason) => format!("{what}: {reason}; nothing is estimated"),
+        };
+        output.warn(WarningKind::ClockOffset, Some(&self.segment), text);
+    }
+
+    fn note_arrival(&mut self, sealed: &Sealed) {
+        let State::Aligned { realigned_epochs } = *self.alignment.state() else { return };
+        let is_downstream = sealed.point == self.segment.downstream;
+        let later = if is_downstream { realigned_epochs } else { 0 };
+        let end = self.rule.span_of(Epoch(sealed.epoch.0.saturating_sub(later))).end;
+        self.arrivals.note(end);
+    }
+}
+
+impl Arrivals {
+    fn note(&mut self, end: Timestamp) {
+        self.pending = Some(self.pending.map_or(end, |pending| pending.min(end)));
+    }
+
+    /// How long after their end epochs come, at most, of late. Epochs that come late, since an
+    /// agent or the collector was away or a clock is wrong, are waited for as long as others.
+    fn lag(&mut self, now: Timestamp, window: Delay) -> Delay {
+        if let Some(end) = self.pending.take() {
+            self.recent.push_back((now, now - end));
+        }
+        while let Some(&(then, _)) = self.recent.front()
+            && (now - then > window || self.recent.len() > ARRIVALS_MAX)
+        {
+            self.recent.pop_front();
+        }
+        self.recent.iter().map(|&(_, lag)| lag).max().unwrap_or(Delay::ZERO).max(Delay::ZERO)
+    }
+}
+
+/// Whether packets near its boundaries can tell which epochs belong together.
+fn is_judged(sealed: &Sealed, samples: Samples<'_>) -> bool {
+    let same = match (samples.upstream, samples.downstream) {
+        (Some(up), Some(down)) => up.digest() == down.digest(),
+        _ => true,
+    };
+    is_telling(sealed) && same
+}

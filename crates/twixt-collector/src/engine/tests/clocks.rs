@@ -1,0 +1,151 @@
+//! Points whose clocks differ, and ends that do not see the same packets.
+
+use super::*;
+
+/// Epochs whose mean is right, epochs refused, and warnings, for a clock that is ahead by this
+/// share of an epoch.
+#[track_caller]
+fn check(ahead: f64, expected: &Expect) {
+    let clock_ns = (ahead * SECOND_NS as f64) as i64;
+    let seconds = 100..110;
+    let up = seal(&Seen::at("up", 0), seconds.clone(), "lda");
+    let down = seal(&Seen::at("down", 5 * MS).clock(clock_ns), seconds, "lda");
+    let mut engine = Engine::new(config(&[("up", "down")]));
+    let events = run(&mut engine, in_order(vec![up, down], &[0, clock_ns]));
+    let (mut right, mut gaps) = (Vec::new(), BTreeMap::<String, u64>::new());
+    let mut warnings = String::new();
+    for event in &events {
+        match event {
+            EngineEvent::Estimated(estimate) => {
+                let mean = estimate.estimates[0].delay.unwrap().mean();
+                // Delays are 5 to 10 ms: the mean of 400 is within 4 deviations of 7.5 ms.
+                let delay_ns = mean.as_nanos() - clock_ns;
+                assert!((delay_ns - 7_500_000).abs() < 300_000, "{ahead}: {delay_ns}");
+                assert_eq!(estimate.estimates[0].evidence.packets, 400);
+                right.push((estimate.epoch.0, estimate.realigned_epochs));
+            }
+            EngineEvent::Gap(gap) => {
+                *gaps.entry(gap.reason.to_string()).or_default() += gap.epochs();
+            }
+            EngineEvent::Warning(warning) => warnings += &(warning.text.clone() + "\n"),
+            _ => {}
+        }
+    }
+    expected.assert_eq(&format!("{right:?}\n{gaps:?}\n{warnings}"));
+}
+
+#[test]
+fn clocks_within_the_guard_are_no_trouble() {
+    check(
+        0.05,
+        &expect![[r#"
+        [(100, 0), (101, 0), (102, 0), (103, 0), (104, 0), (105, 0), (106, 0), (107, 0), (108, 0)]
+        {"its epoch did not come in time": 1}
+    "#]],
+    );
+    check(
+        -0.05,
+        &expect![[r#"
+        [(100, 0), (101, 0), (102, 0), (103, 0), (104, 0), (105, 0), (106, 0), (107, 0), (108, 0)]
+        {}
+    "#]],
+    );
+}
+
+#[test]
+fn clocks_apart_by_whole_epochs_are_re_aligned() {
+    check(
+        1.0,
+        &expect![[r#"
+        [(100, 1), (101, 1), (102, 1), (103, 1), (104, 1), (105, 1), (106, 1), (107, 1), (108, 1)]
+        {"its epoch did not come in time": 1}
+        down sees packets +1.007199 s after up by their clocks, by 74 digests: its epochs are re-aligned by 1; set the clocks
+    "#]],
+    );
+    check(
+        -1.0,
+        &expect![[r#"
+        [(100, -1), (101, -1), (102, -1), (103, -1), (104, -1), (105, -1), (106, -1), (107, -1), (108, -1)]
+        {"its epoch did not come in time": 1}
+        down sees packets -0.992801 s after up by their clocks, by 74 digests: its epochs are re-aligned by -1; set the clocks
+    "#]],
+    );
+    check(
+        3.02,
+        &expect![[r#"
+        [(100, 3), (101, 3), (102, 3), (103, 3), (104, 3), (105, 3), (106, 3), (107, 3), (108, 3)]
+        {"its epoch did not come in time": 1}
+        down sees packets +3.027137 s after up by their clocks, by 58 digests: its epochs are re-aligned by 3; set the clocks
+    "#]],
+    );
+    check(
+        -3.02,
+        &expect![[r#"
+        [(100, -3), (101, -3), (102, -3), (103, -3), (104, -3), (105, -3), (106, -3), (107, -3), (108, -3)]
+        {}
+        down sees packets -3.012801 s after up by their clocks, by 75 digests: its epochs are re-aligned by -3; set the clocks
+    "#]],
+    );
+    check(
+        40_000_000.01,
+        &expect![[r#"
+        [(100, 40000000), (101, 40000000), (102, 40000000), (103, 40000000), (104, 40000000), (105, 40000000), (106, 40000000), (107, 40000000), (108, 40000000)]
+        {"its epoch did not come in time": 1}
+        down sees packets +40000000.017199 s after up by their clocks, by 67 digests: its epochs are re-aligned by 40000000; set the clocks
+    "#]],
+    );
+}
+
+#[test]
+fn clocks_apart_by_part_of_an_epoch_give_nothing() {
+    check(
+        0.4,
+        &expect![[r#"
+        []
+        {"the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
+        up > down: the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
+    "#]],
+    );
+    check(
+        -0.4,
+        &expect![[r#"
+        []
+        {"the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
+        up > down: the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
+    "#]],
+    );
+    check(
+        0.15,
+        &expect![[r#"
+        []
+        {"the clocks differ by 0.156915237 s: after whole epochs, 156.915237 ms remain, which is more than the guard of 100 ms": 2, "the clocks differ by 0.156978864 s: after whole epochs, 156.978864 ms remain, which is more than the guard of 100 ms": 1, "the clocks differ by 0.157335343 s: after whole epochs, 157.335343 ms remain, which is more than the guard of 100 ms": 2, "the clocks differ by 0.157539086 s: after whole epochs, 157.539086 ms remain, which is more than the guard of 100 ms": 1, "the clocks differ by 0.15783706 s: after whole epochs, 157.83706 ms remain, which is more than the guard of 100 ms": 3}
+        down sees packets +0.156915 s after up by their clocks, by 17 digests: the clocks differ by 0.156915237 s: after whole epochs, 156.915237 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +0.156979 s after up by their clocks, by 34 digests: the clocks differ by 0.156978864 s: after whole epochs, 156.978864 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +0.157335 s after up by their clocks, by 51 digests: the clocks differ by 0.157335343 s: after whole epochs, 157.335343 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +0.157539 s after up by their clocks, by 67 digests: the clocks differ by 0.157539086 s: after whole epochs, 157.539086 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +0.157837 s after up by their clocks, by 67 digests: the clocks differ by 0.15783706 s: after whole epochs, 157.83706 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +0.157842 s after up by their clocks, by 68 digests: the clocks differ by 0.15784218 s: after whole epochs, 157.84218 ms remain, which is more than the guard of 100 ms; nothing is estimated
+    "#]],
+    );
+    check(
+        2.85,
+        &expect![[r#"
+        []
+        {"the clocks differ by 2.857503001 s: after whole epochs, -142.496999 ms remain, which is more than the guard of 100 ms": 1, "the clocks differ by 2.857609882 s: after whole epochs, -142.390118 ms remain, which is more than the guard of 100 ms": 3, "the clocks differ by 2.857734752 s: after whole epochs, -142.265248 ms remain, which is more than the guard of 100 ms": 1, "the clocks differ by 2.8577877 s: after whole epochs, -142.2123 ms remain, which is more than the guard of 100 ms": 1, "the clocks differ by 2.857821036 s: after whole epochs, -142.178964 ms remain, which is more than the guard of 100 ms": 2, "the clocks differ by 2.857855062 s: after whole epochs, -142.144938 ms remain, which is more than the guard of 100 ms": 1}
+        down sees packets +2.857610 s after up by their clocks, by 23 digests: the clocks differ by 2.857609882 s: after whole epochs, -142.390118 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +2.857503 s after up by their clocks, by 47 digests: the clocks differ by 2.857503001 s: after whole epochs, -142.496999 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +2.857610 s after up by their clocks, by 70 digests: the clocks differ by 2.857609882 s: after whole epochs, -142.390118 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +2.857695 s after up by their clocks, by 93 digests: the clocks differ by 2.857694642 s: after whole epochs, -142.305358 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +2.857821 s after up by their clocks, by 70 digests: the clocks differ by 2.857821036 s: after whole epochs, -142.178964 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +2.857738 s after up by their clocks, by 94 digests: the clocks differ by 2.857738171 s: after whole epochs, -142.261829 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +2.857788 s after up by their clocks, by 70 digests: the clocks differ by 2.8577877 s: after whole epochs, -142.2123 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +2.857821 s after up by their clocks, by 93 digests: the clocks differ by 2.857821036 s: after whole epochs, -142.178964 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +2.857788 s after up by their clocks, by 94 digests: the clocks differ by 2.8577877 s: after whole epochs, -142.2123 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +2.857735 s after up by their clocks, by 71 digests: the clocks differ by 2.857734752 s: after whole epochs, -142.265248 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +2.857805 s after up by their clocks, by 94 digests: the clocks differ by 2.857804647 s: after whole epochs, -142.195353 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +2.857855 s after up by their clocks, by 70 digests: the clocks differ by 2.857855062 s: after whole epochs, -142.144938 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +2.857839 s after up by their clocks, by 93 digests: the clocks differ by 2.857838767 s: after whole epochs, -142.161233 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        down sees packets +2.857777 s after up by their clocks, by 70 digests: the clocks differ by 2.85777742 s: after whole epochs, -142.22258 ms remain, which is more than the guard of 100 ms; nothing is estimated
+    "#]],
+    );
+}

@@ -1,0 +1,1 @@
+//! Restarts: nothing twice, nothing lost.
