@@ -43,6 +43,19 @@ pub(super) enum State {
     Apart(GapReason),
 }
 
+impl State {
+    /// Whether another says the same, to within what offsets vary by.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Apart(GapReason::ClocksApart { offset: one, guard, .. }),
+                Self::Apart(GapReason::ClocksApart { offset: other, .. }),
+            ) => (*one - *other).as_nanos().abs() <= guard.as_nanos(),
+            _ => self == other,
+        }
+    }
+}
+
 /// How far clocks are apart, by packets that both points kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offset {
@@ -57,6 +70,9 @@ pub(super) struct Offset {
 pub(super) struct Verdict {
     /// Why it must not be estimated.
     pub(super) refused: Option<GapReason>,
+    /// An epoch beside it did not come: packets in flight cannot be told from lost ones, and one
+    /// that began or ended in its midst is not whole.
+    pub(super) is_edge: bool,
     /// What the points have in common at its end.
     pub(super) meeting: Meeting,
 }
@@ -99,7 +115,7 @@ impl Alignment {
             let found = search(up, down, epochs)?;
             Some((found, self.state_for(found, guard)?))
         })?;
-        if self.state == state {
+        if self.state.is_like(&state) {
             return None;
         }
         self.verified = matches!(state, State::Aligned { .. });
@@ -141,7 +157,7 @@ impl Alignment {
     pub(super) fn judge(&mut self, epoch: Epoch, up: &PointSample, down: &PointSample) -> Verdict {
         if up.digest() != down.digest() {
             // Pairing refuses it, and says why.
-            return Verdict { refused: None, meeting: Meeting::default() };
+            return Verdict { refused: None, is_edge: false, meeting: Meeting::default() };
         }
         let next = Epoch(epoch.0.saturating_add(1));
         let [start, end] = [epoch, next].map(|epoch| self.meeting(epoch, up, down));
@@ -151,7 +167,15 @@ impl Alignment {
             self.verified = true;
         }
         let refused = refused.or((!self.verified).then_some(GapReason::Unverified));
-        Verdict { refused, meeting: end }
+        Verdict { refused, is_edge: self.is_edge(epoch, up, down), meeting: end }
+    }
+
+    fn is_edge(&self, epoch: Epoch, up: &PointSample, down: &PointSample) -> bool {
+        let State::Aligned { realigned_epochs } = self.state else { return true };
+        [-1, 1].into_iter().any(|beside| {
+            let ours = epoch.0.saturating_add(beside);
+            !up.has(Epoch(ours)) || !down.has(Epoch(ours.saturating_add(realigned_epochs)))
+        })
     }
 
     fn meeting(&self, epoch: Epoch, up: &PointSample, down: &PointSample) -> Meeting {

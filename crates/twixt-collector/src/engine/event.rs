@@ -154,7 +154,7 @@ pub enum GapReason {
     #[error(
         "the two points' packets near the epoch's boundaries have nothing in common: either they \
          do not see the same packets, or their clocks differ by more than the guard of {} ms",
-        .guard.as_nanos() as f64 / 1e6
+        .guard.as_nanos() / 1_000_000
     )]
     NotMeeting {
         /// What the points kept lies within this of a boundary.
@@ -163,11 +163,11 @@ pub enum GapReason {
     /// Clocks differ by something that no whole number of epochs puts right. Set the clocks, or
     /// use a larger guard.
     #[error(
-        "the clocks differ by {} s: after whole epochs, {} ms remain, which is more than the \
-         guard of {} ms",
+        "the clocks differ by {:.3} s, delay included: after whole epochs {:.0} ms remain, which is \
+         more than the guard of {} ms",
         .offset.as_nanos() as f64 / 1e9,
         .rest.as_nanos() as f64 / 1e6,
-        .guard.as_nanos() as f64 / 1e6
+        .guard.as_nanos() / 1_000_000
     )]
     ClocksApart {
         /// Downstream's clock is ahead by this, delay included.

@@ -93,6 +93,11 @@ impl PointSample {
         }
     }
 
+    /// Whether an epoch came.
+    pub(super) fn has(&self, epoch: Epoch) -> bool {
+        self.epochs.contains_key(&epoch)
+    }
+
     /// What makes its digests comparable.
     pub(super) const fn digest(&self) -> DigestIdentity {
         self.digest

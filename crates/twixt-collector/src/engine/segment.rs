@@ -9,7 +9,7 @@ use super::alignment::{Alignment, Offset, State};
 use super::event::{GapReason, Series, WarningKind};
 use super::sameness::Sameness;
 use super::sample::{PointSample, is_telling};
-use super::series::{PairSeries, rule_of};
+use super::series::{Judgement, PairSeries, rule_of};
 use super::{Concluded, EngineConfig, Output};
 
 /// Epochs of a series that wait at most until it is known which belong together.
@@ -217,16 +217,16 @@ impl SegmentPairs {
 
     fn drain(&mut self, samples: Samples<'_>, output: &mut Output) {
         let Self { segment, alignment, series, sameness, is_trusted, .. } = self;
-        let mut judge = |epoch: Epoch| -> Option<GapReason> {
+        let mut judge = |epoch: Epoch| -> Judgement {
             if *is_trusted {
-                return None;
+                return Judgement::default();
             }
             let (Some(up), Some(down)) = (samples.upstream, samples.downstream) else {
-                return Some(GapReason::Unverified);
+                return Judgement { refused: Some(GapReason::Unverified), is_edge: true };
             };
             let verdict = alignment.judge(epoch, up, down);
             sameness.note(epoch, &verdict);
-            verdict.refused
+            Judgement { refused: verdict.refused, is_edge: verdict.is_edge }
         };
         let mut is_unpaired = false;
         for series in series.values_mut() {

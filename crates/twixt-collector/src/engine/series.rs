@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
-use twixt_model::{Delay, Epoch, EpochRule, Timestamp};
+use twixt_model::{Delay, Epoch, EpochRule, Estimate, PointId, Timestamp};
 
 use super::event::{EngineEvent, Gap, GapReason, MinuteSummary, PairEstimate, Series};
 use super::minutes::{Minutes, Summed};
@@ -29,6 +29,15 @@ pub(super) struct PairSeries {
     held: VecDeque<Sealed>, // bounded by whoever holds
     told: Told,
     minutes: Minutes,
+}
+
+/// What is to be thought of an epoch.
+#[derive(Debug, Default)]
+pub(super) struct Judgement {
+    /// Why it must not be estimated.
+    pub(super) refused: Option<GapReason>,
+    /// An epoch beside it did not come.
+    pub(super) is_edge: bool,
 }
 
 /// What was told, so that a replay does not tell it again.
@@ -149,7 +158,7 @@ impl PairSeries {
     /// was missing.
     pub(super) fn drain(
         &mut self,
-        judge: &mut dyn FnMut(Epoch) -> Option<GapReason>,
+        judge: &mut dyn FnMut(Epoch) -> Judgement,
         output: &mut Output,
     ) -> bool {
         let mut is_unpaired = false;
@@ -201,13 +210,18 @@ impl PairSeries {
     fn judged(
         &self,
         event: PairingEvent,
-        judge: &mut dyn FnMut(Epoch) -> Option<GapReason>,
+        judge: &mut dyn FnMut(Epoch) -> Judgement,
     ) -> Result<Gap, PairEstimate> {
         match event {
             PairingEvent::Estimated { epoch, span, estimates, upstream, downstream, moved } => {
                 let silent = upstream.packets == 0 && downstream.packets == 0;
-                if let Some(reason) = judge(epoch).filter(|_| !silent) {
+                let judgement = if silent { Judgement::default() } else { judge(epoch) };
+                if let Some(reason) = judgement.refused {
                     return Ok(self.gap(epoch, epoch, None, reason));
+                }
+                let mut estimates = estimates;
+                if judgement.is_edge {
+                    estimates.iter_mut().for_each(forget_loss);
                 }
                 let (series, realigned_epochs) = (self.series.clone(), self.realigned_epochs);
                 Err(PairEstimate {
@@ -230,13 +244,7 @@ impl PairSeries {
         }
     }
 
-    fn gap(
-        &self,
-        first: Epoch,
-        last: Epoch,
-        point: Option<twixt_model::PointId>,
-        reason: GapReason,
-    ) -> Gap {
+    fn gap(&self, first: Epoch, last: Epoch, point: Option<PointId>, reason: GapReason) -> Gap {
         let span = self.rule.span_of(first).union(self.rule.span_of(last));
         Gap { series: self.series.clone(), first, last, span, point, reason }
     }
@@ -333,6 +341,14 @@ impl Told {
     fn was_told(&self, epoch: Epoch) -> bool {
         let (through, beyond) = &self.before_replay;
         epoch <= *through || beyond.contains(&epoch)
+    }
+}
+
+fn forget_loss(estimate: &mut Estimate) {
+    if estimate.evidence.lost.take().is_some() {
+        let reason = "an epoch beside this one did not come: loss is not known";
+        let reasons = estimate.reason.iter().map(String::as_str).chain([reason]);
+        estimate.reason = Some(reasons.collect::<Vec<_>>().join("; "));
     }
 }
 

@@ -200,17 +200,17 @@ fn epochs_become_estimates_and_minutes() {
         &[("up", "down")],
         two_points(100..108),
         &expect![[r#"
-        up > down epoch 100: 7.51 ms, 400 packets, lost 11
-        up > down epoch 101: 7.48 ms, 400 packets, lost 12
-        up > down epoch 102: 7.53 ms, 400 packets, lost 11
-        up > down epoch 103: 7.45 ms, 400 packets, lost 7
-        up > down epoch 104: 7.47 ms, 400 packets, lost 6
-        up > down epoch 105: 7.56 ms, 400 packets, lost 8
-        up > down epoch 106: 7.44 ms, 400 packets, lost 9
-        up > down gap 107-107: up: its epoch did not come in time
-        minute from 100 s: 2000 packets, 5 epochs, 0 gaps
-        minute from 105 s: 800 packets, 2 epochs, 1 gaps
-    "#]],
+            up > down epoch 100: 7.51 ms, 400 packets, lost unknown
+            up > down epoch 101: 7.48 ms, 400 packets, lost 12
+            up > down epoch 102: 7.53 ms, 400 packets, lost 11
+            up > down epoch 103: 7.45 ms, 400 packets, lost 7
+            up > down epoch 104: 7.47 ms, 400 packets, lost 6
+            up > down epoch 105: 7.56 ms, 400 packets, lost 8
+            up > down epoch 106: 7.44 ms, 400 packets, lost unknown
+            up > down gap 107-107: up: its epoch did not come in time
+            minute from 100 s: 2000 packets, 5 epochs, 0 gaps
+            minute from 105 s: 800 packets, 2 epochs, 1 gaps
+        "#]],
     );
 }
 
@@ -225,15 +225,15 @@ fn a_point_in_the_middle_is_an_end_of_two_segments() {
         &[("a", "b"), ("b", "c")],
         epochs,
         &expect![[r#"
-        a > b epoch 100: 2.98 ms, 400 packets, lost 0
-        a > b epoch 101: 3.02 ms, 400 packets, lost 0
-        a > b gap 102-102: a: its epoch did not come in time
-        minute from 100 s: 800 packets, 2 epochs, 1 gaps
-        b > c epoch 100: 10.17 ms, 399 packets, lost 0
-        b > c epoch 101: 10.57 ms, 400 packets, lost 0
-        b > c epoch 102: 10.56 ms, 400 packets, lost 5
-        minute from 100 s: 1199 packets, 3 epochs, 0 gaps
-    "#]],
+            a > b epoch 100: 2.98 ms, 400 packets, lost unknown
+            a > b epoch 101: 3.02 ms, 400 packets, lost unknown
+            a > b gap 102-102: a: its epoch did not come in time
+            minute from 100 s: 800 packets, 2 epochs, 1 gaps
+            b > c epoch 100: 10.17 ms, 399 packets, lost unknown
+            b > c epoch 101: 10.57 ms, 400 packets, lost 0
+            b > c epoch 102: 10.56 ms, 400 packets, lost unknown
+            minute from 100 s: 1199 packets, 3 epochs, 0 gaps
+        "#]],
     );
 }
 
@@ -248,17 +248,17 @@ fn what_is_missing_is_a_gap() {
         &[("up", "down")],
         epochs,
         &expect![[r#"
-        up > down epoch 100: 7.52 ms, 400 packets, lost unknown
-        up > down gap 101-101: down: its epoch did not come in time
-        up > down epoch 102: 7.53 ms, 400 packets, lost 11
-        up > down epoch 103: 7.45 ms, 400 packets, lost unknown
-        up > down gap 104-105: neither point's epoch came
-        up > down epoch 106: 7.44 ms, 400 packets, lost unknown
-        up > down epoch 107: 7.47 ms, 400 packets, lost 8
-        up > down gap 108-108: up: its epoch did not come in time
-        minute from 100 s: 1200 packets, 3 epochs, 2 gaps
-        minute from 105 s: 800 packets, 2 epochs, 2 gaps
-    "#]],
+            up > down epoch 100: 7.52 ms, 400 packets, lost unknown
+            up > down gap 101-101: down: its epoch did not come in time
+            up > down epoch 102: 7.53 ms, 400 packets, lost unknown
+            up > down epoch 103: 7.45 ms, 400 packets, lost unknown
+            up > down gap 104-105: neither point's epoch came
+            up > down epoch 106: 7.44 ms, 400 packets, lost unknown
+            up > down epoch 107: 7.47 ms, 400 packets, lost unknown
+            up > down gap 108-108: up: its epoch did not come in time
+            minute from 100 s: 1200 packets, 3 epochs, 2 gaps
+            minute from 105 s: 800 packets, 2 epochs, 2 gaps
+        "#]],
     );
 }
 

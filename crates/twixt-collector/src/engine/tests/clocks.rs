@@ -117,35 +117,17 @@ fn clocks_apart_by_part_of_an_epoch_give_nothing() {
     check(
         0.15,
         &expect![[r#"
-        []
-        {"the clocks differ by 0.156915237 s: after whole epochs, 156.915237 ms remain, which is more than the guard of 100 ms": 2, "the clocks differ by 0.156978864 s: after whole epochs, 156.978864 ms remain, which is more than the guard of 100 ms": 1, "the clocks differ by 0.157335343 s: after whole epochs, 157.335343 ms remain, which is more than the guard of 100 ms": 2, "the clocks differ by 0.157539086 s: after whole epochs, 157.539086 ms remain, which is more than the guard of 100 ms": 1, "the clocks differ by 0.15783706 s: after whole epochs, 157.83706 ms remain, which is more than the guard of 100 ms": 3}
-        down sees packets +0.156915 s after up by their clocks, by 17 digests: the clocks differ by 0.156915237 s: after whole epochs, 156.915237 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +0.156979 s after up by their clocks, by 34 digests: the clocks differ by 0.156978864 s: after whole epochs, 156.978864 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +0.157335 s after up by their clocks, by 51 digests: the clocks differ by 0.157335343 s: after whole epochs, 157.335343 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +0.157539 s after up by their clocks, by 67 digests: the clocks differ by 0.157539086 s: after whole epochs, 157.539086 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +0.157837 s after up by their clocks, by 67 digests: the clocks differ by 0.15783706 s: after whole epochs, 157.83706 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +0.157842 s after up by their clocks, by 68 digests: the clocks differ by 0.15784218 s: after whole epochs, 157.84218 ms remain, which is more than the guard of 100 ms; nothing is estimated
-    "#]],
+            []
+            {"the clocks differ by 0.157 s, delay included: after whole epochs 157 ms remain, which is more than the guard of 100 ms": 9}
+            down sees packets +0.156915 s after up by their clocks, by 17 digests: the clocks differ by 0.157 s, delay included: after whole epochs 157 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        "#]],
     );
     check(
         2.85,
         &expect![[r#"
-        []
-        {"the clocks differ by 2.857503001 s: after whole epochs, -142.496999 ms remain, which is more than the guard of 100 ms": 1, "the clocks differ by 2.857609882 s: after whole epochs, -142.390118 ms remain, which is more than the guard of 100 ms": 3, "the clocks differ by 2.857734752 s: after whole epochs, -142.265248 ms remain, which is more than the guard of 100 ms": 1, "the clocks differ by 2.8577877 s: after whole epochs, -142.2123 ms remain, which is more than the guard of 100 ms": 1, "the clocks differ by 2.857821036 s: after whole epochs, -142.178964 ms remain, which is more than the guard of 100 ms": 2, "the clocks differ by 2.857855062 s: after whole epochs, -142.144938 ms remain, which is more than the guard of 100 ms": 1}
-        down sees packets +2.857610 s after up by their clocks, by 23 digests: the clocks differ by 2.857609882 s: after whole epochs, -142.390118 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +2.857503 s after up by their clocks, by 47 digests: the clocks differ by 2.857503001 s: after whole epochs, -142.496999 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +2.857610 s after up by their clocks, by 70 digests: the clocks differ by 2.857609882 s: after whole epochs, -142.390118 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +2.857695 s after up by their clocks, by 93 digests: the clocks differ by 2.857694642 s: after whole epochs, -142.305358 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +2.857821 s after up by their clocks, by 70 digests: the clocks differ by 2.857821036 s: after whole epochs, -142.178964 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +2.857738 s after up by their clocks, by 94 digests: the clocks differ by 2.857738171 s: after whole epochs, -142.261829 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +2.857788 s after up by their clocks, by 70 digests: the clocks differ by 2.8577877 s: after whole epochs, -142.2123 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +2.857821 s after up by their clocks, by 93 digests: the clocks differ by 2.857821036 s: after whole epochs, -142.178964 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +2.857788 s after up by their clocks, by 94 digests: the clocks differ by 2.8577877 s: after whole epochs, -142.2123 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +2.857735 s after up by their clocks, by 71 digests: the clocks differ by 2.857734752 s: after whole epochs, -142.265248 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +2.857805 s after up by their clocks, by 94 digests: the clocks differ by 2.857804647 s: after whole epochs, -142.195353 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +2.857855 s after up by their clocks, by 70 digests: the clocks differ by 2.857855062 s: after whole epochs, -142.144938 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +2.857839 s after up by their clocks, by 93 digests: the clocks differ by 2.857838767 s: after whole epochs, -142.161233 ms remain, which is more than the guard of 100 ms; nothing is estimated
-        down sees packets +2.857777 s after up by their clocks, by 70 digests: the clocks differ by 2.85777742 s: after whole epochs, -142.22258 ms remain, which is more than the guard of 100 ms; nothing is estimated
-    "#]],
+            []
+            {"the clocks differ by 2.858 s, delay included: after whole epochs -142 ms remain, which is more than the guard of 100 ms": 9}
+            down sees packets +2.857610 s after up by their clocks, by 23 digests: the clocks differ by 2.858 s, delay included: after whole epochs -142 ms remain, which is more than the guard of 100 ms; nothing is estimated
+        "#]],
     );
 }

@@ -1,1 +1,125 @@
 //! Restarts: nothing twice, nothing lost.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use super::*;
+
+/// What a collector does: writes down, hands over, fetches, notes how far it came.
+struct Collector {
+    config: EngineConfig,
+    log: Vec<Sealed>,
+    engine: Engine,
+    events: Vec<EngineEvent>,
+    concluded: Vec<Concluded>,
+}
+
+impl Collector {
+    fn new() -> Self {
+        let config = config(&[("up", "down")]);
+        let engine = Engine::new(config.clone());
+        Self { config, log: Vec::new(), engine, events: Vec::new(), concluded: Vec::new() }
+    }
+
+    fn receive(&mut self, sealed: Sealed, now: Timestamp) {
+        self.log.push(sealed.clone());
+        self.engine.receive(sealed);
+        self.tick(now);
+    }
+
+    fn tick(&mut self, now: Timestamp) {
+        self.engine.advance(now);
+        self.events.extend(drain(&mut self.engine));
+        self.concluded = self.engine.concluded();
+    }
+
+    /// Dies, and starts again from what it wrote.
+    fn restart(&mut self) {
+        self.engine = Engine::resume(self.config.clone(), self.concluded.clone());
+        let known = |sealed: &Sealed| {
+            let tag = sealed.synopsis.tag();
+            self.concluded.iter().find(|concluded| concluded.series.tag == tag)
+        };
+        let needed = |sealed: &&Sealed| {
+            known(sealed).is_none_or(|concluded| {
+                let later = match sealed.point.0.as_str() {
+                    "down" => concluded.realigned_epochs.unwrap_or(0),
+                    _ => 0,
+                };
+                sealed.epoch.0 - later >= concluded.replay_from.0
+            })
+        };
+        let mut again: Vec<Sealed> = self.log.iter().filter(needed).cloned().collect();
+        again.sort_by_key(|sealed| sealed.epoch);
+        again.into_iter().for_each(|sealed| self.engine.receive(sealed));
+        self.events.extend(drain(&mut self.engine));
+    }
+}
+
+/// Epochs of two points and when each comes: about as it ends, or a little later.
+fn stream(seed: u64, missing: u64, clock_ns: i64) -> Vec<(Timestamp, Sealed)> {
+    let seconds = 100..118;
+    let up = seal(&Seen::at("up", 0), seconds.clone(), "lda");
+    let lossy = Seen { lost: Some(60), ..Seen::at("down", 5 * MS) };
+    let down = seal(&lossy.clock(clock_ns), seconds, "lda");
+    let mut all = Vec::new();
+    for (number, sealed) in up.into_iter().chain(down).enumerate() {
+        let drawn = mixed(seed ^ (number as u64) << 8);
+        if drawn % 100 < missing {
+            continue;
+        }
+        let ahead_ns = if sealed.point.0 == "down" { clock_ns } else { 0 };
+        let late_ns = (drawn >> 8) as i64 % (3 * SECOND_NS);
+        let end = sealed.rule.span_of(sealed.epoch).end;
+        all.push((end + Delay::from_nanos(late_ns.abs() - ahead_ns), sealed));
+    }
+    all.sort_by_key(|(time, _)| *time);
+    all
+}
+
+/// All that is told, but for warnings, in an order of its own.
+fn told(events: &[EngineEvent]) -> Vec<String> {
+    let mut told: Vec<String> = events
+        .iter()
+        .filter(|event| !matches!(event, EngineEvent::Warning(_)))
+        .map(|event| format!("{} {event:?}", show(event)))
+        .collect();
+    told.sort_unstable();
+    told
+}
+
+fn run_with_restarts(stream: &[(Timestamp, Sealed)], restarts: &[usize]) -> Vec<String> {
+    let mut collector = Collector::new();
+    for (number, (time, sealed)) in stream.iter().enumerate() {
+        if restarts.contains(&number) {
+            collector.restart();
+        }
+        collector.receive(sealed.clone(), *time);
+    }
+    for second in 118..150 {
+        collector.tick(at(second));
+    }
+    told(&collector.events)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 64,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn restarts_change_nothing(
+        seed in 0_u64..1 << 40,
+        missing in prop_oneof![Just(0_u64), Just(8_u64)],
+        clock_epochs in prop_oneof![Just(0_i64), Just(2_i64), Just(-3_i64)],
+        restarts in proptest::collection::vec(0_usize..36, 1..4),
+    ) {
+        let stream = stream(seed, missing, clock_epochs * SECOND_NS);
+        let expected = run_with_restarts(&stream, &[]);
+        let found = run_with_restarts(&stream, &restarts);
+        prop_assert_eq!(found, expected);
+    }
+}
