@@ -9,6 +9,7 @@ mod flow;
 mod generate;
 mod heavy;
 mod info;
+mod path;
 mod plan;
 mod query;
 mod record;
@@ -42,6 +43,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Delay(delay::Args),
+    Path(path::Args),
     Verify(verify::Args),
     Heavy(heavy::Args),
     Reorder(reorder::Args),
@@ -72,6 +74,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     };
     match cli.command {
         Command::Delay(args) => delay::run(&args.with(&settings)),
+        Command::Path(args) => path::run(&args.with(&settings)),
         Command::Verify(args) => verify::run(&args.with(&settings)),
         Command::Heavy(args) => heavy::run(&args.with(&settings)),
         Command::Reorder(args) => reorder::run(&args.with(&settings)),

@@ -12,7 +12,7 @@ pub(crate) mod units;
 pub(crate) use document::{
     DelayDocument, EstimateRow, SegmentDocument, SegmentsDocument, estimate_rows,
 };
-pub(crate) use human::{ROWS_DEFAULT, Table, delay_report, total_report};
+pub(crate) use human::{ROWS_DEFAULT, Table, UNKNOWN, counts, delay_report, delays, total_report};
 pub(crate) use round_trip::{
     RoundTripDocument, SampleRow, round_trip_report, round_trip_rows, round_trip_table,
 };

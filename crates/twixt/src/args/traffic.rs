@@ -95,6 +95,12 @@ impl TrafficArgs {
         self
     }
 
+    /// Takes the first words away as long as they are something else than a filter.
+    pub(crate) fn take_first_words(&mut self, is_other: impl Fn(&str) -> bool) -> Vec<String> {
+        let words = self.filter.iter().take_while(|word| is_other(word)).count();
+        self.filter.drain(..words).collect()
+    }
+
     /// Tells apart the packets that these rules weigh.
     pub(crate) fn weighed(self, rules: Option<&Path>) -> Self {
         Self { weights_file: rules.map(Path::to_owned), ..self }

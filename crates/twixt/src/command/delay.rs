@@ -36,7 +36,7 @@ pub(crate) struct Args {
     pub(super) pair: PairArgs,
 }
 
-/// Two files and how they are compared: what `delay` and `verify` share.
+/// Two files and how they are compared: what `delay`, `verify` and `path` share.
 #[derive(clap::Args)]
 pub(super) struct PairArgs {
     /// Where packets pass first: pcap, pcapng (gzip, zstd) or an epoch file; - is standard input
@@ -130,6 +130,31 @@ impl PairArgs {
         }
     }
 
+    /// The plan for an algorithm, with estimates split up like this.
+    pub(super) fn plan(&self, chosen: Chosen, split: Split) -> anyhow::Result<Plan<'_>> {
+        let plan = Plan {
+            traffic: &self.traffic,
+            digest: &self.digest,
+            algorithms: vec![chosen],
+            split,
+            rule: self.rule(),
+            cutting: self.cutting(split)?,
+            flows: self.flows.list(Sizes::Estimated)?,
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// The plan that fits what was recorded.
+    pub(super) fn recorded_plan(&self, first: &Sealed, split: Split) -> anyhow::Result<Plan<'_>> {
+        if self.epoch.is_some() || self.traffic.tells_direction() {
+            return Err(applies_when_recorded());
+        }
+        let plan = self.plan(self.algorithm.recorded(first)?, split)?;
+        plan.check_recorded(first)?;
+        Ok(plan)
+    }
+
     /// Measures two captures.
     pub(super) fn measure(&self, plan: &Plan<'_>, both: bool) -> anyhow::Result<PairMeasured> {
         let reads_stamps = |chosen: &Chosen| chosen.prototype.reads_stamps();
@@ -139,9 +164,19 @@ impl PairArgs {
                  other: it cannot be standard input",
             ));
         }
+        self.measure_between(plan, self.files(), both)
+    }
+
+    /// Measures any two captures.
+    pub(super) fn measure_between(
+        &self,
+        plan: &Plan<'_>,
+        files: Files<'_>,
+        both: bool,
+    ) -> anyhow::Result<PairMeasured> {
         match self.one_pass {
-            true => measure::one_read(plan, self.files()),
-            false => measure::two_reads(plan, self.files(), both),
+            true => measure::one_read(plan, files),
+            false => measure::two_reads(plan, files, both),
         }
     }
 }
@@ -173,34 +208,15 @@ impl Args {
     }
 
     fn plan(&self) -> anyhow::Result<Plan<'_>> {
-        let chosen = self.pair.algorithm.choose("exact")?;
-        self.plan_with(chosen)
+        self.pair.plan(self.pair.algorithm.choose("exact")?, self.by)
     }
 
     /// The plan that fits what was recorded.
     fn recorded(&self, first: &Sealed) -> anyhow::Result<Plan<'_>> {
-        if self.pair.epoch.is_some() || self.both || self.pair.traffic.tells_direction() {
-            return Err(usage(
-                "--epoch, --both, --toward and filters apply when packets are recorded, not afterwards",
-            ));
+        match self.both {
+            true => Err(applies_when_recorded()),
+            false => self.pair.recorded_plan(first, self.by),
         }
-        let plan = self.plan_with(self.pair.algorithm.recorded(first)?)?;
-        plan.check_recorded(first)?;
-        Ok(plan)
-    }
-
-    fn plan_with(&self, chosen: Chosen) -> anyhow::Result<Plan<'_>> {
-        let plan = Plan {
-            traffic: &self.pair.traffic,
-            digest: &self.pair.digest,
-            algorithms: vec![chosen],
-            split: self.by,
-            rule: self.pair.rule(),
-            cutting: self.pair.cutting(self.by)?,
-            flows: self.pair.flows.list(Sizes::Estimated)?,
-        };
-        plan.check()?;
-        Ok(plan)
     }
 
     fn print(&self, plan: &Plan<'_>, measured: &PairMeasured) -> anyhow::Result<()> {
@@ -245,6 +261,10 @@ impl Args {
             }
         }
     }
+}
+
+fn applies_when_recorded() -> anyhow::Error {
+    usage("--epoch, --both, --toward and filters apply when packets are recorded, not afterwards")
 }
 
 /// Says which epochs were left out and why; how many.

@@ -8,7 +8,7 @@ use crate::args::Chosen;
 use crate::measure::{Concluded, Files, Measured, PointCounts};
 
 /// Shown where nothing is known.
-pub(super) const UNKNOWN: &str = "–";
+pub(crate) const UNKNOWN: &str = "–";
 /// Rows shown unless the user asks for more.
 pub(crate) const ROWS_DEFAULT: usize = 30;
 
@@ -131,7 +131,8 @@ fn table(estimates: &[&Estimate], series: bool) -> Table {
     table
 }
 
-fn counts(estimate: &Estimate) -> [String; 3] {
+/// Packets, those used, those lost.
+pub(crate) fn counts(estimate: &Estimate) -> [String; 3] {
     let evidence = &estimate.evidence;
     let lost = match evidence.lost {
         None => UNKNOWN.to_owned(),
@@ -144,7 +145,8 @@ fn counts(estimate: &Estimate) -> [String; 3] {
     [units::count(evidence.packets), units::count(evidence.used), lost]
 }
 
-fn delays(estimate: &Estimate) -> [String; 2] {
+/// Mean with its interval, and deviation.
+pub(crate) fn delays(estimate: &Estimate) -> [String; 2] {
     let Some(delay) = estimate.delay else { return [UNKNOWN.to_owned(), UNKNOWN.to_owned()] };
     let mean = units::duration_to(delay.mean_ns(), step_ns(&delay));
     let mean = match delay.half_width_ns {
