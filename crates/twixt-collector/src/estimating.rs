@@ -23,7 +23,7 @@ use twixt_measure::Sealed;
 use twixt_store::Log;
 
 use crate::clock::Clock;
-use crate::engine::{Engine, EngineConfig, EngineEvent};
+use crate::engine::{Engine, EngineConfig, EngineEvent, Series};
 use waiting::Waiting;
 
 /// Stored epochs that wait to be estimated; then storing waits.
@@ -74,7 +74,8 @@ impl Estimating {
 
     /// Estimates until nobody is left who could store anything.
     pub(crate) fn run(mut self, stored: &Receiver<Sealed>) -> io::Result<()> {
-        let concluded = self.file.read();
+        let mut concluded = self.file.read();
+        concluded.retain(|concluded| self.is_wanted(&concluded.series));
         let resumes = !concluded.is_empty();
         if resumes && !self.wait_for_points(Waiting::of(&concluded), stored) {
             return Ok(());
@@ -83,14 +84,23 @@ impl Estimating {
         let (log, now) = (self.log.clone(), self.clock.now());
         let replayed = replay::replay(&log, &concluded, now, |sealed| {
             engine.receive(sealed);
-            self.tell(&mut engine)
+            self.tell(&mut engine).map(drop)
         })?;
         self.metrics.replayed.inc_by(replayed);
         if replayed > 0 {
             info!(epochs = replayed, "replayed");
         }
-        self.conclude(&mut engine);
+        self.conclude(&engine);
         self.follow(&mut engine, stored)
+    }
+
+    /// Whether a series is still to be estimated: the configuration may be another one now.
+    fn is_wanted(&self, series: &Series) -> bool {
+        let Series { segment, class, .. } = series;
+        let is_named = self.config.segments.iter().any(|named| {
+            named.segment == *segment && named.class.as_ref().is_none_or(|named| named == class)
+        });
+        self.config.discover || segment.upstream == segment.downstream || is_named
     }
 
     /// After a start, waits until the points that were there before have caught up: epochs that
@@ -113,6 +123,8 @@ impl Estimating {
 
     fn follow(&mut self, engine: &mut Engine, stored: &Receiver<Sealed>) -> io::Result<()> {
         let mut ticked = Instant::now();
+        let mut write_after = ticked;
+        let mut told = false;
         loop {
             let is_over = match stored.recv_timeout(TICK) {
                 Ok(first) => {
@@ -127,8 +139,13 @@ impl Estimating {
                 engine.advance(self.clock.now());
                 ticked = Instant::now();
             }
-            if self.tell(engine)? {
+            told |= self.tell(engine)?;
+            if told && (is_over || Instant::now() >= write_after) {
+                let started = Instant::now();
                 self.conclude(engine);
+                told = false;
+                // A slow disk takes half of the time at most.
+                write_after = Instant::now() + started.elapsed();
             }
             if is_over {
                 return Ok(());
@@ -156,7 +173,7 @@ impl Estimating {
     }
 
     /// Writes down how far the engine came. If that fails, more is told again after a crash.
-    fn conclude(&mut self, engine: &mut Engine) {
+    fn conclude(&self, engine: &Engine) {
         if let Err(problem) = self.file.write(&engine.concluded()) {
             self.metrics.unwritten.inc();
             warn!(%problem, "cannot write down how far estimates came");

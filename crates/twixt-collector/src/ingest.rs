@@ -18,6 +18,7 @@ use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use tokio::sync::Semaphore;
+use tracing::warn;
 use twixt_measure::{Sealed, UPLOAD_ENCODING, UPLOAD_PATH, read_upload};
 
 use crate::access::{Caller, Tokens};
@@ -68,9 +69,25 @@ impl Ingest {
         if request.method() != Method::POST {
             return Err(Problem::Method);
         }
+        let (parts, mut body) = request.into_parts();
+        let answered = self.take(&caller, &parts.headers, &mut body).await;
+        if answered.is_err() {
+            // Who is still sending would not read the answer.
+            let rest = body::discard(&mut body, self.limits.body_bytes_max);
+            let _ = tokio::time::timeout(self.limits.header_time, rest).await;
+        }
+        answered
+    }
+
+    /// Takes the epochs of a request, as far as its caller may send any.
+    async fn take(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        body: &mut Body,
+    ) -> Result<Outcome, Problem> {
         let turn = self.callers.admit(&caller.name)?;
-        let (parts, body) = request.into_parts();
-        let reader = self.body_reader(&parts.headers)?;
+        let reader = self.body_reader(headers)?;
         let reading = tokio::time::timeout(self.limits.body_time, reader.read(body));
         let (bytes, memory) = reading.await.map_err(|_| Problem::Slow)??;
         self.metrics.body_bytes.inc_by(bytes.len() as u64);
@@ -81,13 +98,7 @@ impl Ingest {
         });
         let epochs = read.await.map_err(|_| Problem::Failed)??;
         turn.charge(epochs.arrived.len() + epochs.refused.len());
-        if let Some(foreign) =
-            epochs.arrived.iter().find(|arrived| !caller.may_write(&arrived.sealed.point.0))
-        {
-            let point = foreign.sealed.point.0.clone();
-            tracing::warn!(caller = caller.name, point, "may not write this point");
-            return Err(Problem::Forbidden { point });
-        }
+        check_points(caller, &epochs.arrived)?;
         let mut outcome = self.journal.store(epochs.arrived).await?;
         self.metrics.undecodable.inc_by(epochs.refused.len() as u64);
         outcome.refused.extend(epochs.refused);
@@ -114,6 +125,14 @@ impl Ingest {
         }
         BodyReader::new(is_packed, self.limits.body_bytes_max, Arc::clone(&self.memory))
     }
+}
+
+/// All of the points must be the caller's own.
+fn check_points(caller: &Caller, arrived: &[Arrived]) -> Result<(), Problem> {
+    let mut points = arrived.iter().map(|arrived| &arrived.sealed.point.0);
+    let Some(point) = points.find(|point| !caller.may_write(point)) else { return Ok(()) };
+    warn!(caller = caller.name, point, "may not write this point");
+    Err(Problem::Forbidden { point: point.clone() })
 }
 
 async fn answer_request(

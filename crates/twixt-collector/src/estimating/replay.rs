@@ -1,17 +1,17 @@
 //! Reads from the log what the engine still needs after a start, in order of time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use tracing::warn;
-use twixt_measure::Sealed;
+use twixt_measure::{Sealed, Stream};
 use twixt_model::{Span, Timestamp};
 use twixt_store::{Depth, Found, Log, Query};
 
 use crate::engine::Concluded;
 
-/// Of points whose epochs never came to a conclusion, this much is read.
-const UNPAIRED_NS: i64 = 3_600 * 1_000_000_000;
+/// Of epochs that no series has come to a conclusion on, this much is read.
+const UNCONCLUDED_NS: i64 = 3_600 * 1_000_000_000;
 /// Read and sorted at a time: bounds memory, whatever the time to catch up with.
 const STRETCH_NS: i64 = 600 * 1_000_000_000;
 
@@ -21,87 +21,107 @@ pub(super) fn replay(
     log: &Log,
     concluded: &[Concluded],
     now: Timestamp,
-    mut take: impl FnMut(Sealed) -> io::Result<bool>,
+    mut take: impl FnMut(Sealed) -> io::Result<()>,
 ) -> io::Result<u64> {
     if !log.folder().is_dir() {
         return Ok(0);
     }
-    let starts = starts(log, concluded, now)?;
-    let Some(&first) = starts.values().min() else { return Ok(0) };
+    let needs = Needs::new(concluded, now);
     let mut replayed = 0;
-    let mut start_ns = first;
-    let end_ns = last_end(log, &starts)?;
-    while start_ns <= end_ns {
-        let next_ns = start_ns.saturating_add(STRETCH_NS);
-        for found in stretch(log, &starts, start_ns, next_ns)? {
+    for stretch in needs.stretches(log)? {
+        for found in needs.within(log, stretch)? {
             if let Some(sealed) = read(log, &found) {
                 take(sealed)?;
                 replayed += 1;
             }
         }
-        if next_ns == start_ns {
-            break;
-        }
-        start_ns = next_ns;
     }
     Ok(replayed)
 }
 
-/// From when on the epochs of each point are needed.
-fn starts(log: &Log, concluded: &[Concluded], now: Timestamp) -> io::Result<BTreeMap<String, i64>> {
-    let recent = now.as_nanos().saturating_sub(UNPAIRED_NS);
-    let points = log.points().map_err(io::Error::other)?;
-    let mut starts = BTreeMap::new();
-    for point in points {
-        let involved = concluded.iter().filter_map(|concluded| start_of(concluded, &point));
-        starts.insert(point.clone(), involved.min().unwrap_or(recent));
+/// From when on epochs are needed.
+#[derive(Debug)]
+struct Needs {
+    /// By point, domain, class and algorithm.
+    series: BTreeMap<[String; 4], i64>,
+    /// By point.
+    points: BTreeMap<String, i64>,
+    /// Of all others.
+    others: i64,
+}
+
+impl Needs {
+    fn new(concluded: &[Concluded], now: Timestamp) -> Self {
+        let others = now.as_nanos().saturating_sub(UNCONCLUDED_NS);
+        let mut needs = Self { series: BTreeMap::new(), points: BTreeMap::new(), others };
+        for concluded in concluded {
+            let Some(length_ns) = concluded.series.epoch_ns else { continue };
+            let ahead = concluded.realigned_epochs.unwrap_or(0);
+            let (first, segment) = (concluded.replay_from.0, &concluded.series.segment);
+            needs.note(concluded, &segment.upstream.0, first.saturating_mul(length_ns));
+            let first = first.saturating_add(ahead);
+            needs.note(concluded, &segment.downstream.0, first.saturating_mul(length_ns));
+        }
+        needs
     }
-    Ok(starts)
-}
 
-/// From when on a series needs the epochs of a point, if it is one of its ends.
-fn start_of(concluded: &Concluded, point: &str) -> Option<i64> {
-    let segment = &concluded.series.segment;
-    let length_ns = concluded.series.epoch_ns?;
-    let ahead = concluded.realigned_epochs.unwrap_or(0);
-    let first = concluded.replay_from.0;
-    let ends = [(&segment.upstream, first), (&segment.downstream, first.saturating_add(ahead))];
-    let needed = ends.into_iter().filter(|(end, _)| end.0 == point);
-    needed.map(|(_, epoch)| epoch.saturating_mul(length_ns)).min()
-}
+    fn note(&mut self, concluded: &Concluded, point: &str, start_ns: i64) {
+        let series = &concluded.series;
+        let algorithm = series.algorithm.to_owned();
+        let key = [point.to_owned(), series.domain.clone(), series.class.clone(), algorithm];
+        let earliest = self.series.entry(key).or_insert(start_ns);
+        *earliest = start_ns.min(*earliest);
+        let earliest = self.points.entry(point.to_owned()).or_insert(self.others);
+        *earliest = start_ns.min(*earliest);
+    }
 
-/// When the last epoch that is needed ends.
-fn last_end(log: &Log, starts: &BTreeMap<String, i64>) -> io::Result<i64> {
-    let mut last = i64::MIN;
-    for (point, &start_ns) in starts {
-        let span = Span { start: Timestamp::from_nanos(start_ns), end: Timestamp::MAX };
-        let query = Query::between(span).at_point(point).to_depth(Depth::Heads);
+    fn wants(&self, found: &Found) -> bool {
+        let Ok(stream) = found.stream.parse::<Stream>() else { return false };
+        let key = [found.point.clone(), stream.domain, stream.class, stream.algorithm];
+        let start_ns = self.series.get(&key).copied().unwrap_or(self.others);
+        found.span.start.as_nanos() >= start_ns
+    }
+
+    /// The stretches of time in which something is needed, by their numbers.
+    fn stretches(&self, log: &Log) -> io::Result<BTreeSet<i64>> {
+        let mut stretches = BTreeSet::new();
+        for point in log.points().map_err(io::Error::other)? {
+            let start_ns = self.points.get(&point).copied().unwrap_or(self.others);
+            let found = self.scan(log, &point, Timestamp::from_nanos(start_ns), Timestamp::MAX)?;
+            stretches.extend(found.map(|found| stretch_of(&found)));
+        }
+        Ok(stretches)
+    }
+
+    /// What is needed in a stretch, in order: both halves of an epoch come together.
+    fn within(&self, log: &Log, stretch: i64) -> io::Result<Vec<Found>> {
+        let start_ns = stretch.saturating_mul(STRETCH_NS);
+        let start = Timestamp::from_nanos(start_ns);
+        let end = Timestamp::from_nanos(start_ns.saturating_add(STRETCH_NS));
+        let mut needed = Vec::new();
+        for point in log.points().map_err(io::Error::other)? {
+            let found = self.scan(log, &point, start, end)?;
+            needed.extend(found.filter(|found| stretch_of(found) == stretch));
+        }
+        needed.sort_by_key(|found| (found.span.start, found.epoch));
+        Ok(needed)
+    }
+
+    fn scan(
+        &self,
+        log: &Log,
+        point: &str,
+        start: Timestamp,
+        end: Timestamp,
+    ) -> io::Result<impl Iterator<Item = Found>> {
+        let query = Query::between(Span { start, end }).at_point(point).to_depth(Depth::Heads);
         let scan = log.scan(query).map_err(io::Error::other)?;
-        last = scan.map(|found| found.span.start.as_nanos()).fold(last, i64::max);
+        Ok(scan.filter(|found| self.wants(found)))
     }
-    Ok(last)
 }
 
-/// The epochs that begin in a stretch of time, in order: both halves of an epoch come together.
-fn stretch(
-    log: &Log,
-    starts: &BTreeMap<String, i64>,
-    start_ns: i64,
-    next_ns: i64,
-) -> io::Result<Vec<Found>> {
-    let mut epochs = Vec::new();
-    for (point, &needed_ns) in starts {
-        let span =
-            Span { start: Timestamp::from_nanos(start_ns), end: Timestamp::from_nanos(next_ns) };
-        let query = Query::between(span).at_point(point).to_depth(Depth::Heads);
-        let begins = |found: &Found| {
-            let begin = found.span.start.as_nanos();
-            (start_ns.max(needed_ns)..next_ns).contains(&begin)
-        };
-        epochs.extend(log.scan(query).map_err(io::Error::other)?.filter(begins));
-    }
-    epochs.sort_by_key(|found| (found.span.start, found.epoch));
-    Ok(epochs)
+fn stretch_of(found: &Found) -> i64 {
+    found.span.start.as_nanos().div_euclid(STRETCH_NS)
 }
 
 fn read(log: &Log, found: &Found) -> Option<Sealed> {

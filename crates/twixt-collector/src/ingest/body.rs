@@ -5,8 +5,8 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use axum::body::Body;
-use hyper::body::Body as _;
+use axum::body::{Body, Bytes};
+use hyper::body::{Body as _, Frame};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
@@ -43,11 +43,10 @@ impl BodyReader {
     /// The whole body, and the memory that it takes.
     pub(super) async fn read(
         mut self,
-        mut body: Body,
+        body: &mut Body,
     ) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Problem> {
-        while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-            let frame = frame.map_err(|_| Problem::Cut)?;
-            if let Ok(piece) = frame.into_data() {
+        while let Some(frame) = next_frame(body).await {
+            if let Ok(piece) = frame.map_err(|_| Problem::Cut)?.into_data() {
                 self.push(&piece)?;
             }
         }
@@ -91,6 +90,20 @@ impl BodyReader {
         self.bytes.extend_from_slice(bytes);
         Ok(())
     }
+}
+
+/// Reads and forgets what is left of a body, up to so many bytes.
+pub(super) async fn discard(body: &mut Body, bytes_max: usize) {
+    let mut left = bytes_max;
+    while left > 0
+        && let Some(Ok(frame)) = next_frame(body).await
+    {
+        left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+    }
+}
+
+async fn next_frame(body: &mut Body) -> Option<Result<Frame<Bytes>, axum::Error>> {
+    poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await
 }
 
 fn bounded_decoder() -> std::io::Result<Decoder<'static>> {
