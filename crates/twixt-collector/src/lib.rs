@@ -1,3 +1,32 @@
 //! The collector: takes epochs from agents, stores them, and pairs them into estimates.
+//!
+//! | component | the question it answers |
+//! |---|---|
+//! | `server` | Who is connected, and for how long? |
+//! | [`access`] | Who is that, and which points may they write? |
+//! | `ingest` | What do they bring, and what is the answer? |
+//! | `journal` | Is it new, is it durable? |
+//! | [`engine`] | What do two points tell together? |
+//! | `estimating` | What was told already? |
+//! | `telemetry` | How is it going? |
+//! | [`authority`] | Who signs certificates, where there is nobody else? |
 
+pub mod access;
+pub mod authority;
+mod clock;
+mod collector;
+mod config;
 pub mod engine;
+mod estimating;
+mod ingest;
+mod journal;
+mod server;
+mod stop;
+mod telemetry;
+
+pub use collector::{Addresses, Collector, CollectorError, EPOCHS_FOLDER};
+pub use config::{CollectorConfig, ConfigError, PlainHttp};
+pub use estimating::EventSink;
+pub use journal::{Refusal, Retention};
+pub use server::{Limits, TlsConfig, TlsError};
+pub use stop::Stop;

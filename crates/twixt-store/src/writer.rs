@@ -146,9 +146,9 @@ impl Writer {
     }
 
     /// After a failure nobody knows what the file holds: it is looked at anew when it is next
-    /// needed.
+    /// needed. A full day is no such failure: nothing was tried.
     fn keep_if<T>(&mut self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
-        if outcome.is_err() {
+        if outcome.as_ref().is_err_and(|error| !matches!(error, StoreError::DayFull { .. })) {
             self.open = None;
         }
         outcome

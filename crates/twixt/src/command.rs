@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod collector;
 mod config;
 mod delay;
 mod demo;
@@ -55,6 +56,7 @@ enum Command {
     Simulate(simulate::Args),
     Demo(demo::Args),
     Evaluate(evaluate::Args),
+    Collector(collector::Args),
     #[command(subcommand)]
     Plan(plan::Args),
     #[command(subcommand)]
@@ -65,7 +67,11 @@ enum Command {
 
 /// Runs what was asked for.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
-    let settings = Settings::load(cli.config.as_ref())?;
+    let settings = match &cli.command {
+        // Its file is of another kind.
+        Command::Collector(_) => Settings::default(),
+        _ => Settings::load(cli.config.as_ref())?,
+    };
     match cli.command {
         Command::Delay(args) => delay::run(&args.with(&settings)),
         Command::Path(args) => path::run(&args.with(&settings)),
@@ -80,6 +86,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
+        Command::Collector(args) => collector::run(&args, cli.config.as_deref()),
         Command::Plan(args) => plan::run(&args),
         Command::Config(args) => config::run(&args, &settings),
         Command::Generate(args) => generate::run(&args),

@@ -5,6 +5,7 @@ mod args;
 mod command;
 mod exit;
 mod input;
+mod logging;
 mod measure;
 mod output;
 mod plot;
@@ -12,7 +13,6 @@ mod progress;
 mod records;
 mod settings;
 mod source;
-mod store;
 
 use std::process::ExitCode;
 

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
+use twixt_measure::Stream;
 use twixt_model::{Span, Timestamp};
 use twixt_store::{Depth, Found, Log, Options, Query, Report};
 
 use crate::command::query::DamageDocument;
 use crate::exit::{Exit, note};
 use crate::output::{self, Format, Table, units};
-use crate::store::Stream;
 
 /// Reads all of it, and so finds all damage.
 pub(super) fn run(path: &Path, format: Format) -> anyhow::Result<Exit> {

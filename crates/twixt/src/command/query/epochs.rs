@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use twixt_measure::Sealed;
+use twixt_measure::{Sealed, Stream};
 use twixt_model::{Epoch, EpochRule, PointId, Segment, Span, Timestamp};
 use twixt_store::{Damage, Depth, Found, Log, Query};
 
@@ -11,7 +11,6 @@ use super::families::Families;
 use super::{Args, EpochRange, Touched};
 use crate::exit::{no_answer, usage};
 use crate::measure::{End, Measured, Plan, Recordings, rough_delay};
-use crate::store::Stream;
 
 /// Records that one query may need. Their heads are held in memory.
 const RECORDS_MAX: usize = 1 << 21;

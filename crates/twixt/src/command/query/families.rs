@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use twixt_measure::Stream;
 use twixt_model::Span;
 use twixt_store::{Depth, Log, Query};
 
 use super::{Args, Touched};
 use crate::exit::{no_answer, usage};
-use crate::store::Stream;
 
 /// A family of streams for each point.
 pub(super) struct Families {

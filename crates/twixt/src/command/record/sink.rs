@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use twixt_measure::{FILE_HEADER, Sealed, frame_record};
+use twixt_measure::{FILE_HEADER, Sealed, Stream, frame_record};
 use twixt_model::{PointId, Span, Timestamp};
 use twixt_store::{Appended, Durability, Entry, Log, Options, StoreError, Writer};
 
@@ -14,7 +14,6 @@ use crate::exit::{note, usage};
 use crate::input;
 use crate::measure::Meters;
 use crate::output::units;
-use crate::store::Stream;
 
 /// What the user named.
 #[derive(Clone, Copy)]

@@ -1,26 +1,33 @@
-//! What recordings in a store are called: streams of a point.
+//! What sealed epochs in a store are called: streams of a point. Recordings and collectors use the
+//! same names, so that one query reads both.
 
 use std::fmt;
 use std::str::FromStr;
 
-use twixt_measure::Sealed;
 use xxhash_rust::xxh3::xxh3_64;
+
+use crate::sealed::Sealed;
 
 /// The stream of a sealed epoch: `lda.9d2f11c0/office/web/17979cfe362a0000`, that is algorithm and
 /// settings, domain, class, run. Whoever knows the name knows what can be paired with what.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Stream {
-    pub(crate) algorithm: String,
+pub struct Stream {
+    /// Name of the algorithm.
+    pub algorithm: String,
     /// Stands for everything that both points must have in common.
-    pub(crate) settings: u32,
-    pub(crate) domain: String,
-    pub(crate) class: String,
-    pub(crate) run: u64,
+    pub settings: u32,
+    /// Within which point names are unique.
+    pub domain: String,
+    /// Name of the class of traffic; empty without classes.
+    pub class: String,
+    /// Number of the run of the agent.
+    pub run: u64,
 }
 
 impl Stream {
     /// Of an epoch.
-    pub(crate) fn of(sealed: &Sealed) -> Self {
+    #[must_use]
+    pub fn of(sealed: &Sealed) -> Self {
         let length_ns = sealed.rule.length_ns().unwrap_or(0);
         let (config, cut) = (sealed.synopsis.config(), sealed.cut.name());
         let settings = format!("{config}\n{}\n{length_ns}\n{cut}", sealed.digest);
@@ -34,7 +41,8 @@ impl Stream {
     }
 
     /// What streams have in common that are parts of one recording: all but class and run.
-    pub(crate) fn family(&self) -> String {
+    #[must_use]
+    pub fn family(&self) -> String {
         format!("{}.{:08x}/{}", self.algorithm, self.settings, escaped(&self.domain))
     }
 }

@@ -1,0 +1,70 @@
+//! Which names of points are meant.
+
+use std::fmt;
+use std::str::FromStr;
+
+use twixt_measure::NAME_BYTES_MAX;
+
+/// The name of a point, or the beginning of many: `r-in`, `r-*`, `*`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PointPattern {
+    start: String,
+    is_whole: bool,
+}
+
+/// Why a text is no pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatternError {
+    /// A `*` stands elsewhere than at the end.
+    #[error("{text:?}: a * can stand at the end only")]
+    Star {
+        /// What was written.
+        text: String,
+    },
+    /// There is no such name.
+    #[error("{text:?}: a name of a point has 1 to {NAME_BYTES_MAX} bytes")]
+    Length {
+        /// What was written.
+        text: String,
+    },
+}
+
+impl PointPattern {
+    /// Every point.
+    #[must_use]
+    pub const fn all() -> Self {
+        Self { start: String::new(), is_whole: false }
+    }
+
+    /// Whether a point is meant.
+    #[must_use]
+    pub fn matches(&self, point: &str) -> bool {
+        match self.is_whole {
+            true => point == self.start,
+            false => point.starts_with(&self.start),
+        }
+    }
+}
+
+impl FromStr for PointPattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        let (start, is_whole) = text.strip_suffix('*').map_or((text, true), |start| (start, false));
+        if start.contains('*') {
+            return Err(PatternError::Star { text: text.to_owned() });
+        }
+        if text.is_empty() || text.len() > NAME_BYTES_MAX {
+            return Err(PatternError::Length { text: text.to_owned() });
+        }
+        Ok(Self { start: start.to_owned(), is_whole })
+    }
+}
+
+impl fmt::Display for PointPattern {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.start)?;
+        formatter.write_str(if self.is_whole { "" } else { "*" })
+    }
+}

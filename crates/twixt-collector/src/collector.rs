@@ -1,0 +1,280 @@
+//! The collector as a whole: opens what it needs, starts its threads, and ends them in an order in
+//! which nothing is lost.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread::{self, JoinHandle};
+
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tracing::{info, warn};
+use twixt_store::{Log, Options, StoreError};
+
+use crate::access::{Caller, Tokens};
+use crate::clock::Clock;
+use crate::config::{CollectorConfig, ConfigError};
+use crate::estimating::{ConcludedFile, EPOCHS_WAITING_MAX, Estimating, EventSink};
+use crate::ingest::Ingest;
+use crate::journal::{self, Journal, JournalConfig};
+use crate::server::{Limits, Server, TlsError, WithoutCertificate, acceptor};
+use crate::stop::Stop;
+use crate::telemetry::Telemetry;
+
+/// Raw epochs, in the collector's directory. `twixt query` reads them.
+pub const EPOCHS_FOLDER: &str = "epochs";
+/// How far estimates came, in the collector's directory.
+const CONCLUDED_FILE: &str = "concluded.json";
+/// Held while a collector uses the directory.
+const LOCK_FILE: &str = "lock";
+/// Threads that serve connections.
+const SERVER_THREADS: usize = 2;
+
+/// Takes epochs, stores them, pairs them.
+#[derive(Debug)]
+pub struct Collector {
+    config: CollectorConfig,
+}
+
+/// Why a collector cannot start, or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CollectorError {
+    /// The configuration makes no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Keys or certificates cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The directory cannot be made or written. Check path and permissions.
+    #[error("cannot use {}: {source}", path.display())]
+    Directory {
+        /// The directory, or a file in it.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Another collector uses the directory. Stop it, or use another directory.
+    #[error("{} is used by another collector", path.display())]
+    Busy {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] StoreError),
+    /// Nobody can connect: the address is taken, or not ours.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The system has no threads to give.
+    #[error("cannot start: {0}")]
+    Start(io::Error),
+    /// Whoever takes the estimates takes no more.
+    #[error("cannot hand on estimates")]
+    Sink(#[source] io::Error),
+}
+
+/// Where a collector can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// By agents.
+    pub listen: SocketAddr,
+    /// For metrics and health.
+    pub metrics: Option<SocketAddr>,
+}
+
+impl Collector {
+    /// Checks the configuration, and touches nothing.
+    ///
+    /// # Errors
+    /// When it makes no sense.
+    pub fn new(config: CollectorConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self { config })
+    }
+
+    /// Whether keys can be read and the directory can be used: what `--check` asks for.
+    ///
+    /// # Errors
+    /// When they cannot.
+    pub fn check(&self) -> Result<(), CollectorError> {
+        self.acceptor()?;
+        lock(&self.config.directory).map(drop)
+    }
+
+    /// Serves until told to stop. `ready` is called when agents can connect.
+    ///
+    /// # Errors
+    /// When it cannot start, or the sink takes no more.
+    pub fn run(
+        self,
+        sink: Box<dyn EventSink>,
+        stop: &Stop,
+        ready: impl FnOnce(Addresses),
+    ) -> Result<(), CollectorError> {
+        let tls = self.acceptor()?;
+        let _lock = lock(&self.config.directory)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(SERVER_THREADS)
+            .enable_all()
+            .build()
+            .map_err(CollectorError::Start)?;
+        let telemetry = Telemetry::new();
+        let (journal, submissions) = journal::channel();
+        let (stored, receiver) = sync_channel(EPOCHS_WAITING_MAX);
+        let writing = Journal::open(
+            &self.journal_config(),
+            stored,
+            Clock::default(),
+            telemetry.journal.clone(),
+        )?;
+        let estimating = self.estimating(&telemetry, sink);
+        let listeners = runtime.block_on(self.bind())?;
+        let writing = spawn("journal", move || writing.run(&submissions))?;
+        let ending = stop.clone();
+        let estimating = spawn("estimating", move || {
+            let ended = estimating.run(&receiver);
+            // Without it the collector would be of no use.
+            ending.request();
+            ended
+        })?;
+        ready(listeners.addresses);
+        let ingest = self.ingest(journal, &telemetry);
+        runtime.block_on(listeners.serve(tls, self.config.limits, ingest, telemetry, stop));
+        // The last senders are gone with the server: the journal ends, and then the estimates.
+        runtime.shutdown_timeout(crate::server::LAST_WORDS_TIME);
+        join(writing);
+        join(estimating).map_err(CollectorError::Sink)
+    }
+
+    fn acceptor(&self) -> Result<Option<TlsAcceptor>, TlsError> {
+        let others = match self.config.tokens.is_empty() {
+            true => WithoutCertificate::Refused,
+            false => WithoutCertificate::Welcome,
+        };
+        self.config.tls.as_ref().map(|tls| acceptor(tls, others)).transpose()
+    }
+
+    fn ingest(&self, journal: journal::JournalSender, telemetry: &Telemetry) -> Ingest {
+        let tokens = Tokens::new(&self.config.tokens);
+        let anonymous = self.config.takes_anybody().then(|| Arc::new(Caller::anonymous()));
+        Ingest::new(tokens, anonymous, self.config.limits, journal, telemetry.ingest.clone())
+    }
+
+    fn journal_config(&self) -> JournalConfig {
+        JournalConfig {
+            folder: self.config.directory.join(EPOCHS_FOLDER),
+            domain: self.config.domain.clone(),
+            retention: self.config.retention,
+            points_max: self.config.limits.points_max,
+        }
+    }
+
+    fn estimating(&self, telemetry: &Telemetry, sink: Box<dyn EventSink>) -> Estimating {
+        let directory = &self.config.directory;
+        Estimating::new(
+            self.config.engine.clone(),
+            Log::open(directory.join(EPOCHS_FOLDER), Options::default()),
+            ConcludedFile::new(directory.join(CONCLUDED_FILE)),
+            self.config.resume_wait,
+            Clock::default(),
+            telemetry.estimating.clone(),
+            sink,
+        )
+    }
+
+    async fn bind(&self) -> Result<Listeners, CollectorError> {
+        let agents = bind(self.config.listen).await?;
+        let metrics = match self.config.metrics {
+            Some(address) => Some(bind(address).await?),
+            None => None,
+        };
+        let addresses = Addresses {
+            listen: agents.local_addr().map_err(CollectorError::Start)?,
+            metrics: metrics.as_ref().and_then(|metrics| metrics.local_addr().ok()),
+        };
+        Ok(Listeners { agents, metrics, addresses })
+    }
+}
+
+/// Where connections come in.
+struct Listeners {
+    agents: TcpListener,
+    metrics: Option<TcpListener>,
+    addresses: Addresses,
+}
+
+impl Listeners {
+    async fn serve(
+        self,
+        tls: Option<TlsAcceptor>,
+        limits: Limits,
+        ingest: Ingest,
+        telemetry: Telemetry,
+        stop: &Stop,
+    ) {
+        let metrics = telemetry.server.clone();
+        let router = ingest.router();
+        let agents = Server { listener: self.agents, tls, limits, router, metrics };
+        let telling = self.metrics.map(|listener| Server {
+            listener,
+            tls: None,
+            limits,
+            router: telemetry.router(),
+            metrics: Default::default(),
+        });
+        info!(address = %self.addresses.listen, "listening");
+        let told = async {
+            if let Some(telling) = telling {
+                telling.run(stop.clone()).await;
+            }
+        };
+        tokio::join!(agents.run(stop.clone()), told);
+        info!("stopping");
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, CollectorError> {
+    let listener = TcpListener::bind(address).await;
+    listener.map_err(|source| CollectorError::Listen { address, source })
+}
+
+/// Makes the directory, and sees to it that nobody else uses it. Also tells whether it can be
+/// written.
+fn lock(directory: &Path) -> Result<File, CollectorError> {
+    let path = directory.join(LOCK_FILE);
+    let problem = |source| CollectorError::Directory { path: directory.to_owned(), source };
+    fs::create_dir_all(directory).map_err(problem)?;
+    let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = opened.map_err(problem)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => {
+            Err(CollectorError::Busy { path: directory.to_owned() })
+        }
+        Err(fs::TryLockError::Error(source)) => Err(problem(source)),
+    }
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, CollectorError> {
+    thread::Builder::new().name(name.to_owned()).spawn(run).map_err(CollectorError::Start)
+}
+
+/// What a thread returned; its panic is ours.
+fn join<T>(thread: JoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| {
+        warn!("a thread of the collector panicked");
+        std::panic::resume_unwind(panic)
+    })
+}

@@ -1,0 +1,200 @@
+//! What a collector is told. The binary reads files and flags; here are values, with their
+//! defaults, and what must hold between them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::access::TokenConfig;
+use crate::engine::EngineConfig;
+use crate::journal::Retention;
+use crate::server::{Limits, TlsConfig};
+
+/// What a collector is told.
+#[derive(Clone, Debug)]
+pub struct CollectorConfig {
+    /// Where agents connect to.
+    pub listen: SocketAddr,
+    /// Everything that must survive lies here.
+    pub directory: PathBuf,
+    /// The only domain whose epochs are taken; every domain's when `None`.
+    pub domain: Option<String>,
+    /// Encrypted connections; plain ones when `None`.
+    pub tls: Option<TlsConfig>,
+    /// Whether plain connections are allowed where others might listen.
+    pub plain_http: PlainHttp,
+    /// Who may write which points, beside the owners of certificates.
+    pub tokens: Vec<TokenConfig>,
+    /// What is paired, and how.
+    pub engine: EngineConfig,
+    /// What one caller, and all together, may use.
+    pub limits: Limits,
+    /// Where metrics and health can be asked for.
+    pub metrics: Option<SocketAddr>,
+    /// What is forgotten, and when.
+    pub retention: Retention,
+    /// How long, after a start, points that were there before are waited for until epochs are
+    /// paired again: agents have a backlog then, and do not all come back at once.
+    pub resume_wait: Duration,
+}
+
+/// Where connections may be plain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlainHttp {
+    /// On the machine itself.
+    #[default]
+    Loopback,
+    /// Everywhere: something else encrypts, or nobody minds.
+    Forced,
+}
+
+/// What does not go together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// Tokens and epochs could be read on their way. Give a certificate, listen on a loopback
+    /// address, or force it.
+    #[error(
+        "{listen} can be reached by others, and connections would not be encrypted: give [tls] \
+         certificate and key, or say plain_http = \"forced\""
+    )]
+    Plain {
+        /// Where to listen.
+        listen: SocketAddr,
+    },
+    /// Anybody could write. Give tokens or a client authority.
+    #[error(
+        "{listen} can be reached by others, and anybody could write: give a [[token]] or [tls] \
+         client_ca"
+    )]
+    Open {
+        /// Where to listen.
+        listen: SocketAddr,
+    },
+    /// Two tokens of one name cannot be told apart in logs and limits.
+    #[error("two tokens have the name {name:?}")]
+    TokenName {
+        /// The name.
+        name: String,
+    },
+    /// A token without points allows nothing.
+    #[error("token {name:?} may write no point: give points, such as [\"r-*\"]")]
+    NoPoints {
+        /// Its name.
+        name: String,
+    },
+    /// A limit of zero lets nobody in.
+    #[error("{name} must not be 0")]
+    Zero {
+        /// Which.
+        name: &'static str,
+    },
+}
+
+impl CollectorConfig {
+    /// Everything as it is unless something else is said.
+    #[must_use]
+    pub fn new(listen: SocketAddr, directory: PathBuf) -> Self {
+        Self {
+            listen,
+            directory,
+            domain: None,
+            tls: None,
+            plain_http: PlainHttp::default(),
+            tokens: Vec::new(),
+            engine: EngineConfig::default(),
+            limits: Limits::default(),
+            metrics: None,
+            retention: Retention::default(),
+            resume_wait: Duration::from_secs(60),
+        }
+    }
+
+    /// Whether all of it goes together.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let listen = self.listen;
+        let is_private = is_loopback(listen.ip());
+        if self.tls.is_none() && !is_private && self.plain_http != PlainHttp::Forced {
+            return Err(ConfigError::Plain { listen });
+        }
+        if self.takes_anybody() && !is_private {
+            return Err(ConfigError::Open { listen });
+        }
+        for (index, token) in self.tokens.iter().enumerate() {
+            let name = token.name.clone();
+            if token.points.is_empty() {
+                return Err(ConfigError::NoPoints { name });
+            }
+            if self.tokens[..index].iter().any(|other| other.name == name) {
+                return Err(ConfigError::TokenName { name });
+            }
+        }
+        match self.limits.zero() {
+            Some(name) => Err(ConfigError::Zero { name }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether nobody need say who they are.
+    pub(crate) fn takes_anybody(&self) -> bool {
+        let asks_for_certificates = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+        self.tokens.is_empty() && !asks_for_certificates
+    }
+}
+
+fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::{PointPattern, TokenHash};
+
+    fn token(name: &str, points: Vec<PointPattern>) -> TokenConfig {
+        let hash = TokenHash::of_token("0123456789abcdef").unwrap();
+        TokenConfig { name: name.to_owned(), hash, points }
+    }
+
+    #[track_caller]
+    fn check(listen: &str, change: impl FnOnce(&mut CollectorConfig), problem: Option<&str>) {
+        let mut config = CollectorConfig::new(listen.parse().unwrap(), PathBuf::from("x"));
+        change(&mut config);
+        let found = config.check().err().map(|error| error.to_string());
+        match problem {
+            Some(problem) => {
+                assert!(found.as_ref().is_some_and(|text| text.contains(problem)), "{found:?}")
+            }
+            None => assert_eq!(found, None),
+        }
+    }
+
+    #[test]
+    fn strangers_are_kept_out_by_default() {
+        check("127.0.0.1:1", |_| {}, None);
+        check("[::1]:1", |_| {}, None);
+        check("[::ffff:127.0.0.1]:1", |_| {}, None);
+        check("0.0.0.0:1", |_| {}, Some("not be encrypted"));
+        check("10.0.0.1:1", |config| config.plain_http = PlainHttp::Forced, Some("anybody"));
+        let forced = |config: &mut CollectorConfig| {
+            config.plain_http = PlainHttp::Forced;
+            config.tokens = vec![token("a", vec![PointPattern::all()])];
+        };
+        check("10.0.0.1:1", forced, None);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let all = || vec![PointPattern::all()];
+        check("[::1]:1", |config| config.tokens = vec![token("a", vec![])], Some("no point"));
+        check(
+            "[::1]:1",
+            |config| config.tokens = vec![token("a", all()), token("a", all())],
+            Some("two tokens"),
+        );
+        check("[::1]:1", |config| config.limits.body_bytes_max = 0, Some("body_bytes_max"));
+    }
+}

@@ -1,0 +1,191 @@
+//! The file that says how far estimates came. It is small, and replaced as a whole: a reader finds
+//! the old one or the new one, whatever happens in between.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+use twixt_model::{Epoch, PointId, Segment, Timestamp};
+use twixt_synopsis::ALGORITHMS;
+
+use crate::engine::{Concluded, Series};
+
+/// Format version that this release writes; it reads all up to this one.
+const VERSION: u32 = 1;
+/// A longer file is none of ours.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// The file.
+#[derive(Clone, Debug)]
+pub(crate) struct ConcludedFile {
+    path: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    version: u32,
+    series: Vec<SeriesDocument>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SeriesDocument {
+    domain: String,
+    upstream: String,
+    downstream: String,
+    class: String,
+    tag: u16,
+    epoch_ns: Option<i64>,
+    through: i64,
+    last: Option<i64>,
+    told: Vec<(i64, u64)>,
+    summarised_ns: i64,
+    realigned_epochs: Option<i64>,
+    short_delays: u64,
+    replay_from: i64,
+}
+
+impl ConcludedFile {
+    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// How far estimates came. If that cannot be read, it is said, and nothing is known.
+    pub(super) fn read(&self) -> Vec<Concluded> {
+        match self.try_read() {
+            Ok(concluded) => concluded,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(problem) => {
+                let path = self.path.display();
+                warn!(%path, %problem, "not known how far estimates came; some may be told again");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Replaces what is written, durably.
+    pub(super) fn write(&self, concluded: &[Concluded]) -> io::Result<()> {
+        let series = concluded.iter().map(SeriesDocument::from).collect();
+        let bytes = serde_json::to_vec(&Document { version: VERSION, series })?;
+        let beside = self.path.with_extension("new");
+        let mut file = File::create(&beside)?;
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, &self.path)?;
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        File::open(folder)?.sync_all()
+    }
+
+    fn try_read(&self) -> io::Result<Vec<Concluded>> {
+        if fs::metadata(&self.path)?.len() > BYTES_MAX {
+            return Err(io::Error::other("too long"));
+        }
+        let document: Document = serde_json::from_slice(&fs::read(&self.path)?)?;
+        if document.version > VERSION {
+            return Err(io::Error::other(format!("format version {}", document.version)));
+        }
+        Ok(document.series.into_iter().filter_map(SeriesDocument::concluded).collect())
+    }
+}
+
+impl From<&Concluded> for SeriesDocument {
+    fn from(concluded: &Concluded) -> Self {
+        let series = &concluded.series;
+        Self {
+            domain: series.domain.clone(),
+            upstream: series.segment.upstream.0.clone(),
+            downstream: series.segment.downstream.0.clone(),
+            class: series.class.clone(),
+            tag: series.tag,
+            epoch_ns: series.epoch_ns,
+            through: concluded.through.0,
+            last: concluded.last.map(|epoch| epoch.0),
+            told: concluded.told.iter().map(|(epoch, run)| (epoch.0, *run)).collect(),
+            summarised_ns: concluded.summarised.as_nanos(),
+            realigned_epochs: concluded.realigned_epochs,
+            short_delays: concluded.short_delays,
+            replay_from: concluded.replay_from.0,
+        }
+    }
+}
+
+impl SeriesDocument {
+    /// `None` if this release does not have the algorithm.
+    fn concluded(self) -> Option<Concluded> {
+        let algorithm = ALGORITHMS.iter().find(|algorithm| algorithm.tag == self.tag)?;
+        let segment =
+            Segment { upstream: PointId(self.upstream), downstream: PointId(self.downstream) };
+        Some(Concluded {
+            series: Series {
+                domain: self.domain,
+                segment,
+                class: self.class,
+                algorithm: algorithm.name,
+                tag: self.tag,
+                epoch_ns: self.epoch_ns,
+            },
+            through: Epoch(self.through),
+            last: self.last.map(Epoch),
+            told: self.told.into_iter().map(|(epoch, run)| (Epoch(epoch), run)).collect(),
+            summarised: Timestamp::from_nanos(self.summarised_ns),
+            realigned_epochs: self.realigned_epochs,
+            short_delays: self.short_delays,
+            replay_from: Epoch(self.replay_from),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn concluded() -> Concluded {
+        let point = |name: &str| PointId(name.to_owned());
+        Concluded {
+            series: Series {
+                domain: "lab".to_owned(),
+                segment: Segment { upstream: point("a"), downstream: point("b") },
+                class: String::new(),
+                algorithm: ALGORITHMS[0].name,
+                tag: ALGORITHMS[0].tag,
+                epoch_ns: Some(1_000),
+            },
+            through: Epoch(17),
+            last: Some(Epoch(17)),
+            told: vec![(Epoch(19), u64::MAX)],
+            summarised: Timestamp::from_nanos(16_000),
+            realigned_epochs: Some(-2),
+            short_delays: 3,
+            replay_from: Epoch(16),
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = ConcludedFile::new(folder.path().join("concluded.json"));
+        assert_eq!(file.read(), vec![]);
+        file.write(&[concluded()]).unwrap();
+        assert_eq!(file.read(), vec![concluded()]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("concluded.json");
+        let file = ConcludedFile::new(&path);
+        for text in ["", "{", "[]", r#"{"version":2,"series":[]}"#, "\0\0\0\0"] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(file.read(), vec![], "{text}");
+        }
+    }
+
+    #[test]
+    fn series_of_unknown_algorithms_are_left_out() {
+        let document = SeriesDocument { tag: u16::MAX, ..SeriesDocument::from(&concluded()) };
+        assert_eq!(document.concluded(), None);
+    }
+}

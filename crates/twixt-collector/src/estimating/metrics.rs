@@ -1,0 +1,79 @@
+//! What is counted of estimates. Points and segments are no labels: there may be thousands.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::engine::{EngineCounts, EngineEvent};
+
+type ByName = Family<[(&'static str, &'static str); 1], Counter>;
+
+/// Counters of estimates.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EstimatingMetrics {
+    pub(crate) replayed: Counter,
+    pub(crate) unwritten: Counter,
+    events: ByName,
+    gap_epochs: Counter,
+    warnings: ByName,
+    late: Gauge,
+    unrouted: Gauge,
+}
+
+impl EstimatingMetrics {
+    pub(crate) fn new(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        registry.register(
+            "epochs_replayed",
+            "Epochs read from the log after the start",
+            metrics.replayed.clone(),
+        );
+        registry.register(
+            "conclusions_unwritten",
+            "Times that it could not be written down how far estimates came",
+            metrics.unwritten.clone(),
+        );
+        registry.register("events", "What was told, by kind", metrics.events.clone());
+        registry.register(
+            "gap_epochs",
+            "Epochs of segments of which nothing can be told",
+            metrics.gap_epochs.clone(),
+        );
+        registry.register("warnings", "Warnings, by kind", metrics.warnings.clone());
+        registry.register(
+            "epochs_late",
+            "Epochs that came after they were given up, since the start",
+            metrics.late.clone(),
+        );
+        registry.register(
+            "epochs_unrouted",
+            "Epochs of points that are no end of a segment, since the start",
+            metrics.unrouted.clone(),
+        );
+        metrics
+    }
+
+    pub(super) fn count(&self, event: &EngineEvent) {
+        let kind = match event {
+            EngineEvent::Estimated(_) => "estimated",
+            EngineEvent::Observed(_) => "observed",
+            EngineEvent::Gap(gap) => {
+                self.gap_epochs.inc_by(gap.epochs());
+                "gap"
+            }
+            EngineEvent::Warning(warning) => {
+                self.warnings.get_or_create(&[("kind", warning.kind.name())]).inc();
+                "warning"
+            }
+            EngineEvent::Summary(_) | EngineEvent::ObservedSummary(_) => "summary",
+        };
+        self.events.get_or_create(&[("kind", kind)]).inc();
+    }
+
+    pub(super) fn copy(&self, counts: &EngineCounts) {
+        let shown = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        self.late.set(shown(counts.late));
+        self.unrouted.set(shown(counts.unrouted));
+    }
+}

@@ -1,0 +1,133 @@
+//! Reads from the log what the engine still needs after a start, in order of time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use tracing::warn;
+use twixt_measure::{Sealed, Stream};
+use twixt_model::{Span, Timestamp};
+use twixt_store::{Depth, Found, Log, Query};
+
+use crate::engine::Concluded;
+
+/// Of epochs that no series has come to a conclusion on, this much is read.
+const UNCONCLUDED_NS: i64 = 3_600 * 1_000_000_000;
+/// Read and sorted at a time: bounds memory, whatever the time to catch up with.
+const STRETCH_NS: i64 = 600 * 1_000_000_000;
+
+/// Hands over the epochs that are needed to go on, and returns how many there were. What cannot
+/// be read is said, and left out.
+pub(super) fn replay(
+    log: &Log,
+    concluded: &[Concluded],
+    now: Timestamp,
+    mut take: impl FnMut(Sealed) -> io::Result<()>,
+) -> io::Result<u64> {
+    if !log.folder().is_dir() {
+        return Ok(0);
+    }
+    let needs = Needs::new(concluded, now);
+    let mut replayed = 0;
+    for stretch in needs.stretches(log)? {
+        for found in needs.within(log, stretch)? {
+            if let Some(sealed) = read(log, &found) {
+                take(sealed)?;
+                replayed += 1;
+            }
+        }
+    }
+    Ok(replayed)
+}
+
+/// From when on epochs are needed.
+#[derive(Debug)]
+struct Needs {
+    /// By point, domain, class and algorithm.
+    series: BTreeMap<[String; 4], i64>,
+    /// By point.
+    points: BTreeMap<String, i64>,
+    /// Of all others.
+    others: i64,
+}
+
+impl Needs {
+    fn new(concluded: &[Concluded], now: Timestamp) -> Self {
+        let others = now.as_nanos().saturating_sub(UNCONCLUDED_NS);
+        let mut needs = Self { series: BTreeMap::new(), points: BTreeMap::new(), others };
+        for concluded in concluded {
+            let Some(length_ns) = concluded.series.epoch_ns else { continue };
+            let ahead = concluded.realigned_epochs.unwrap_or(0);
+            let (first, segment) = (concluded.replay_from.0, &concluded.series.segment);
+            needs.note(concluded, &segment.upstream.0, first.saturating_mul(length_ns));
+            let first = first.saturating_add(ahead);
+            needs.note(concluded, &segment.downstream.0, first.saturating_mul(length_ns));
+        }
+        needs
+    }
+
+    fn note(&mut self, concluded: &Concluded, point: &str, start_ns: i64) {
+        let series = &concluded.series;
+        let algorithm = series.algorithm.to_owned();
+        let key = [point.to_owned(), series.domain.clone(), series.class.clone(), algorithm];
+        let earliest = self.series.entry(key).or_insert(start_ns);
+        *earliest = start_ns.min(*earliest);
+        let earliest = self.points.entry(point.to_owned()).or_insert(self.others);
+        *earliest = start_ns.min(*earliest);
+    }
+
+    fn wants(&self, found: &Found) -> bool {
+        let Ok(stream) = found.stream.parse::<Stream>() else { return false };
+        let key = [found.point.clone(), stream.domain, stream.class, stream.algorithm];
+        let start_ns = self.series.get(&key).copied().unwrap_or(self.others);
+        found.span.start.as_nanos() >= start_ns
+    }
+
+    /// The stretches of time in which something is needed, by their numbers.
+    fn stretches(&self, log: &Log) -> io::Result<BTreeSet<i64>> {
+        let mut stretches = BTreeSet::new();
+        for point in log.points().map_err(io::Error::other)? {
+            let start_ns = self.points.get(&point).copied().unwrap_or(self.others);
+            let found = self.scan(log, &point, Timestamp::from_nanos(start_ns), Timestamp::MAX)?;
+            stretches.extend(found.map(|found| stretch_of(&found)));
+        }
+        Ok(stretches)
+    }
+
+    /// What is needed in a stretch, in order: both halves of an epoch come together.
+    fn within(&self, log: &Log, stretch: i64) -> io::Result<Vec<Found>> {
+        let start_ns = stretch.saturating_mul(STRETCH_NS);
+        let start = Timestamp::from_nanos(start_ns);
+        let end = Timestamp::from_nanos(start_ns.saturating_add(STRETCH_NS));
+        let mut needed = Vec::new();
+        for point in log.points().map_err(io::Error::other)? {
+            let found = self.scan(log, &point, start, end)?;
+            needed.extend(found.filter(|found| stretch_of(found) == stretch));
+        }
+        needed.sort_by_key(|found| (found.span.start, found.epoch));
+        Ok(needed)
+    }
+
+    fn scan(
+        &self,
+        log: &Log,
+        point: &str,
+        start: Timestamp,
+        end: Timestamp,
+    ) -> io::Result<impl Iterator<Item = Found>> {
+        let query = Query::between(Span { start, end }).at_point(point).to_depth(Depth::Heads);
+        let scan = log.scan(query).map_err(io::Error::other)?;
+        Ok(scan.filter(|found| self.wants(found)))
+    }
+}
+
+fn stretch_of(found: &Found) -> i64 {
+    found.span.start.as_nanos().div_euclid(STRETCH_NS)
+}
+
+fn read(log: &Log, found: &Found) -> Option<Sealed> {
+    let payload = log.payload(found).map_err(|damage| damage.to_string());
+    let sealed = payload.and_then(|payload| {
+        Sealed::from_bytes(&payload).map_err(|error| found.damage(&error.to_string()).to_string())
+    });
+    sealed.inspect_err(|problem| warn!(%problem, "an epoch of the log cannot be read")).ok()
+}

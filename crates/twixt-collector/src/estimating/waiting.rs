@@ -1,0 +1,56 @@
+//! Which points are waited for after a start.
+
+use std::collections::HashSet;
+
+use twixt_measure::Sealed;
+use twixt_model::{PointId, Timestamp};
+
+use crate::engine::Concluded;
+
+/// Points whose segments came less far than this behind the others were there when the collector
+/// stopped.
+const RECENT_NS: i64 = 600_000_000_000;
+/// A point has caught up when its newest epoch ended this many epochs ago or less.
+const CAUGHT_UP_EPOCHS: i64 = 3;
+/// And this long, for the way to the collector.
+const CAUGHT_UP_NS: i64 = 2_000_000_000;
+
+/// Points that have not caught up yet.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    points: HashSet<PointId>, // at most two for each series
+}
+
+impl Waiting {
+    /// All that were there before.
+    pub(super) fn of(concluded: &[Concluded]) -> Self {
+        let newest = concluded.iter().map(end_ns).max().unwrap_or(i64::MIN);
+        let recent = concluded
+            .iter()
+            .filter(|concluded| end_ns(concluded) >= newest.saturating_sub(RECENT_NS));
+        let points = recent.flat_map(|concluded| {
+            let segment = &concluded.series.segment;
+            [segment.upstream.clone(), segment.downstream.clone()]
+        });
+        Self { points: points.collect() }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.points.is_empty()
+    }
+
+    /// An epoch came.
+    pub(super) fn note(&mut self, sealed: &Sealed, now: Timestamp) {
+        let length_ns = sealed.rule.length_ns().unwrap_or(0);
+        let end_ns = sealed.rule.span_of(sealed.epoch).end.as_nanos();
+        let slack_ns = length_ns.saturating_mul(CAUGHT_UP_EPOCHS).saturating_add(CAUGHT_UP_NS);
+        if end_ns >= now.as_nanos().saturating_sub(slack_ns) {
+            self.points.remove(&sealed.point);
+        }
+    }
+}
+
+fn end_ns(concluded: &Concluded) -> i64 {
+    let length_ns = concluded.series.epoch_ns.unwrap_or(0);
+    concluded.through.0.saturating_add(1).saturating_mul(length_ns)
+}

@@ -1,0 +1,175 @@
+//! `POST /v1/epochs`: who asks, whether they may, what they bring, and what became of it.
+//!
+//! The order is that of cost: strangers are turned away before a byte of their body is read, and
+//! those who ask too much before anything is unpacked.
+
+mod answer;
+mod body;
+mod limits;
+mod metrics;
+
+pub(crate) use metrics::IngestMetrics;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use tokio::sync::Semaphore;
+use tracing::warn;
+use twixt_measure::{Sealed, UPLOAD_ENCODING, UPLOAD_PATH, read_upload};
+
+use crate::access::{Caller, Tokens};
+use crate::journal::{Arrived, JournalSender, Outcome, Refusal, Refused};
+use crate::server::{Limits, Peer};
+use answer::Problem;
+use body::{BodyReader, MEMORY_UNIT_BYTES};
+use limits::CallerLimits;
+
+/// Answers requests.
+#[derive(Debug)]
+pub(crate) struct Ingest {
+    tokens: Tokens,
+    /// Who everybody is, where nobody need say who they are.
+    anonymous: Option<Arc<Caller>>,
+    limits: Limits,
+    callers: CallerLimits,
+    /// Memory for bodies, in units of [`MEMORY_UNIT_BYTES`].
+    memory: Arc<Semaphore>,
+    journal: JournalSender,
+    metrics: IngestMetrics,
+}
+
+impl Ingest {
+    pub(crate) fn new(
+        tokens: Tokens,
+        anonymous: Option<Arc<Caller>>,
+        limits: Limits,
+        journal: JournalSender,
+        metrics: IngestMetrics,
+    ) -> Self {
+        let units = (limits.bodies_bytes_max / MEMORY_UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
+        let callers = CallerLimits::new(limits);
+        let memory = Arc::new(Semaphore::new(units));
+        Self { tokens, anonymous, limits, callers, memory, journal, metrics }
+    }
+
+    /// Everything that can be asked for.
+    pub(crate) fn router(self) -> Router {
+        Router::new().fallback(answer_request).with_state(Arc::new(self))
+    }
+
+    async fn answer(&self, peer: &Peer, request: Request) -> Result<Outcome, Problem> {
+        let caller = self.caller(peer, request.headers()).ok_or(Problem::Stranger)?;
+        if request.uri().path() != UPLOAD_PATH {
+            return Err(Problem::NoSuchPath);
+        }
+        if request.method() != Method::POST {
+            return Err(Problem::Method);
+        }
+        let (parts, mut body) = request.into_parts();
+        let answered = self.take(&caller, &parts.headers, &mut body).await;
+        if answered.is_err() {
+            // Who is still sending would not read the answer.
+            let rest = body::discard(&mut body, self.limits.body_bytes_max);
+            let _ = tokio::time::timeout(self.limits.header_time, rest).await;
+        }
+        answered
+    }
+
+    /// Takes the epochs of a request, as far as its caller may send any.
+    async fn take(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        body: &mut Body,
+    ) -> Result<Outcome, Problem> {
+        let turn = self.callers.admit(&caller.name)?;
+        let reader = self.body_reader(headers)?;
+        let reading = tokio::time::timeout(self.limits.body_time, reader.read(body));
+        let (bytes, memory) = reading.await.map_err(|_| Problem::Slow)??;
+        self.metrics.body_bytes.inc_by(bytes.len() as u64);
+        // Unpacking takes long enough to keep others waiting.
+        let read = tokio::task::spawn_blocking(move || {
+            let _memory = memory;
+            read_epochs(&bytes)
+        });
+        let epochs = read.await.map_err(|_| Problem::Failed)??;
+        turn.charge(epochs.arrived.len() + epochs.refused.len());
+        check_points(caller, &epochs.arrived)?;
+        let mut outcome = self.journal.store(epochs.arrived).await?;
+        self.metrics.undecodable.inc_by(epochs.refused.len() as u64);
+        outcome.refused.extend(epochs.refused);
+        outcome.refused.sort_by_key(|refused| refused.index);
+        Ok(outcome)
+    }
+
+    fn caller(&self, peer: &Peer, headers: &HeaderMap) -> Option<Arc<Caller>> {
+        let by_token = || self.tokens.caller(headers.get(header::AUTHORIZATION)?.as_bytes());
+        peer.certified.clone().or_else(by_token).or_else(|| self.anonymous.clone())
+    }
+
+    /// Knows how the body is packed, and refuses it where its length says that it is too long.
+    fn body_reader(&self, headers: &HeaderMap) -> Result<BodyReader, Problem> {
+        let is_packed = match headers.get(header::CONTENT_ENCODING).map(HeaderValue::as_bytes) {
+            None | Some(b"identity") => false,
+            Some(packed) if packed == UPLOAD_ENCODING.as_bytes() => true,
+            Some(_) => return Err(Problem::Encoding),
+        };
+        let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+        let length = length.and_then(|length| length.parse::<u64>().ok());
+        if length.is_some_and(|length| length > self.limits.body_bytes_max as u64) {
+            return Err(Problem::TooLarge { bytes_max: self.limits.body_bytes_max });
+        }
+        BodyReader::new(is_packed, self.limits.body_bytes_max, Arc::clone(&self.memory))
+    }
+}
+
+/// All of the points must be the caller's own.
+fn check_points(caller: &Caller, arrived: &[Arrived]) -> Result<(), Problem> {
+    let mut points = arrived.iter().map(|arrived| &arrived.sealed.point.0);
+    let Some(point) = points.find(|point| !caller.may_write(point)) else { return Ok(()) };
+    warn!(caller = caller.name, point, "may not write this point");
+    Err(Problem::Forbidden { point: point.clone() })
+}
+
+async fn answer_request(
+    State(ingest): State<Arc<Ingest>>,
+    Extension(peer): Extension<Peer>,
+    request: Request<Body>,
+) -> Response {
+    let answered = ingest.answer(&peer, request).await;
+    let status = answered.as_ref().map_or_else(Problem::status, |_| StatusCode::OK);
+    ingest.metrics.count(status);
+    match answered {
+        Ok(outcome) => answer::accepted(&outcome),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// The epochs of a body.
+#[derive(Debug, Default)]
+struct Epochs {
+    arrived: Vec<Arrived>,
+    /// Records that are no epochs.
+    refused: Vec<Refused>,
+}
+
+fn read_epochs(body: &[u8]) -> Result<Epochs, Problem> {
+    let mut epochs = Epochs::default();
+    let records = read_upload(body).map_err(|error| Problem::Malformed(error.to_string()))?;
+    for (index, bytes) in records.into_iter().enumerate() {
+        match Sealed::from_bytes(&bytes) {
+            Ok(sealed) => epochs.arrived.push(Arrived { index, sealed, bytes }),
+            Err(error) => epochs.refused.push(Refused {
+                index,
+                point: String::new(),
+                epoch: 0,
+                reason: Refusal::Undecodable(error.to_string()),
+            }),
+        }
+    }
+    Ok(epochs)
+}

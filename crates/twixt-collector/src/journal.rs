@@ -1,0 +1,113 @@
+//! Makes epochs durable, and decides which are taken.
+//!
+//! One thread has all writers of the log. It takes what several requests brought, appends all of
+//! it, makes the files durable once, and only then answers: many agents share the cost of a disk
+//! (group commit). What was stored goes on to the thread that estimates. It knows no connections.
+
+mod judge;
+mod metrics;
+mod runs;
+mod thread;
+mod writers;
+
+pub use judge::Refusal;
+pub(crate) use metrics::JournalMetrics;
+pub(crate) use thread::Journal;
+
+use std::path::PathBuf;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use twixt_measure::Sealed;
+
+/// Requests that wait to be stored; further ones are told to come again.
+pub(crate) const SUBMISSIONS_MAX: usize = 64;
+
+/// What is forgotten, and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Epochs are deleted when they are older; older ones are not taken.
+    pub age_max: Option<Duration>,
+    /// Days are deleted, the oldest first, when the log has more bytes.
+    pub bytes_max: Option<u64>,
+}
+
+/// What a journal is told.
+#[derive(Clone, Debug)]
+pub(crate) struct JournalConfig {
+    pub(crate) folder: PathBuf,
+    pub(crate) domain: Option<String>,
+    pub(crate) retention: Retention,
+    pub(crate) points_max: usize,
+}
+
+/// An epoch on its way to the disk.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    /// Its place in the request.
+    pub(crate) index: usize,
+    pub(crate) sealed: Sealed,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What became of the epochs of a request.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Outcome {
+    pub(crate) stored: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) refused: Vec<Refused>,
+}
+
+/// An epoch that was not taken, for good.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Refused {
+    pub(crate) index: usize,
+    pub(crate) point: String,
+    pub(crate) epoch: i64,
+    pub(crate) reason: Refusal,
+}
+
+/// Nothing of a request counts as stored. It may be sent again, later.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unavailable {
+    /// More requests come than the disk takes.
+    #[error("too much waits to be stored")]
+    Crowded,
+    /// The disk is full, read-only or broken.
+    #[error("cannot store: {0}")]
+    Storage(String),
+    /// The collector ends.
+    #[error("the collector is stopping")]
+    Stopping,
+}
+
+/// What a request hands over.
+#[derive(Debug)]
+pub(crate) struct Submission {
+    pub(crate) epochs: Vec<Arrived>,
+    pub(crate) answer: oneshot::Sender<Result<Outcome, Unavailable>>,
+}
+
+/// Hands requests to the journal's thread. The thread ends when the last of these is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct JournalSender {
+    sender: SyncSender<Submission>,
+}
+
+impl JournalSender {
+    /// Waits until the epochs are durable, or cannot be.
+    pub(crate) async fn store(&self, epochs: Vec<Arrived>) -> Result<Outcome, Unavailable> {
+        let (answer, answered) = oneshot::channel();
+        self.sender.try_send(Submission { epochs, answer }).map_err(|error| match error {
+            TrySendError::Full(_) => Unavailable::Crowded,
+            TrySendError::Disconnected(_) => Unavailable::Stopping,
+        })?;
+        answered.await.unwrap_or(Err(Unavailable::Stopping))
+    }
+}
+
+pub(crate) fn channel() -> (JournalSender, std::sync::mpsc::Receiver<Submission>) {
+    let (sender, receiver) = sync_channel(SUBMISSIONS_MAX);
+    (JournalSender { sender }, receiver)
+}

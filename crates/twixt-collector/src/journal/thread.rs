@@ -1,0 +1,272 @@
+//! The thread that has the log.
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant};
+
+use tracing::{debug, error, info, warn};
+use twixt_measure::{Sealed, Stream};
+use twixt_model::{Epoch, Span, Timestamp};
+use twixt_store::{Appended, Depth, Entry, Log, Options, Query, StoreError};
+
+use super::judge::Judge;
+use super::runs::Report;
+use super::writers::{Writers, is_final};
+use super::{
+    Arrived, JournalConfig, JournalMetrics, Outcome, Refusal, Refused, Retention, Submission,
+    Unavailable,
+};
+use crate::clock::Clock;
+
+/// Requests that share one sync.
+const GROUP_MAX: usize = 64;
+/// How often old days are looked for.
+const RETENTION_EVERY: Duration = Duration::from_secs(600);
+/// What the runs of points are read from after a start: enough to know who reports at present.
+const RUNS_READ_NS: i64 = 24 * 3_600 * 1_000_000_000;
+/// Epochs that were written while their request failed, and that are handed on when they come
+/// again. Beyond this they are estimated after the next start only.
+const UNSETTLED_MAX: usize = 65_536;
+
+/// Has the log, and decides what goes into it.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    writers: Writers,
+    judge: Judge,
+    retention: Retention,
+    /// Written, but never acknowledged, nor handed on.
+    unsettled: BTreeSet<(String, String, Epoch)>, // at most UNSETTLED_MAX
+    stored: SyncSender<Sealed>,
+    clock: Clock,
+    metrics: JournalMetrics,
+    was_healthy: bool,
+}
+
+impl Journal {
+    /// Reads from the log what must be known of it.
+    pub(crate) fn open(
+        config: &JournalConfig,
+        stored: SyncSender<Sealed>,
+        clock: Clock,
+        metrics: JournalMetrics,
+    ) -> Result<Self, StoreError> {
+        let log = Log::open(&config.folder, Options::default());
+        let points = if config.folder.is_dir() { log.points()? } else { Vec::new() };
+        let mut judge = Judge::new(config, points);
+        if judge.points() > 0 {
+            read_runs(&log, clock.now(), &mut judge)?;
+        }
+        metrics.points.set(judge.points() as i64);
+        Ok(Self {
+            writers: Writers::new(log),
+            judge,
+            retention: config.retention,
+            unsettled: BTreeSet::new(),
+            stored,
+            clock,
+            metrics,
+            was_healthy: true,
+        })
+    }
+
+    /// Serves requests until nobody is left who could send any.
+    pub(crate) fn run(mut self, submissions: &Receiver<Submission>) {
+        self.forget();
+        let mut forgotten = Instant::now();
+        loop {
+            match submissions.recv_timeout(RETENTION_EVERY) {
+                Ok(first) => {
+                    let more = submissions.try_iter().take(GROUP_MAX - 1);
+                    let group: Vec<Submission> = std::iter::once(first).chain(more).collect();
+                    self.commit(group);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if forgotten.elapsed() >= RETENTION_EVERY {
+                self.forget();
+                forgotten = Instant::now();
+            }
+        }
+        debug!("journal closed");
+    }
+
+    /// Stores what some requests brought, makes it durable, and answers.
+    pub(super) fn commit(&mut self, group: Vec<Submission>) {
+        let started = Instant::now();
+        let now = self.clock.now();
+        let drafts: Vec<Draft> =
+            group.into_iter().map(|submission| self.append(submission, now)).collect();
+        let failed = self.writers.sync();
+        self.metrics.commits.inc();
+        self.metrics.seconds.observe(started.elapsed().as_secs_f64());
+        let problem = drafts.iter().find_map(|draft| draft.problem.clone());
+        self.note_health(problem.or_else(|| failed.values().next().cloned()));
+        for draft in drafts {
+            let lost = draft.points.iter().find_map(|point| failed.get(point)).cloned();
+            match draft.problem.clone().or(lost) {
+                Some(text) => self.give_back(draft, text),
+                None => self.acknowledge(draft),
+            }
+        }
+        self.metrics.points.set(self.judge.points() as i64);
+    }
+
+    fn append(&mut self, submission: Submission, now: Timestamp) -> Draft {
+        let mut draft = Draft::new(submission.answer);
+        for arrived in submission.epochs {
+            if let Err(text) = self.append_one(arrived, now, &mut draft) {
+                draft.problem = Some(text);
+                break;
+            }
+        }
+        draft
+    }
+
+    /// Appends an epoch or refuses it; an error is the disk's.
+    fn append_one(
+        &mut self,
+        arrived: Arrived,
+        now: Timestamp,
+        draft: &mut Draft,
+    ) -> Result<(), String> {
+        let Arrived { index, sealed, bytes } = arrived;
+        let span = match self.judge.admit(&sealed, now) {
+            Ok(span) => span,
+            Err(reason) => {
+                draft.refuse(index, &sealed, reason);
+                return Ok(());
+            }
+        };
+        let stream = Stream::of(&sealed).to_string();
+        let entry = Entry { stream: &stream, span, epoch: sealed.epoch };
+        let point = sealed.point.0.clone();
+        draft.points.insert(point.clone());
+        match self.writers.append(&point, &entry, &bytes) {
+            Ok(Appended::Stored) => {
+                self.judge.note(&sealed, span);
+                draft.outcome.stored += 1;
+                draft.new.push((stream, sealed));
+            }
+            Ok(Appended::AlreadyThere) => {
+                draft.outcome.duplicates += 1;
+                if self.unsettled.contains(&(point, stream.clone(), sealed.epoch)) {
+                    draft.new.push((stream, sealed));
+                }
+            }
+            Err(error) if is_final(&error) => {
+                draft.refuse(index, &sealed, Refusal::Log(error.to_string()));
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+        Ok(())
+    }
+
+    /// All of a request is durable: says so, and hands on what is new.
+    fn acknowledge(&mut self, draft: Draft) {
+        let Draft { answer, outcome, new, .. } = draft;
+        self.metrics.stored.inc_by(outcome.stored);
+        self.metrics.duplicates.inc_by(outcome.duplicates);
+        for refused in &outcome.refused {
+            self.metrics.refused.get_or_create(&[("reason", refused.reason.name())]).inc();
+        }
+        if let Some(refused) = outcome.refused.first() {
+            let Refused { point, epoch, reason, .. } = refused;
+            let epochs = outcome.refused.len();
+            warn!(%point, epoch, %reason, epochs, "refused");
+        }
+        // Whoever asked may be gone; what is stored is stored.
+        let _ = answer.send(Ok(outcome));
+        for (stream, sealed) in new {
+            self.unsettled.remove(&(sealed.point.0.clone(), stream, sealed.epoch));
+            // Waits while estimating falls behind. If that has ended, the next start catches up.
+            let _ = self.stored.send(sealed);
+        }
+    }
+
+    /// Nothing of a request counts, though some of it may be on disk.
+    fn give_back(&mut self, draft: Draft, text: String) {
+        for (stream, sealed) in draft.new {
+            if self.unsettled.len() < UNSETTLED_MAX {
+                self.unsettled.insert((sealed.point.0.clone(), stream, sealed.epoch));
+            }
+        }
+        let _ = draft.answer.send(Err(Unavailable::Storage(text)));
+    }
+
+    /// Says once when storing begins to fail, and once when it works again.
+    fn note_health(&mut self, problem: Option<String>) {
+        let is_healthy = problem.is_none();
+        self.metrics.healthy.set(i64::from(is_healthy));
+        if let Some(problem) = problem {
+            self.metrics.failures.inc();
+            if self.was_healthy {
+                error!(problem, "cannot store; agents are told to come again");
+            }
+        } else if !self.was_healthy {
+            info!("storing works again");
+        }
+        self.was_healthy = is_healthy;
+    }
+
+    /// Deletes what is too old or too much.
+    fn forget(&mut self) {
+        let Retention { age_max, bytes_max } = self.retention;
+        if age_max.is_none() && bytes_max.is_none() || !self.writers.log().folder().is_dir() {
+            return;
+        }
+        self.writers.close();
+        let log = self.writers.log();
+        let before = age_max.map(|age| {
+            let age_ns = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
+            Timestamp::from_nanos(self.clock.now().as_nanos().saturating_sub(age_ns))
+        });
+        let removals =
+            [before.map(|before| log.expire(before)), bytes_max.map(|bytes| log.bound(bytes))];
+        for removal in removals.into_iter().flatten() {
+            match removal {
+                Ok(removed) => {
+                    self.metrics.expired_days.inc_by(removed.days);
+                }
+                Err(problem) => warn!(%problem, "cannot delete old days"),
+            }
+        }
+    }
+}
+
+/// A request whose epochs are appended, but not durable yet.
+#[derive(Debug)]
+struct Draft {
+    answer: tokio::sync::oneshot::Sender<Result<Outcome, Unavailable>>,
+    outcome: Outcome,
+    /// To be handed on, with their streams.
+    new: Vec<(String, Sealed)>,
+    /// Whose files must become durable.
+    points: BTreeSet<String>,
+    /// What the disk had against it.
+    problem: Option<String>,
+}
+
+impl Draft {
+    fn new(answer: tokio::sync::oneshot::Sender<Result<Outcome, Unavailable>>) -> Self {
+        let (outcome, points) = (Outcome::default(), BTreeSet::new());
+        Self { answer, outcome, new: Vec::new(), points, problem: None }
+    }
+
+    fn refuse(&mut self, index: usize, sealed: &Sealed, reason: Refusal) {
+        let (point, epoch) = (sealed.point.0.clone(), sealed.epoch.0);
+        self.outcome.refused.push(Refused { index, point, epoch, reason });
+    }
+}
+
+/// Who reported lately, by the names of the streams.
+fn read_runs(log: &Log, now: Timestamp, judge: &mut Judge) -> Result<(), StoreError> {
+    let start = Timestamp::from_nanos(now.as_nanos().saturating_sub(RUNS_READ_NS));
+    let span = Span { start, end: Timestamp::MAX };
+    for found in log.scan(Query::between(span).to_depth(Depth::Heads))? {
+        let Ok(stream) = found.stream.parse::<Stream>() else { continue };
+        let (domain, point) = (stream.domain.as_str(), found.point.as_str());
+        judge.note_run(Report { domain, point, run: stream.run, span: found.span });
+    }
+    Ok(())
+}

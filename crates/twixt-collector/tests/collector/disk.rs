@@ -1,0 +1,101 @@
+//! A disk without room, one that must not be written to, and one that somebody else uses.
+
+use std::path::Path;
+use std::process::Command;
+
+use twixt_collector::{Collector, CollectorError};
+use twixt_measure::Sealed;
+
+use crate::epochs::{Agent, body, epoch_now};
+use crate::running::{Running, client, config, logged};
+
+/// A file system of a few pages, unmounted with the value.
+struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    /// `None` where this user must not mount.
+    fn mount(path: &'a Path) -> Option<Self> {
+        let disk = Self(path);
+        disk.remount("size=512k").then_some(disk)
+    }
+
+    fn remount(&self, options: &str) -> bool {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", options, "twixt-collector-test"]).arg(self.0);
+        mount.output().is_ok_and(|output| output.status.success())
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0).output();
+    }
+}
+
+fn health(collector: &Running) -> u16 {
+    let url = format!("http://{}/healthz", collector.addresses.metrics.unwrap());
+    client().get(&url).call().unwrap().status().as_u16()
+}
+
+/// Sends epochs one by one until one is not taken; how many were.
+fn fill(collector: &Running, epochs: &[Sealed]) -> usize {
+    for (index, sealed) in epochs.iter().enumerate() {
+        let answer = collector.send(&body(std::slice::from_ref(sealed)));
+        if answer.status != 200 {
+            assert_eq!(answer.status, 503, "{answer:?}");
+            assert!(answer.retry_seconds.is_some() && answer.text.contains("cannot store"));
+            return index;
+        }
+        assert_eq!(answer.counts(), (1, 0));
+    }
+    panic!("the disk never was full");
+}
+
+#[test]
+fn a_full_disk_acknowledges_nothing_and_recovers() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(folder.path()) else {
+        return println!("skipped: only root can mount a small disk");
+    };
+    let collector = Running::start(config(folder.path()));
+    let epochs = Agent::at("up").seal(epoch_now() - 600, 600);
+    let stored = fill(&collector, &epochs);
+    assert!(stored > 2, "{stored}");
+    assert_eq!((logged(folder.path()).len(), health(&collector)), (stored, 503));
+    assert!(disk.remount("remount,size=8m"));
+    let rest = collector.send(&body(&epochs[stored..]));
+    assert_eq!(rest.counts(), ((600 - stored) as u64, 0));
+    assert_eq!((logged(folder.path()).len(), health(&collector)), (600, 200));
+    drop(collector);
+}
+
+#[test]
+fn a_read_only_disk_acknowledges_nothing_and_recovers() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(folder.path()) else {
+        return println!("skipped: only root can mount a small disk");
+    };
+    let epochs = body(&Agent::at("up").seal(epoch_now(), 1));
+    // The collector's own file is open for writing, so it starts in a folder beside it.
+    let directory = folder.path().join("collector");
+    assert!(disk.remount("remount,ro"));
+    let refused = Collector::new(config(&directory)).unwrap().check();
+    assert!(matches!(refused, Err(CollectorError::Directory { .. })), "{refused:?}");
+    assert!(disk.remount("remount,rw"));
+    let collector = Running::start(config(&directory));
+    // A file where the folder of the point would be: it cannot be written either.
+    std::fs::create_dir_all(directory.join("epochs")).unwrap();
+    std::fs::write(directory.join("epochs/up"), b"").unwrap();
+    assert_eq!(collector.send(&epochs).status, 503);
+    std::fs::remove_file(directory.join("epochs/up")).unwrap();
+    assert_eq!(collector.send(&epochs).counts(), (1, 0));
+    drop(collector);
+}
+
+#[test]
+fn a_directory_has_one_collector() {
+    let folder = tempfile::tempdir().unwrap();
+    let _collector = Running::start(config(folder.path()));
+    let second = Collector::new(config(folder.path())).unwrap();
+    assert!(matches!(second.check(), Err(CollectorError::Busy { .. })));
+}

@@ -1,0 +1,86 @@
+//! Epochs of two points that saw the same packets.
+
+use std::time::SystemTime;
+
+use twixt_measure::{Meter, MeterConfig, Sealed, UploadWriter};
+use twixt_model::{
+    Batch, Delay, EpochRule, FlowHash, Observation, PacketDigest, PointId, Timestamp,
+};
+use twixt_synopsis::{Purpose, find};
+
+pub(crate) const EPOCH_NS: i64 = 100_000_000;
+/// From one point to the next.
+pub(crate) const DELAY_NS: i64 = 1_000_000;
+const PACKETS: i64 = 50;
+
+/// What an agent at a point seals.
+#[derive(Clone, Debug)]
+pub(crate) struct Agent {
+    pub(crate) point: &'static str,
+    pub(crate) domain: &'static str,
+    pub(crate) run: u64,
+    pub(crate) delay_ns: i64,
+}
+
+impl Agent {
+    pub(crate) fn at(point: &'static str) -> Self {
+        Self { point, domain: "lab", run: 1, delay_ns: 0 }
+    }
+
+    pub(crate) fn after(self, delay_ns: i64) -> Self {
+        Self { delay_ns, ..self }
+    }
+
+    /// So many epochs from this one on.
+    pub(crate) fn seal(&self, first: i64, count: i64) -> Vec<Sealed> {
+        let config = MeterConfig {
+            domain: self.domain.to_owned(),
+            run: self.run,
+            guard: Delay::from_nanos(20_000_000),
+            clock_bound: Some(Delay::from_nanos(1_000)),
+            ..MeterConfig::new(PointId(self.point.to_owned()), EpochRule::every(EPOCH_NS).unwrap())
+        };
+        let settings = toml::toml! { rows = 64 };
+        let synopsis = (find(Purpose::Delay, "lda").unwrap().start)(&settings).unwrap();
+        let mut meter = Meter::new(config, synopsis).unwrap();
+        let mut sealed = Vec::new();
+        // An epoch before and after, so that those in between are whole downstream as well.
+        for epoch in first - 1..=first + count {
+            let packets: Vec<Observation> =
+                (0..PACKETS).map(|number| self.packet(epoch, number)).collect();
+            meter.observe(Batch::of(&packets));
+            sealed.extend(std::iter::from_fn(|| meter.poll()));
+        }
+        meter.finish();
+        sealed.extend(std::iter::from_fn(|| meter.poll()));
+        sealed.retain(|sealed| (first..first + count).contains(&sealed.epoch.0));
+        sealed
+    }
+
+    fn packet(&self, epoch: i64, number: i64) -> Observation {
+        let left_ns = epoch * EPOCH_NS + number * (EPOCH_NS / PACKETS);
+        let digest = (epoch * PACKETS + number) as u64;
+        Observation {
+            time: Timestamp::from_nanos(left_ns + self.delay_ns),
+            digest: PacketDigest(digest.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            flow: FlowHash(digest % 7),
+            length: 100,
+            ..Observation::default()
+        }
+    }
+}
+
+/// The number of the present epoch.
+pub(crate) fn epoch_now() -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    now.as_nanos() as i64 / EPOCH_NS
+}
+
+/// The body of a request.
+pub(crate) fn body(epochs: &[Sealed]) -> Vec<u8> {
+    let mut writer = UploadWriter::new();
+    for sealed in epochs {
+        writer.push(&sealed.to_bytes()).unwrap();
+    }
+    writer.into_body()
+}

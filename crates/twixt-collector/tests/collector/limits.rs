@@ -1,0 +1,98 @@
+//! Nobody takes more than their share.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use twixt_measure::UPLOAD_PATH;
+
+use crate::epochs::{Agent, body, epoch_now};
+use crate::running::{Running, client, config, send};
+
+#[test]
+fn bodies_that_are_too_large_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(folder.path());
+    config.limits.body_bytes_max = 10_000;
+    let collector = Running::start(config);
+    let large = vec![0; 10_001];
+    let check = |headers: &[(&str, &str)], body: &[u8]| {
+        assert_eq!(send(&client(), &collector.url(), headers, body).status, 413);
+    };
+    check(&[], &large);
+    let bomb = zstd::encode_all(&*vec![0; 1 << 28], 3).unwrap();
+    check(&[("content-encoding", "zstd")], &bomb[..bomb.len().min(10_000)]);
+    // Without a length said before.
+    let mut stream = TcpStream::connect(collector.addresses.listen).unwrap();
+    write!(stream, "POST {UPLOAD_PATH} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
+        .unwrap();
+    write!(stream, "2711\r\n").unwrap();
+    stream.write_all(&large).unwrap();
+    write!(stream, "\r\n0\r\n\r\n").unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 413");
+}
+
+#[test]
+fn who_sends_too_much_waits_and_others_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(folder.path());
+    (config.limits.epochs_per_second, config.limits.epochs_burst) = (1, 3);
+    let collector = Running::start(config);
+    let epochs = Agent::at("up").seal(epoch_now() - 20, 12);
+    assert_eq!(collector.send(&body(&epochs)).counts(), (12, 0));
+    let answer = collector.send(&body(&epochs[..1]));
+    assert_eq!(answer.status, 429);
+    assert!(answer.retry_seconds.is_some_and(|seconds| (8..=9).contains(&seconds)), "{answer:?}");
+    assert!(collector.metrics().contains("requests_total{code=\"429\"} 1\n"));
+}
+
+/// Waits until the other end closes, and returns what it said.
+fn closed(stream: &mut TcpStream) -> Vec<u8> {
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut said = Vec::new();
+    match stream.read_to_end(&mut said) {
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("still open"),
+        _ => said,
+    }
+}
+
+#[test]
+fn who_is_slow_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(folder.path());
+    config.limits.header_time = Duration::from_millis(300);
+    config.limits.body_time = Duration::from_millis(300);
+    let collector = Running::start(config);
+    let connect = || TcpStream::connect(collector.addresses.listen).unwrap();
+    let started = Instant::now();
+    let mut silent = connect();
+    let mut header = connect();
+    write!(header, "POST {UPLOAD_PATH} HT").unwrap();
+    let mut late = connect();
+    write!(late, "POST {UPLOAD_PATH} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nTWXE")
+        .unwrap();
+    assert!(closed(&mut late).starts_with(b"HTTP/1.1 408"));
+    assert_eq!((closed(&mut silent), closed(&mut header)), (vec![], vec![]));
+    assert!(started.elapsed() < Duration::from_secs(10));
+    // Meanwhile others are served.
+    let answer = collector.send(&body(&Agent::at("up").seal(epoch_now(), 1)));
+    assert_eq!(answer.counts(), (1, 0));
+}
+
+#[test]
+fn connections_are_limited() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(folder.path());
+    config.limits.connections_per_address_max = 2;
+    config.limits.header_time = Duration::from_millis(500);
+    let collector = Running::start(config);
+    let connect = || TcpStream::connect(collector.addresses.listen).unwrap();
+    let (mut one, mut two) = (connect(), connect());
+    assert_eq!(closed(&mut connect()), b"");
+    assert!(collector.metrics().contains("{reason=\"too-many-of-one-address\"} 1\n"));
+    (closed(&mut one), closed(&mut two));
+    let answer = collector.send(&body(&Agent::at("up").seal(epoch_now(), 1)));
+    assert_eq!(answer.counts(), (1, 0));
+}

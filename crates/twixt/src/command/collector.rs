@@ -1,0 +1,199 @@
+//! `twixt collector`: takes epochs from agents, stores them, pairs them.
+
+mod ca;
+mod file;
+mod follow;
+mod rows;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use twixt_collector::engine::SegmentConfig;
+use twixt_collector::{Collector, CollectorError, EventSink, Stop};
+use twixt_model::{PointId, Segment};
+use twixt_sim::quantity::Nanoseconds;
+
+use crate::exit::{Exit, note, usage};
+use crate::logging;
+use crate::output::Format;
+use file::Written;
+use follow::{Following, Quiet};
+
+/// Takes epochs from agents, stores them, and pairs them into estimates
+///
+/// Everything can stand in a file (--config FILE); options win over it.
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    ca: Option<Ca>,
+    /// Address and port for agents [default: 127.0.0.1:9443]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Folder for everything that must survive
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// A segment to estimate: names of its points; may be repeated
+    #[arg(long = "segment", value_name = "UPSTREAM:DOWNSTREAM", value_parser = segment)]
+    segments: Vec<Segment>,
+    /// Find segments: points that see the same packets
+    #[arg(long)]
+    discover: bool,
+    /// How long both halves of an epoch are waited for [default: 5s]
+    #[arg(long, value_name = "DURATION")]
+    patience: Option<Nanoseconds>,
+    /// File with a token that agents must show; it allows every point
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Address and port for /metrics and /healthz [default: none]
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Print estimates as they come
+    #[arg(long)]
+    follow: bool,
+    /// How to print them: human, jsonl
+    #[arg(short = 'F', long, value_enum, default_value_t, requires = "follow")]
+    format: Format,
+    /// Check the configuration, keys and directory, and exit
+    #[arg(long)]
+    check: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum Ca {
+    /// A certificate authority for collector and agents
+    #[command(subcommand)]
+    Ca(ca::Args),
+}
+
+pub(crate) fn run(args: &Args, config: Option<&Path>) -> anyhow::Result<Exit> {
+    if let Some(Ca::Ca(args)) = &args.ca {
+        return ca::run(args);
+    }
+    if !matches!(args.format, Format::Human | Format::Jsonl) {
+        return Err(usage("estimates come one by one: use -F human or -F jsonl"));
+    }
+    let written = config.map(Written::load).transpose()?.unwrap_or_default();
+    let config = args.over(written).config()?;
+    let collector = Collector::new(config).map_err(|error| usage(error.to_string()))?;
+    if args.check {
+        collector.check().map_err(failure)?;
+        note("the configuration is fine");
+        return Ok(Exit::Done);
+    }
+    logging::start();
+    let (stop, signals) = (Stop::new(), Signals::watch()?);
+    signals.stop(stop.clone());
+    let sink: Box<dyn EventSink> = match args.follow {
+        true => Box::new(Following::new(args.format)),
+        false => Box::new(Quiet),
+    };
+    let ready = |addresses: twixt_collector::Addresses| {
+        // For people who wait, and for scripts that start agents now.
+        note(format_args!("collector: listening on {}", addresses.listen));
+        if let Some(metrics) = addresses.metrics {
+            note(format_args!("collector: metrics on {metrics}"));
+        }
+    };
+    collector.run(sink, &stop, ready).map_err(failure)?;
+    Ok(if signals.was_interrupted() { Exit::Interrupted } else { Exit::Done })
+}
+
+impl Args {
+    /// What the file says, unless an option says otherwise.
+    fn over(&self, mut written: Written) -> Written {
+        written.listen = self.listen.or(written.listen);
+        written.directory = self.directory.clone().or(written.directory);
+        written.discover |= self.discover;
+        if let Some(patience) = self.patience {
+            written.patience = Some(patience.to_string());
+        }
+        if let Some(listen) = self.metrics {
+            written.metrics = Some(file::Metrics { listen });
+        }
+        if let Some(path) = &self.token_file {
+            written.token.push(file::Token::of_file(path));
+        }
+        written.segment.extend(self.segments.iter().cloned().map(file::SegmentEntry::from));
+        written
+    }
+}
+
+fn segment(text: &str) -> Result<Segment, String> {
+    let (upstream, downstream) =
+        text.split_once(':').ok_or("write it as UPSTREAM:DOWNSTREAM, such as r-in:r-out")?;
+    if upstream.is_empty() || downstream.is_empty() || upstream == downstream {
+        return Err("a segment has two points".to_owned());
+    }
+    let point = |name: &str| PointId(name.to_owned());
+    Ok(Segment { upstream: point(upstream), downstream: point(downstream) })
+}
+
+/// Mistakes of configuration end the command as such; others as failures.
+fn failure(error: CollectorError) -> anyhow::Error {
+    match error {
+        CollectorError::Config(_) | CollectorError::Tls(_) => usage(error.to_string()),
+        error => error.into(),
+    }
+}
+
+/// The signals that end the command.
+struct Signals {
+    interrupted: Arc<AtomicBool>,
+    any: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn watch() -> anyhow::Result<Self> {
+        let (interrupted, any) =
+            (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let register = || {
+            for signal in [SIGINT, SIGTERM] {
+                // A second one does not wait.
+                let code = Exit::Interrupted as i32;
+                flag::register_conditional_shutdown(signal, code, Arc::clone(&any))?;
+                flag::register(signal, Arc::clone(&any))?;
+            }
+            flag::register(SIGINT, Arc::clone(&interrupted))
+        };
+        register().context("cannot listen to signals")?;
+        Ok(Self { interrupted, any })
+    }
+
+    /// Asks for the end when a signal comes.
+    fn stop(&self, stop: Stop) {
+        const LOOK_EVERY: Duration = Duration::from_millis(50);
+        let any = Arc::clone(&self.any);
+        std::thread::spawn(move || {
+            while !any.load(Ordering::Relaxed) {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            stop.request();
+        });
+    }
+
+    fn was_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+impl From<Segment> for file::SegmentEntry {
+    fn from(segment: Segment) -> Self {
+        Self { upstream: segment.upstream.0, downstream: segment.downstream.0, class: None }
+    }
+}
+
+impl From<&file::SegmentEntry> for SegmentConfig {
+    fn from(entry: &file::SegmentEntry) -> Self {
+        let point = |name: &str| PointId(name.to_owned());
+        let segment =
+            Segment { upstream: point(&entry.upstream), downstream: point(&entry.downstream) };
+        Self { segment, class: entry.class.clone() }
+    }
+}
