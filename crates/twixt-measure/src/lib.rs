@@ -16,6 +16,7 @@ mod sealed;
 mod stash;
 pub mod survey;
 mod tally;
+mod upload;
 
 pub use file::{FILE_HEADER, FileError, FileTail, RECORD_BYTES_MAX, RecordReader, frame_record};
 pub use marker::{MARKER_BYTES, Marker};
@@ -30,3 +31,7 @@ pub use pairing::{
 pub use sealed::{CutKind, Sealed, SealedMismatch};
 pub use stash::{STASH_LIMIT, Stash};
 pub use tally::{SKIP_REASON_BYTES_MAX, SKIP_REASONS_MAX, Tally};
+pub use upload::{
+    POINT_URI_PREFIX, UPLOAD_ENCODING, UPLOAD_MEDIA_TYPE, UPLOAD_PATH, UploadError, UploadWriter,
+    read_upload,
+};

@@ -1,0 +1,136 @@
+//! What an agent sends to a collector, as far as both must agree: where to, under which names, and
+//! how several epochs become one body. The body is an epoch file, so a recording can be sent as it
+//! lies on disk. Connections, compression and what the collector answers are not known here.
+
+use crate::file::{FILE_HEADER, FileError, FileTail, RecordReader, frame_record};
+
+/// Where epochs are sent to.
+pub const UPLOAD_PATH: &str = "/v1/epochs";
+/// What the body is, as `Content-Type` says it.
+pub const UPLOAD_MEDIA_TYPE: &str = "application/vnd.twixt.epochs";
+/// How the body may be compressed, as `Content-Encoding` says it.
+pub const UPLOAD_ENCODING: &str = "zstd";
+/// How a name in a client certificate begins that allows to write a point.
+pub const POINT_URI_PREFIX: &str = "twixt:point:";
+
+/// Puts sealed epochs together to one body.
+#[derive(Clone, Debug)]
+pub struct UploadWriter {
+    body: Vec<u8>,
+    epochs: usize,
+}
+
+impl Default for UploadWriter {
+    fn default() -> Self {
+        Self { body: FILE_HEADER.to_vec(), epochs: 0 }
+    }
+}
+
+impl UploadWriter {
+    /// No epoch yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the bytes of a sealed epoch.
+    ///
+    /// # Errors
+    /// When they are more than a record may have; nothing changes then.
+    pub fn push(&mut self, sealed_bytes: &[u8]) -> Result<(), FileError> {
+        self.body.extend_from_slice(&frame_record(sealed_bytes)?);
+        self.epochs += 1;
+        Ok(())
+    }
+
+    /// Epochs added so far.
+    #[must_use]
+    pub const fn epochs(&self) -> usize {
+        self.epochs
+    }
+
+    /// Bytes of the body so far.
+    #[must_use]
+    pub const fn body_bytes(&self) -> usize {
+        self.body.len()
+    }
+
+    /// The body.
+    #[must_use]
+    pub fn into_body(self) -> Vec<u8> {
+        self.body
+    }
+}
+
+/// The bytes of every sealed epoch in a body. Unlike a file, a body that is not whole is of no
+/// use: whoever sent it is still there and sends it again.
+///
+/// # Errors
+/// When the body is no epoch file, or a damaged or unfinished one.
+pub fn read_upload(body: &[u8]) -> Result<Vec<Vec<u8>>, UploadError> {
+    let mut reader = RecordReader::new();
+    reader.feed(body);
+    let mut records = Vec::new();
+    while let Some(record) = reader.next_body()? {
+        records.push(record);
+    }
+    match reader.finish()? {
+        FileTail::Clean => Ok(records),
+        FileTail::Torn { bytes } => Err(UploadError::Torn { bytes }),
+    }
+}
+
+/// Why a body holds no epochs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UploadError {
+    /// It is no epoch file, or was damaged on its way. Send what `record -w` or an agent wrote.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// It was cut short on its way. Send it again.
+    #[error("the last {bytes} bytes are an unfinished record")]
+    Torn {
+        /// How many.
+        bytes: u64,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(body: &[u8], expected: Result<&[&[u8]], UploadError>) {
+        let expected = expected.map(|records| records.iter().map(|bytes| bytes.to_vec()).collect());
+        assert_eq!(read_upload(body), expected);
+    }
+
+    fn body_of(records: &[&[u8]]) -> Vec<u8> {
+        let mut writer = UploadWriter::new();
+        for record in records {
+            writer.push(record).unwrap();
+        }
+        assert_eq!(writer.epochs(), records.len());
+        let bytes = writer.body_bytes();
+        let body = writer.into_body();
+        assert_eq!(body.len(), bytes);
+        body
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        check(&body_of(&[]), Ok(&[]));
+        check(&body_of(&[b"one", b"", b"three"]), Ok(&[b"one", b"", b"three"]));
+    }
+
+    #[test]
+    fn a_body_that_is_not_whole_is_refused() {
+        let whole = body_of(&[b"one", b"two"]);
+        check(&whole[..whole.len() - 1], Err(UploadError::Torn { bytes: 14 }));
+        check(b"", Err(FileError::Magic.into()));
+        check(b"{}", Err(FileError::Magic.into()));
+        let mut damaged = whole;
+        *damaged.last_mut().unwrap() ^= 1;
+        check(&damaged, Err(FileError::Checksum { record: 1 }.into()));
+    }
+}
