@@ -23,6 +23,8 @@ pub struct Setting {
     pub shift: Delay,
     /// Half the width of the zone around boundaries; `None`: the default.
     pub guard: Option<Delay>,
+    /// How long an epoch stays open for late packets after the next began.
+    pub lateness: Delay,
     /// What makes digests comparable.
     pub digest: DigestIdentity,
     /// Who takes the times of packets.
@@ -48,7 +50,7 @@ struct ClassMeters {
 }
 
 /// An epoch stays open so long after the next began: captures are not strictly in order of time.
-const LATENESS: Delay = Delay::from_nanos(100_000_000);
+pub const LATENESS: Delay = Delay::from_nanos(100_000_000);
 /// Whole observations kept on each side of a boundary: 1 MiB.
 const STASH_MAX: usize = 1 << 15;
 
@@ -62,7 +64,7 @@ impl Setting {
             shift: self.shift,
             guard: self.guard.unwrap_or(defaults.guard),
             stash_max: STASH_MAX,
-            lateness: LATENESS,
+            lateness: self.lateness,
             time_source: self.time_source,
             cutting: self.cutting.clone(),
             digest: self.digest,
@@ -165,6 +167,13 @@ impl Meters {
     #[must_use]
     pub const fn packets(&self) -> u64 {
         self.packets
+    }
+
+    /// Packets that came after their epoch was sealed.
+    #[must_use]
+    pub fn late_packets(&self) -> u64 {
+        let all = self.classes.iter().filter_map(|class| class.meters.first());
+        all.map(|meter| meter.counts().late_packets).sum()
     }
 
     #[inline]

@@ -46,6 +46,12 @@ impl Taking {
         }
     }
 
+    /// Goes on with other meters. What the source has counted so far is not counted again.
+    #[must_use]
+    pub(crate) fn begun_anew(&self, observer: Observer, meters: Meters) -> Self {
+        Self { told: self.told, cut: self.cut, ..Self::new(observer, meters) }
+    }
+
     /// Shows markers to the meters.
     #[must_use]
     pub fn following_markers(self, follows_markers: bool) -> Self {
@@ -107,6 +113,12 @@ impl Taking {
         let dropped = |counts: &SourceCounts| counts.dropped.unwrap_or(0);
         self.meters.count_dropped(dropped(&now).saturating_sub(dropped(&self.told)));
         self.told = now;
+    }
+
+    /// Frames skipped since the meters were told.
+    #[must_use]
+    pub(crate) const fn skipped(&self) -> SkipCounts {
+        self.skipped
     }
 
     /// Whether all packets that were wanted have been taken.

@@ -17,7 +17,7 @@ pub(crate) use intake::Intake;
 pub(crate) use pairs::{Concluded, Pairs, Problem};
 pub(crate) use recorded::{End, Recordings, rough_delay};
 pub(crate) use total::{by_scope, total};
-pub(crate) use twixt_agent::{Meters, Setting, Taking, is_timeless, marker_in};
+pub(crate) use twixt_agent::{LATENESS, Meters, Setting, Taking, is_timeless, marker_in};
 
 use std::collections::BTreeMap;
 use std::path::Path;

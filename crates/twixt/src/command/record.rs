@@ -12,7 +12,7 @@ use twixt_wire::Observer;
 
 use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, FlowList, Split, TrafficArgs};
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::measure::{Meters, Plan, Setting, Taking};
+use crate::measure::{LATENESS, Meters, Plan, Setting, Taking};
 use crate::output::units;
 use crate::settings::Settings;
 use crate::source::{OnePass, SoFar, Source, SourceArgs};
@@ -120,6 +120,7 @@ impl Args {
             rule: plan.rule,
             shift: Delay::ZERO,
             guard: self.guard.map(|guard| Delay::from_nanos(guard.0)),
+            lateness: LATENESS,
             digest: observer.digester().identity(),
             time_source,
             cutting: plan.cutting.clone(),

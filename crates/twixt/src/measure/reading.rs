@@ -10,7 +10,7 @@ use super::directory::Directory;
 use super::first_read::flow_ends;
 use super::pairs::Sent;
 use super::stamps::Stamps;
-use super::{Files, Meters, Plan, PointCounts, Setting, is_timeless, marker_in, segment};
+use super::{Files, LATENESS, Meters, Plan, PointCounts, Setting, is_timeless, marker_in, segment};
 use crate::args::{Recognition, Sizes};
 use crate::exit::{note, usage};
 use crate::input::Capture;
@@ -129,6 +129,7 @@ impl<'a> Reading<'a> {
             rule: plan.rule,
             shift,
             guard,
+            lateness: LATENESS,
             digest: observer.digester().identity(),
             time_source: TimeSource::File,
             cutting: plan.cutting.clone(),
