@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod agent;
 mod config;
 mod delay;
 mod demo;
@@ -45,6 +46,7 @@ enum Command {
     Heavy(heavy::Args),
     Reorder(reorder::Args),
     Record(record::Args),
+    Agent(agent::Args),
     Query(query::Args),
     Rtt(rtt::Args),
     Info(info::Args),
@@ -63,8 +65,13 @@ enum Command {
 
 /// Runs what was asked for.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
+    // The configuration of a service has more in it than that of the other commands.
+    if let Command::Agent(args) = cli.command {
+        return agent::run(args, cli.config.as_deref());
+    }
     let settings = Settings::load(cli.config.as_ref())?;
     match cli.command {
+        Command::Agent(_) => unreachable!("it has run"),
         Command::Delay(args) => delay::run(&args.with(&settings)),
         Command::Verify(args) => verify::run(&args.with(&settings)),
         Command::Heavy(args) => heavy::run(&args.with(&settings)),

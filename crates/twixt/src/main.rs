@@ -5,6 +5,7 @@ mod args;
 mod command;
 mod exit;
 mod input;
+mod log;
 mod measure;
 mod output;
 mod plot;
