@@ -10,7 +10,7 @@ use crate::gaps::Gaps;
 use crate::merger::Part;
 use crate::meters::{Meters, Setting};
 use crate::steps::Era;
-use crate::taking::Taking;
+use crate::taking::{Taking, is_timeless};
 
 /// What one thread of a point observes.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Member {
         began: Timestamp,
     ) -> Result<Self, MeterError> {
         let setting = Setting { run: era.run, ..setting };
-        let meters = Meters::new(&setting, &borrowed(&prototypes))?;
+        let meters = begun(Meters::new(&setting, &borrowed(&prototypes))?, began);
         let taking = Taking::new(observer.clone(), meters);
         let gaps = Gaps::until(began);
         let (packets_before, late_before) = (0, 0);
@@ -105,7 +105,7 @@ impl Member {
         self.gaps.open(Timestamp::MIN);
         let last = self.seal_all();
         self.setting.run = era.run;
-        let meters = Meters::new(&self.setting, &borrowed(&self.prototypes))?;
+        let meters = begun(Meters::new(&self.setting, &borrowed(&self.prototypes))?, now);
         self.packets_before += self.taking.meters().packets();
         self.late_before += self.taking.meters().late_packets();
         self.taking = self.taking.begun_anew(self.observer.clone(), meters);
@@ -149,6 +149,9 @@ impl Member {
     /// Observes nothing after `ended`: seals everything.
     pub(crate) fn finish(&mut self, ended: Timestamp) -> Option<Part> {
         self.gaps.open(ended);
+        if !is_timeless(ended) {
+            self.advance(ended);
+        }
         self.seal_all()
     }
 
@@ -156,6 +159,15 @@ impl Member {
         self.taking.meters_mut().finish();
         self.poll()
     }
+}
+
+/// All meters begin with the same epoch, whenever their first packets come; none if the time is not
+/// known.
+fn begun(mut meters: Meters, began: Timestamp) -> Meters {
+    if !is_timeless(began) {
+        meters.advance(began);
+    }
+    meters
 }
 
 fn borrowed(prototypes: &[Box<dyn AnySynopsis>]) -> Vec<&dyn AnySynopsis> {

@@ -135,6 +135,7 @@ impl Spool {
             closed: false,
             _lock: lock,
         };
+        inner.forget_lost();
         inner.delete_confirmed();
         inner.make_room(0);
         Ok(Self { inner: Mutex::new(inner), changed: Condvar::new() })
@@ -234,16 +235,22 @@ impl Inner {
     }
 
     fn try_append(&mut self, epoch: Epoch, payload: &[u8]) -> Result<(), StoreError> {
-        let is_full = |newest: &Segment| newest.bytes() >= self.bytes_max / SEGMENTS;
-        if self.segments.back().is_none_or(is_full) {
-            let next = self
-                .segments
-                .back()
-                .map_or(self.confirmed.segment + 1, |newest| newest.number() + 1);
+        if self.segments.back().is_none_or(|newest| self.is_full(newest)) {
+            let newest = self.segments.back().map_or(0, Segment::number);
+            let next = newest.max(self.confirmed.segment) + 1;
             self.segments.push_back(Segment::new(&self.folder, next)?);
         }
         let newest = self.segments.back_mut().expect("one was added if there was none");
         newest.append(epoch, payload)
+    }
+
+    /// A machine that died may have lost records that were confirmed. Those that get their places now
+    /// are not.
+    fn forget_lost(&mut self) {
+        let Place { segment, index } = self.confirmed;
+        if let Some(found) = self.segments.iter().find(|found| found.number() == segment) {
+            self.confirmed.index = index.min(found.records());
+        }
     }
 
     /// Discards the oldest until so many bytes more have room.
@@ -274,16 +281,21 @@ impl Inner {
         }
     }
 
-    /// Deletes segments of which everything is confirmed.
+    /// Deletes segments of which everything is confirmed, but not one that has room for more.
     fn delete_confirmed(&mut self) {
         while let Some(oldest) = self.segments.front()
             && self.first_unconfirmed(oldest) >= oldest.records()
+            && (self.segments.len() > 1 || self.is_full(oldest))
         {
             let Some(oldest) = self.segments.pop_front() else { return };
             let next = Place { segment: oldest.number() + 1, index: 0 };
             oldest.delete();
             self.move_confirmed(next);
         }
+    }
+
+    const fn is_full(&self, segment: &Segment) -> bool {
+        segment.bytes() >= self.bytes_max / SEGMENTS
     }
 
     /// Index of the first record in a segment that is not confirmed.

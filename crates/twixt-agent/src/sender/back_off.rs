@@ -30,7 +30,8 @@ impl BackOff {
     /// How long to wait, at least as long as the collector asked for.
     pub(super) fn next(&mut self, asked: Option<Duration>) -> Duration {
         let doubled = FIRST.saturating_mul(1 << self.failures.min(16)).min(LONGEST);
-        self.failures = self.failures.saturating_add(1);
+        // Who says when to come back is there, and need not be searched for.
+        self.failures = if asked.is_some() { 0 } else { self.failures.saturating_add(1) };
         self.draws += 1;
         let jitter = (mix(self.seed.wrapping_add(self.draws)) >> 11) as f64 / (1_u64 << 53) as f64;
         match asked {

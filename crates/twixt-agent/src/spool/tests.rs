@@ -36,9 +36,24 @@ fn what_is_not_confirmed_is_there_after_a_restart() {
     let batch = spool.batch(10, 1 << 20);
     assert_eq!(numbers(&batch), [2, 3, 4, 5]);
     spool.confirm(&batch[3]);
-    assert_eq!((spool.counts().epochs, spool.counts().bytes), (0, 0), "confirmed ones are deleted");
+    assert_eq!((spool.counts().epochs, spool.counts().oldest), (0, None));
     append(&spool, 6..7, 800);
     assert_eq!(numbers(&spool.batch(10, 1 << 20)), [6]);
+}
+
+#[test]
+fn what_is_confirmed_is_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::open(folder.path(), 1 << 20).unwrap();
+    for number in 0..300 {
+        append(&spool, number..number + 1, 8000);
+        let batch = spool.batch(10, 1 << 20);
+        assert_eq!(numbers(&batch), [number as i64]);
+        spool.confirm(&batch[0]);
+        // One segment, and what made it full.
+        assert!(spool.counts().bytes < (1 << 20) / SEGMENTS + 10_000);
+    }
+    assert_eq!(spool.counts().discarded, 0);
 }
 
 #[test]
@@ -91,6 +106,25 @@ fn damage_costs_the_epochs_that_it_hit() {
 
 fn numbers_of_segments(folder: &Path) -> Vec<u64> {
     segment::numbers(folder).unwrap()
+}
+
+#[test]
+fn records_that_a_power_failure_took_do_not_count_as_confirmed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::open(folder.path(), 1 << 20).unwrap();
+    append(&spool, 0..6, 800);
+    spool.confirm(&spool.batch(10, 1 << 20)[5]);
+    drop(spool);
+    let segment = numbers_of_segments(folder.path())[0];
+    let file =
+        |ending: &str| folder.path().join(format!("{segment:012}/epochs/1970-01-01.{ending}"));
+    fs::remove_file(file("twxi")).unwrap();
+    let data = File::options().write(true).open(file("twxl")).unwrap();
+    data.set_len(3000).unwrap(); // in the fourth
+    drop(data);
+    let spool = Spool::open(folder.path(), 1 << 20).unwrap();
+    append(&spool, 6..8, 800);
+    assert_eq!(numbers(&spool.batch(10, 1 << 20)), [6, 7]);
 }
 
 #[test]
