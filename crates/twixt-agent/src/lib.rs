@@ -1,1 +1,31 @@
 //! The live agent: joins sources of frames to meters, and sends what is sealed.
+//!
+//! Packets have threads of their own, which wait for nobody but the kernel. What they seal goes to
+//! another thread, which puts parts together, encodes, and writes to the spool; a third sends from
+//! there. An epoch leaves the spool when the collector has said that it is stored.
+//!
+//! What is measured is decided elsewhere: an agent gets its settings as values, and knows algorithms
+//! by the registry only.
+
+mod agent;
+mod clock;
+mod config;
+mod gaps;
+mod member;
+mod merger;
+mod meters;
+mod metrics;
+mod sender;
+mod spool;
+mod steps;
+mod taking;
+mod watch;
+
+pub use agent::{Agent, AgentError, PARTS_MAX};
+pub use config::{AgentConfig, POINTS_MAX, PointConfig, SpoolConfig};
+pub use gaps::GAPS_MAX;
+pub use merger::PENDING_EPOCHS_MAX;
+pub use meters::{LATENESS, Meters, Setting};
+pub use sender::{BATCH_BYTES_MAX, BATCH_EPOCHS_MAX, CollectorConfig, SenderError};
+pub use spool::{SPOOL_BYTES_MIN, Spool, SpoolCounts, SpoolError, Spooled};
+pub use taking::{Taking, is_timeless, marker_in};

@@ -35,9 +35,11 @@ mod file;
 mod frame;
 mod input;
 mod interface;
+mod kernel_clock;
 mod live;
 mod pcap;
 mod pcapng;
+mod privileges;
 mod source;
 mod writer;
 
@@ -52,10 +54,12 @@ pub use input::Compression;
 pub use interface::{
     InterfaceDescription, MAX_FRAME_BYTES, MAX_INTERFACE_NAME_BYTES, MAX_INTERFACES,
 };
+pub use kernel_clock::{KernelClock, kernel_clock};
 pub use live::{
     GROUP_MAX, LiveCounts, LiveEnding, LiveError, LiveOptions, LiveSource, RingSize, Stop,
     TimePreference,
 };
 pub use pcapng::MAX_BLOCK_BYTES;
+pub use privileges::{PrivilegeError, User, become_user, find_user};
 pub use source::{BatchEnd, PacketSource, SourceCounts};
 pub use writer::{PcapWriter, WriteError};

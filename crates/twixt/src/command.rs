@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod agent;
 mod collector;
 mod config;
 mod delay;
@@ -48,6 +49,7 @@ enum Command {
     Heavy(heavy::Args),
     Reorder(reorder::Args),
     Record(record::Args),
+    Agent(agent::Args),
     Query(query::Args),
     Rtt(rtt::Args),
     Info(info::Args),
@@ -67,12 +69,14 @@ enum Command {
 
 /// Runs what was asked for.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
+    let config = cli.config.as_deref();
     let settings = match &cli.command {
-        // Its file is of another kind.
-        Command::Collector(_) => Settings::default(),
+        // The files of services are of other kinds.
+        Command::Agent(_) | Command::Collector(_) => Settings::default(),
         _ => Settings::load(cli.config.as_ref())?,
     };
     match cli.command {
+        Command::Agent(args) => agent::run(args, config),
         Command::Delay(args) => delay::run(&args.with(&settings)),
         Command::Path(args) => path::run(&args.with(&settings)),
         Command::Verify(args) => verify::run(&args.with(&settings)),
@@ -86,7 +90,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
-        Command::Collector(args) => collector::run(&args, cli.config.as_deref()),
+        Command::Collector(args) => collector::run(&args, config),
         Command::Plan(args) => plan::run(&args),
         Command::Config(args) => config::run(&args, &settings),
         Command::Generate(args) => generate::run(&args),

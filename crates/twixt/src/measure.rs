@@ -5,7 +5,6 @@
 mod directory;
 mod first_read;
 mod intake;
-mod meters;
 pub(crate) mod one_point;
 mod pairs;
 mod reading;
@@ -13,21 +12,19 @@ mod recorded;
 mod second_read;
 mod stamps;
 
-pub(crate) use first_read::is_timeless;
 pub(crate) use intake::Intake;
-pub(crate) use meters::{Meters, Setting};
 pub(crate) use pairs::{Concluded, Pairs, Problem};
 pub(crate) use recorded::{End, Recordings, rough_delay};
+pub(crate) use twixt_agent::{LATENESS, Meters, Setting, Taking, is_timeless, marker_in};
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use twixt_capture::Frame;
 use twixt_measure::survey::{ClockDifference, Comparison, Edges, Method, compare, compare_told};
-use twixt_measure::{Cutting, Marker, Sealed};
-use twixt_model::{Delay, EpochRule, PointId, Segment, Span, protocol};
-use twixt_synopsis::{By, FlowNames};
-use twixt_wire::{LinkType, ParseOptions, Wanted, parse};
+use twixt_measure::{Cutting, Sealed};
+use twixt_model::{Delay, EpochRule, PointId, Segment, Span};
+use twixt_synopsis::{AnySynopsis, By, FlowNames};
+use twixt_wire::{Observer, Wanted};
 
 use crate::args::{Chosen, DigestArgs, FlowList, Split, TrafficArgs};
 use crate::exit::{no_answer, note, usage};
@@ -114,6 +111,19 @@ impl Plan<'_> {
             flow: needs().any(|needs| needs.flow) || self.notes_flows(),
             detail: needs().any(|needs| needs.detail) || self.notes_flows(),
             group: needs().any(|needs| needs.group),
+        }
+    }
+
+    /// What each point keeps.
+    pub(crate) fn prototypes(&self) -> Vec<&dyn AnySynopsis> {
+        self.algorithms.iter().map(|chosen| chosen.prototype.as_ref()).collect()
+    }
+
+    /// The classes that have meters of their own.
+    pub(crate) fn class_names(&self, observer: &Observer) -> Vec<String> {
+        match self.split {
+            Split::Class => observer.class_names().map(str::to_owned).collect(),
+            Split::By(_) => Vec::new(),
         }
     }
 
@@ -320,12 +330,4 @@ fn direction_of(comparison: &Comparison) -> DirectionFound {
 fn edges(comparison: &Comparison) -> anyhow::Result<Edges> {
     Edges::new(comparison)
         .ok_or_else(|| no_answer("the two captures have no stretch of time in common"))
-}
-
-/// The marker that a frame carries, if it does: one of our own packets, whatever its addresses.
-pub(crate) fn marker_in(frame: &Frame<'_>) -> Option<Marker> {
-    let options = ParseOptions { outer: false, wire_length: Some(frame.wire_length) };
-    let packet = parse(LinkType(frame.link_type), frame.bytes, options).ok()?;
-    let payload = packet.payload(frame.bytes);
-    (packet.protocol() == protocol::UDP).then(|| Marker::from_bytes(payload).ok()).flatten()
 }

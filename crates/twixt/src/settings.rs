@@ -3,6 +3,8 @@
 //! Two stages: what was written ([`Settings`]), then what runs (the arguments, once they have
 //! taken their defaults from here).
 
+pub(crate) mod agent;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;

@@ -113,6 +113,9 @@ fn estimate(
     template: &QuestionTemplate,
     flows: &[KnownFlow],
 ) -> Result<(Span, Vec<Estimate>), PairingError> {
+    if let Some(torn) = [upstream, downstream].into_iter().find(|half| half.torn) {
+        return Err(PairingError::Torn { point: torn.point.clone() });
+    }
     let span = span_of(upstream, downstream);
     let question = Question {
         by: template.by,

@@ -60,8 +60,9 @@ pub enum PairingError {
     /// The points are set up differently. Give both the same settings.
     #[error(transparent)]
     Mismatch(#[from] SealedMismatch),
-    /// A marker was lost, or the point began in the midst of the epoch. If it happens often, the
-    /// segment drops markers.
+    /// A marker was lost, or the point did not observe all of the epoch: it began or ended there,
+    /// its interface went away, or its clock was set. If it happens often, look at the agent there,
+    /// or whether the segment drops markers.
     #[error("{point} missed the start or the end of the epoch")]
     Torn {
         /// Where.

@@ -88,7 +88,8 @@ impl Slot {
                 Added::AfterConclusion
             });
         }
-        if sealed.torn {
+        // One cut by time still tells what was in flight at its whole end.
+        if sealed.torn && sealed.cut == CutKind::Marked {
             return Err(PairingError::Torn { point: sealed.point });
         }
         let run = sealed.run;

@@ -1,5 +1,7 @@
 //! `twixt generate`: files that belong to the command but are made from it.
 
+mod systemd;
+
 use std::io;
 use std::path::PathBuf;
 
@@ -9,8 +11,10 @@ use clap_complete::Shell;
 
 use super::Cli;
 use crate::exit::Exit;
+use crate::output;
+use systemd::Service;
 
-/// Manual pages and shell completions
+/// Manual pages, shell completions, and units for systemd
 #[derive(clap::Subcommand)]
 pub(crate) enum Args {
     /// The manual page, or with --out one page per command into a folder
@@ -23,6 +27,21 @@ pub(crate) enum Args {
     Completions {
         /// Which shell
         shell: Shell,
+    },
+    /// The unit of a service for systemd, to standard output
+    Systemd {
+        /// Which service
+        #[arg(value_enum, default_value = "agent")]
+        service: Service,
+        /// As whom it runs
+        #[arg(long, value_name = "NAME", default_value = "twixt")]
+        user: String,
+        /// Its configuration [default: /etc/twixt/agent.toml or /etc/twixt/collector.toml]
+        #[arg(long = "configuration", value_name = "FILE")]
+        configuration: Option<String>,
+        /// The program
+        #[arg(long, value_name = "FILE", default_value = "/usr/bin/twixt")]
+        program: String,
     },
 }
 
@@ -37,6 +56,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
                 .with_context(|| format!("cannot create {}", folder.display()))?;
             clap_mangen::generate_to(command, folder)
                 .with_context(|| format!("cannot write to {}", folder.display()))?;
+        }
+        Args::Systemd { service, user, configuration, program } => {
+            let default = match service {
+                Service::Agent => "/etc/twixt/agent.toml",
+                Service::Collector => "/etc/twixt/collector.toml",
+            };
+            let configuration = configuration.as_deref().unwrap_or(default);
+            output::text(&systemd::unit(*service, program, configuration, user))?;
         }
         Args::Completions { shell } => {
             // Into memory first: a reader that has seen enough must not make this panic.

@@ -5,15 +5,15 @@ mod sink;
 
 use std::path::PathBuf;
 
-use twixt_capture::{Frame, SourceCounts};
+use twixt_capture::Frame;
 use twixt_measure::Cutting;
-use twixt_model::{Delay, EpochRule, PointId, Prefix, TimeSource};
+use twixt_model::{Delay, EpochRule, PointId, TimeSource};
 use twixt_synopsis::By;
-use twixt_wire::{LinkType, Observer, PAYLOAD_BYTES_MAX, Skip, SkipCounts};
+use twixt_wire::Observer;
 
 use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, FlowList, Split, TrafficArgs};
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::measure::{Meters, Plan, Setting, is_timeless, marker_in};
+use crate::measure::{LATENESS, Meters, Plan, Setting, Taking};
 use crate::output::units;
 use crate::settings::Settings;
 use crate::source::{OnePass, SoFar, Source, SourceArgs};
@@ -85,17 +85,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         args.traffic.observer(plan.wanted(), args.digest.digester(args.digest.recognition()))?;
     let source = args.source.open()?;
     let setting = args.setting(&plan, &observer, source.time_source());
-    let taking = Taking {
-        meters: Meters::new(&setting, &plan.algorithms)?,
-        observer,
-        detailed: plan.wanted().detail,
-        follows_markers: plan.cutting != Cutting::Timed,
-        toward: args.traffic.toward,
-        most: args.count.unwrap_or(u64::MAX),
-        skipped: SkipCounts::default(),
-        told: SourceCounts::default(),
-        cut: 0,
-    };
+    let meters =
+        Meters::new(&setting, &plan.prototypes()).map_err(|error| usage(error.to_string()))?;
+    let taking = Taking::new(observer, meters)
+        .following_markers(plan.cutting != Cutting::Timed)
+        .toward(args.traffic.toward)
+        .at_most(args.count.unwrap_or(u64::MAX));
     let out = Sink::open(args.target(), &setting.point)?;
     record(args, source, Recording { taking, out })
 }
@@ -132,93 +127,12 @@ impl Args {
             rule: plan.rule,
             shift: Delay::ZERO,
             guard: self.guard.map(|guard| Delay::from_nanos(guard.0)),
+            lateness: LATENESS,
             digest: observer.digester().identity(),
             time_source,
             cutting: plan.cutting.clone(),
-            classes: Setting::classes_of(plan.split, observer.class_names().map(str::to_owned)),
+            classes: plan.class_names(observer),
         }
-    }
-}
-
-/// What happens to frames.
-struct Taking {
-    observer: Observer,
-    meters: Meters,
-    detailed: bool,
-    follows_markers: bool,
-    toward: Option<Prefix>,
-    /// Packets still wanted.
-    most: u64,
-    /// Frames skipped since the meters were told.
-    skipped: SkipCounts,
-    /// What the meters know of the source.
-    told: SourceCounts,
-    /// Frames that the snap length cut where a digest might have looked.
-    cut: u64,
-}
-
-/// Link, network and transport headers without options, and the payload that a digest covers:
-/// frames cut beyond this have all of it, as a rule.
-const DIGEST_REACH_BYTES: usize = 14 + 40 + 32 + PAYLOAD_BYTES_MAX as usize;
-
-impl Taking {
-    #[inline]
-    fn take(&mut self, frame: &Frame<'_>) {
-        if let Err(skip) = self.measure(frame) {
-            self.skipped.count(skip);
-        }
-    }
-
-    #[inline]
-    fn measure(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
-        if self.most == 0 {
-            return Ok(());
-        }
-        if is_timeless(frame.time) {
-            return Err(Skip::NoTime);
-        }
-        if self.follows_markers
-            && let Some(marker) = marker_in(frame)
-        {
-            self.meters.observe_marker(&marker);
-            return Err(Skip::Marker);
-        }
-        let (link, bytes) = (LinkType(frame.link_type), frame.bytes);
-        let wire_length = frame.wire_length;
-        if bytes.len() < DIGEST_REACH_BYTES && bytes.len() < wire_length as usize {
-            self.cut += 1;
-        }
-        if self.detailed || self.toward.is_some() {
-            return self.measure_packet(frame);
-        }
-        let observation = self.observer.observe(link, bytes, wire_length, frame.time)?;
-        self.meters.push(observation);
-        self.most -= 1;
-        Ok(())
-    }
-
-    /// Tells the meters what was skipped and dropped since the last time.
-    fn tell_counts(&mut self, now: SourceCounts) {
-        self.skipped.add(Skip::NoTime, now.skipped() - self.told.skipped());
-        self.meters.count_skipped(&std::mem::take(&mut self.skipped));
-        let dropped = |counts: &SourceCounts| counts.dropped.unwrap_or(0);
-        self.meters.count_dropped(dropped(&now).saturating_sub(dropped(&self.told)));
-        self.told = now;
-    }
-
-    fn measure_packet(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
-        let link = LinkType(frame.link_type);
-        let (observation, packet) =
-            self.observer.observe_packet(link, frame.bytes, frame.wire_length, frame.time)?;
-        if self.toward.is_some_and(|prefix| !prefix.contains(packet.destination())) {
-            return Err(Skip::WrongDirection);
-        }
-        match self.detailed {
-            true => self.meters.push_detailed(observation, packet.detail(frame.bytes)),
-            false => self.meters.push(observation),
-        }
-        self.most -= 1;
-        Ok(())
     }
 }
 
@@ -235,28 +149,28 @@ impl OnePass for Recording {
     }
 
     fn has_enough(&self) -> bool {
-        self.taking.most == 0
+        self.taking.has_enough()
     }
 
     fn end_batch(&mut self, so_far: &SoFar) -> anyhow::Result<()> {
         self.taking.tell_counts(so_far.counts);
         if let Some(now) = so_far.silent_until {
-            self.taking.meters.advance(now);
+            self.taking.meters_mut().advance(now);
         }
-        self.out.write_sealed(&mut self.taking.meters)
+        self.out.write_sealed(self.taking.meters_mut())
     }
 }
 
 fn record(args: &Args, mut source: Source, mut recording: Recording) -> anyhow::Result<Exit> {
     source.read(&mut recording)?;
     let Recording { mut taking, mut out } = recording;
-    taking.meters.finish();
-    out.write_sealed(&mut taking.meters)?;
+    taking.meters_mut().finish();
+    out.write_sealed(taking.meters_mut())?;
     conclude(args, &taking, &out.finish()?, source)
 }
 
 fn conclude(args: &Args, taking: &Taking, recorded: &str, source: Source) -> anyhow::Result<Exit> {
-    let packets = taking.meters.packets();
+    let packets = taking.meters().packets();
     if packets == 0 && !source.was_interrupted() {
         return Err(no_answer(format!("{}: no packet to record", source.name())));
     }
@@ -265,11 +179,11 @@ fn conclude(args: &Args, taking: &Taking, recorded: &str, source: Source) -> any
             "packets of both directions were recorded, if there are such; --toward or a filter picks one",
         );
     }
-    if taking.cut > 0 {
+    if taking.cut() > 0 {
         note(format_args!(
             "{} packets were cut short by the snap length: record the other point with the same one, \
              or both with --digest headers",
-            units::count(taking.cut)
+            units::count(taking.cut())
         ));
     }
     note(format_args!("{} packets recorded in {recorded}", units::count(packets)));

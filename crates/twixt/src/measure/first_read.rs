@@ -5,10 +5,10 @@ use std::thread;
 
 use twixt_capture::{BatchEnd, Direction, Frame};
 use twixt_measure::survey::{FlowEnds, Passage, PointSurvey, Sighting};
-use twixt_model::{DigestProfile, Prefix, Timestamp};
+use twixt_model::{DigestProfile, Prefix};
 use twixt_wire::{Available, LinkType, Observer, Packet, Skip, SkipCounts, Wanted, available};
 
-use super::{Files, Plan};
+use super::{Files, Plan, is_timeless};
 use crate::args::Recognition;
 use crate::exit::note;
 use crate::input::Capture;
@@ -186,9 +186,4 @@ fn passage(frame: &Frame<'_>, link: LinkType) -> Option<Passage> {
             link.is_outgoing(frame.bytes).map(|out| if out { Passage::Out } else { Passage::In })
         }
     }
-}
-
-/// Times at the ends of what 64 bits hold are damage, not times.
-pub(crate) fn is_timeless(time: Timestamp) -> bool {
-    time == Timestamp::MIN || time == Timestamp::MAX
 }

@@ -7,12 +7,12 @@ use twixt_model::{Delay, Detail, Observation, Prefix, TimeSource, Timestamp};
 use twixt_wire::{Digester, LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
 
 use super::directory::Directory;
-use super::first_read::{flow_ends, is_timeless};
+use super::first_read::flow_ends;
 use super::pairs::Sent;
 use super::stamps::Stamps;
-use super::{Files, Meters, Plan, PointCounts, Setting, marker_in, segment};
+use super::{Files, LATENESS, Meters, Plan, PointCounts, Setting, is_timeless, marker_in, segment};
 use crate::args::{Recognition, Sizes};
-use crate::exit::note;
+use crate::exit::{note, usage};
 use crate::input::Capture;
 use crate::output::units;
 use crate::progress::Progress;
@@ -129,12 +129,14 @@ impl<'a> Reading<'a> {
             rule: plan.rule,
             shift,
             guard,
+            lateness: LATENESS,
             digest: observer.digester().identity(),
             time_source: TimeSource::File,
             cutting: plan.cutting.clone(),
-            classes: Setting::classes_of(plan.split, observer.class_names().map(str::to_owned)),
+            classes: plan.class_names(observer),
         };
-        self.taking.meters = Meters::new(&setting, &plan.algorithms)?;
+        self.taking.meters =
+            Meters::new(&setting, &plan.prototypes()).map_err(|error| usage(error.to_string()))?;
         Ok(self)
     }
 

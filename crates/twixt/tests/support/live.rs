@@ -105,7 +105,17 @@ impl Capturing {
 
     /// As Ctrl-C does.
     pub(crate) fn interrupt(&self) {
-        run(&format!("kill -INT {}", self.child.id()));
+        self.signal("INT");
+    }
+
+    /// Sends a signal by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        run(&format!("kill -{name} {}", self.child.id()));
+    }
+
+    /// Number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// How it ended, and what it said after it began to capture.

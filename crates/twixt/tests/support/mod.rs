@@ -3,6 +3,8 @@
 #![allow(dead_code, unused_imports, reason = "every test crate uses another part of this")]
 
 mod captures;
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
+pub(crate) mod collector;
 mod frames;
 #[cfg(target_os = "linux")]
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]

@@ -5,6 +5,7 @@ use twixt_model::{DigestProfile, EpochRule};
 use super::{epochs, list, pair, sent, show};
 use crate::fixtures::{MS, at_ms, config, packet, seal};
 use crate::meter::{Cutting, MeterConfig};
+use crate::pairing::PairingEvent;
 
 #[track_caller]
 fn check_refused(down: MeterConfig, algorithm: &str, message: &str) {
@@ -82,4 +83,25 @@ fn settings_that_differ_are_refused() {
     let (events, _) = pair(sealed);
     let message = show(&events[0]);
     assert!(message.contains("rows = 1024") && message.contains("rows = 512"), "{message}");
+}
+
+/// Both points began in the midst of epoch 0, which says nothing. What was in flight at its end is
+/// known all the same, so the next epoch is whole.
+#[test]
+fn an_epoch_that_a_point_saw_in_part_is_refused_and_the_next_is_exact() {
+    let stream = |point, delay_ms| {
+        let packets: Vec<_> =
+            (50_i64..250).step_by(2).map(|ms| packet(ms as u64, at_ms(ms + delay_ms))).collect();
+        let mut sealed = seal(config(point), "lda", &packets);
+        sealed[0].torn = true;
+        sealed
+    };
+    let (events, counts) = pair(stream("up", 0).into_iter().chain(stream("down", 9)));
+    assert_eq!(show(&events[0]), "epoch 0: refused: up missed the start or the end of the epoch");
+    let PairingEvent::Estimated { estimates, moved, .. } = &events[1] else {
+        panic!("{}", show(&events[1]))
+    };
+    assert!(*moved > 0, "packets were in flight");
+    assert_eq!((estimates[0].evidence.packets, estimates[0].evidence.lost), (50, Some(0)));
+    assert_eq!(counts.refused, 1);
 }

@@ -1,58 +1,61 @@
 //! One point's meters: one for each algorithm and class.
 
-use twixt_measure::{Cutting, Marker, Meter, MeterConfig, Sealed};
+use twixt_measure::{Cutting, Marker, Meter, MeterConfig, MeterError, Sealed};
 use twixt_model::{
     BatchBuffer, Delay, Detail, DigestIdentity, EpochRule, Observation, PointId, TimeSource,
     Timestamp,
 };
+use twixt_synopsis::AnySynopsis;
 use twixt_wire::SkipCounts;
 
-use crate::args::{Chosen, Split};
-use crate::exit::usage;
-
 /// What the meters of a point have in common.
-pub(crate) struct Setting {
-    pub(crate) domain: String,
-    pub(crate) point: PointId,
-    pub(crate) run: u64,
-    pub(crate) rule: EpochRule,
-    pub(crate) shift: Delay,
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Within which point names are unique.
+    pub domain: String,
+    /// Who sees the packets.
+    pub point: PointId,
+    /// Number of the run.
+    pub run: u64,
+    /// How time is cut into epochs.
+    pub rule: EpochRule,
+    /// How far the point's clock is known to be ahead.
+    pub shift: Delay,
     /// Half the width of the zone around boundaries; `None`: the default.
-    pub(crate) guard: Option<Delay>,
-    pub(crate) digest: DigestIdentity,
+    pub guard: Option<Delay>,
+    /// How long an epoch stays open for late packets after the next began.
+    pub lateness: Delay,
+    /// What makes digests comparable.
+    pub digest: DigestIdentity,
     /// Who takes the times of packets.
-    pub(crate) time_source: TimeSource,
+    pub time_source: TimeSource,
     /// What ends an epoch.
-    pub(crate) cutting: Cutting,
+    pub cutting: Cutting,
     /// Names of the classes, if estimates are split by class.
-    pub(crate) classes: Vec<String>,
+    pub classes: Vec<String>,
 }
 
 /// One point's meters.
-#[derive(Default)]
-pub(crate) struct Meters {
+#[derive(Debug, Default)]
+pub struct Meters {
     classes: Vec<ClassMeters>,
     packets: u64,
 }
 
 /// The meters of one class, in the order of the algorithms, and what waits to be handed to them.
+#[derive(Debug)]
 struct ClassMeters {
     waiting: BatchBuffer,
     meters: Vec<Meter>,
 }
 
 /// An epoch stays open so long after the next began: captures are not strictly in order of time.
-const LATENESS: Delay = Delay::from_nanos(100_000_000);
+pub const LATENESS: Delay = Delay::from_nanos(100_000_000);
 /// Whole observations kept on each side of a boundary: 1 MiB.
 const STASH_MAX: usize = 1 << 15;
 
 impl Setting {
-    /// The class names that meters are split by.
-    pub(crate) fn classes_of(split: Split, names: impl Iterator<Item = String>) -> Vec<String> {
-        if split == Split::Class { names.collect() } else { Vec::new() }
-    }
-
-    fn meter(&self, class: &str, chosen: &Chosen) -> anyhow::Result<Meter> {
+    fn meter(&self, class: &str, prototype: &dyn AnySynopsis) -> Result<Meter, MeterError> {
         let defaults = MeterConfig::new(self.point.clone(), self.rule);
         let config = MeterConfig {
             domain: self.domain.clone(),
@@ -61,23 +64,26 @@ impl Setting {
             shift: self.shift,
             guard: self.guard.unwrap_or(defaults.guard),
             stash_max: STASH_MAX,
-            lateness: LATENESS,
+            lateness: self.lateness,
             time_source: self.time_source,
             cutting: self.cutting.clone(),
             digest: self.digest,
             ..defaults
         };
-        Meter::new(config, chosen.prototype.fresh()).map_err(|error| usage(error.to_string()))
+        Meter::new(config, prototype.fresh())
     }
 }
 
 impl Meters {
-    /// Nothing seen yet.
-    pub(crate) fn new(setting: &Setting, algorithms: &[Chosen]) -> anyhow::Result<Self> {
-        let class = |name: &str| -> anyhow::Result<ClassMeters> {
-            let meters = algorithms
+    /// Nothing seen yet; for each class, a meter for each of the synopses.
+    ///
+    /// # Errors
+    /// When the setting is not one that sealed epochs can carry.
+    pub fn new(setting: &Setting, prototypes: &[&dyn AnySynopsis]) -> Result<Self, MeterError> {
+        let class = |name: &str| -> Result<ClassMeters, MeterError> {
+            let meters = prototypes
                 .iter()
-                .map(|chosen| setting.meter(name, chosen))
+                .map(|prototype| setting.meter(name, *prototype))
                 .collect::<Result<_, _>>()?;
             Ok(ClassMeters { waiting: BatchBuffer::new(), meters })
         };
@@ -90,7 +96,7 @@ impl Meters {
 
     /// Adds a packet.
     #[inline]
-    pub(crate) fn push(&mut self, observation: Observation) {
+    pub fn push(&mut self, observation: Observation) {
         let class = self.class_of(&observation);
         class.waiting.push(observation);
         class.hand_over_if_full();
@@ -98,14 +104,14 @@ impl Meters {
 
     /// Adds a packet with details.
     #[inline]
-    pub(crate) fn push_detailed(&mut self, observation: Observation, detail: Detail) {
+    pub fn push_detailed(&mut self, observation: Observation, detail: Detail) {
         let class = self.class_of(&observation);
         class.waiting.push_detailed(observation, detail);
         class.hand_over_if_full();
     }
 
     /// A marker lies between the packets so far and those to come.
-    pub(crate) fn observe_marker(&mut self, marker: &Marker) {
+    pub fn observe_marker(&mut self, marker: &Marker) {
         self.hand_over();
         for meter in self.classes.iter_mut().flat_map(|class| &mut class.meters) {
             meter.observe_marker(marker);
@@ -113,7 +119,7 @@ impl Meters {
     }
 
     /// Counts frames that were not measured.
-    pub(crate) fn count_skipped(&mut self, skipped: &SkipCounts) {
+    pub fn count_skipped(&mut self, skipped: &SkipCounts) {
         for (skip, count) in skipped.iter() {
             for meter in self.classes.iter_mut().take(1).flat_map(|class| &mut class.meters) {
                 meter.count_skipped(skip.name(), count);
@@ -122,7 +128,7 @@ impl Meters {
     }
 
     /// Counts frames that the kernel lost.
-    pub(crate) fn count_dropped(&mut self, dropped: u64) {
+    pub fn count_dropped(&mut self, dropped: u64) {
         for meter in self.classes.iter_mut().take(1).flat_map(|class| &mut class.meters) {
             meter.count_dropped(dropped);
         }
@@ -134,7 +140,7 @@ impl Meters {
     }
 
     /// Tells the time, so that classes that fall silent seal their epochs too.
-    pub(crate) fn advance(&mut self, now: Timestamp) {
+    pub fn advance(&mut self, now: Timestamp) {
         self.hand_over();
         for meter in self.classes.iter_mut().flat_map(|class| &mut class.meters) {
             meter.advance(now);
@@ -142,7 +148,7 @@ impl Meters {
     }
 
     /// Hands over what waits, and seals everything.
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         self.hand_over();
         for meter in self.classes.iter_mut().flat_map(|class| &mut class.meters) {
             meter.finish();
@@ -150,7 +156,7 @@ impl Meters {
     }
 
     /// The next sealed epoch, with the index of its algorithm.
-    pub(crate) fn poll(&mut self) -> Option<(usize, Sealed)> {
+    pub fn poll(&mut self) -> Option<(usize, Sealed)> {
         self.classes.iter_mut().find_map(|class| {
             let meters = class.meters.iter_mut().enumerate();
             meters.filter_map(|(index, meter)| Some((index, meter.poll()?))).next()
@@ -158,8 +164,16 @@ impl Meters {
     }
 
     /// Packets added so far.
-    pub(crate) const fn packets(&self) -> u64 {
+    #[must_use]
+    pub const fn packets(&self) -> u64 {
         self.packets
+    }
+
+    /// Packets that came after their epoch was sealed.
+    #[must_use]
+    pub fn late_packets(&self) -> u64 {
+        let all = self.classes.iter().filter_map(|class| class.meters.first());
+        all.map(|meter| meter.counts().late_packets).sum()
     }
 
     #[inline]

@@ -1,0 +1,214 @@
+//! What the packet path of the agent costs, beside a reader that only counts.
+//!
+//! Sends datagrams over a virtual cable and reads them at its other end, in a network namespace of
+//! its own:
+//!
+//! ```text
+//! cargo build --release -p twixt-agent --example agent_cost
+//! sudo unshare --net target/release/examples/agent_cost
+//! ```
+//!
+//! First one thread sends as much as the ring holds, then reads it: nothing is dropped, and the time
+//! is the reader's alone. Then one thread sends as fast as it can while another reads; there the
+//! sender is the slower one, so the reader's time on the processor is told as well.
+
+#![allow(clippy::unwrap_used, reason = "a program that cannot go on should stop there")]
+
+use std::net::UdpSocket;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use twixt_agent::{LATENESS, Meters, Setting, Taking};
+use twixt_capture::{BatchEnd, Frame, LiveOptions, LiveSource, RingSize, Stop};
+use twixt_measure::Cutting;
+use twixt_model::{Delay, DigestHash, DigestProfile, EpochRule, PointId, TimeSource};
+use twixt_synopsis::{Purpose, find};
+use twixt_wire::{Digester, HashKey, Observer, ObserverOptions, PAYLOAD_BYTES_MAX, Wanted};
+
+/// Datagrams of a round: with their descriptions about two thirds of the ring.
+const ROUND: u64 = 80_000;
+const ROUNDS: usize = 9;
+const PAYLOAD: [u8; 100] = [7; 100];
+const FLOWS: u16 = 1000;
+const FULL_SPEED: Duration = Duration::from_secs(3);
+const EPOCH_NS: i64 = 1_000_000_000;
+
+fn main() {
+    lay_cable();
+    let sender = UdpSocket::bind("10.0.0.1:5000").unwrap();
+    let names = ["bare", "lda", "lds", "colate"];
+    // The fastest of several rounds: others only ever make it slower. Taken in turns, so that all
+    // meet the same disturbance.
+    let mut best = [(f64::INFINITY, f64::INFINITY); 4];
+    for _ in 0..ROUNDS {
+        for (best, name) in best.iter_mut().zip(names) {
+            let (send_ns, read_ns) = round(&sender, &mut Reader::new(name));
+            *best = (best.0.min(send_ns), best.1.min(read_ns));
+        }
+    }
+    let send_ns = best.iter().map(|round| round.0).fold(f64::INFINITY, f64::min);
+    println!("sending, with all that the kernel does: {send_ns:.0} ns a packet");
+    println!("reader   read ns  alone  packets/s with the sender  ratio");
+    for (name, (_, read_ns)) in names.into_iter().zip(best) {
+        let alone = best[0].1 / read_ns;
+        let rate = 1e9 / (send_ns + read_ns);
+        let ratio = (send_ns + best[0].1) / (send_ns + read_ns);
+        println!("{name:<7} {read_ns:>8.1} {alone:>6.2} {rate:>26.0} {ratio:>6.2}");
+    }
+    println!("at full speed, two threads:");
+    println!("reader   packets/s  dropped  reader's processor ns a packet");
+    for name in names {
+        let (rate, dropped, processor_ns) = full_speed(&sender, &mut Reader::new(name));
+        println!("{name:<7} {rate:>10.0} {dropped:>8} {processor_ns:>15.1}");
+    }
+}
+
+/// Two interfaces, and an address behind the far one to send to.
+fn lay_cable() {
+    for command in [
+        "ip link add near type veth peer name far",
+        "ip address add 10.0.0.1/24 dev near",
+        "ip link set near up",
+        "ip link set far up",
+        "ip neighbour add 10.0.0.2 lladdr 02:00:00:00:00:02 dev near",
+    ] {
+        let mut words = command.split(' ');
+        let status = Command::new(words.next().unwrap()).args(words).status().unwrap();
+        assert!(status.success(), "{command}: run this as root, with unshare --net");
+    }
+    std::thread::sleep(Duration::from_millis(500));
+}
+
+fn send(socket: &UdpSocket, number: u64) {
+    let port = 6000 + (number % u64::from(FLOWS)) as u16;
+    // A full queue is no failure here: what was sent is known by what arrives.
+    let _ = socket.send_to(&PAYLOAD, ("10.0.0.2", port));
+}
+
+/// What is done with frames.
+struct Reader {
+    taking: Option<Taking>,
+    packets: u64,
+    sealed: u64,
+}
+
+impl Reader {
+    fn new(name: &str) -> Self {
+        let taking = find(Purpose::Delay, name).map(|algorithm| {
+            let prototype = (algorithm.start)(&Default::default()).unwrap();
+            let needs = prototype.needs();
+            let key = HashKey::from_seed(1);
+            let digester =
+                Digester::new(DigestProfile::Default, DigestHash::Xxh3, PAYLOAD_BYTES_MAX, key);
+            let setting = Setting {
+                domain: String::new(),
+                point: PointId("far".to_owned()),
+                run: 1,
+                rule: EpochRule::every(EPOCH_NS).unwrap(),
+                shift: Delay::ZERO,
+                guard: None,
+                lateness: LATENESS,
+                digest: digester.identity(),
+                time_source: TimeSource::Kernel,
+                cutting: Cutting::Timed,
+                classes: Vec::new(),
+            };
+            let options = ObserverOptions {
+                wanted: Wanted {
+                    digest: needs.digest,
+                    flow: needs.flow,
+                    detail: needs.detail,
+                    group: needs.group,
+                },
+                outer: false,
+                filter: None,
+                classes: Vec::new(),
+                digester,
+            };
+            let meters = Meters::new(&setting, &[prototype.as_ref()]).unwrap();
+            Taking::new(Observer::new(options).unwrap(), meters)
+        });
+        Self { taking, packets: 0, sealed: 0 }
+    }
+
+    #[inline]
+    fn take(&mut self, frame: &Frame<'_>) {
+        self.packets += 1;
+        if let Some(taking) = &mut self.taking {
+            taking.take(frame);
+        }
+    }
+
+    /// As the agent does after each batch; what is sealed is somebody else's business.
+    fn end_batch(&mut self, source: &LiveSource) {
+        if let Some(taking) = &mut self.taking {
+            taking.tell_counts(source.counts());
+            self.sealed += std::iter::from_fn(|| taking.meters_mut().poll()).count() as u64;
+        }
+    }
+}
+
+/// Nanoseconds per packet, of sending and of reading.
+fn round(sender: &UdpSocket, reader: &mut Reader) -> (f64, f64) {
+    // Blocks are handed over when they are full; the last one is not, and not read.
+    let ring = RingSize::default().with_longest_wait(RingSize::LONGEST_WAIT_MAX);
+    let options = LiveOptions { wait: Duration::ZERO, ring, ..LiveOptions::default() };
+    let mut source = LiveSource::open("far", &options).unwrap();
+    let start = Instant::now();
+    (0..ROUND).for_each(|number| send(sender, number));
+    let sending = start.elapsed();
+    let start = Instant::now();
+    let mut reading = Duration::ZERO;
+    loop {
+        let before = reader.packets;
+        source.read_batch(|frame| reader.take(&frame)).unwrap();
+        reader.end_batch(&source);
+        if reader.packets == before {
+            break;
+        }
+        reading = start.elapsed();
+    }
+    assert_eq!(source.counts().dropped, Some(0));
+    let read_ns = reading.as_nanos() as f64 / reader.packets as f64;
+    (sending.as_nanos() as f64 / ROUND as f64, read_ns)
+}
+
+/// Packets per second, drops, and the reader's time per packet, while another thread sends as fast
+/// as it can.
+fn full_speed(sender: &UdpSocket, reader: &mut Reader) -> (f64, u64, f64) {
+    let stop = Stop::default();
+    let options = LiveOptions { stop: stop.clone(), ..LiveOptions::default() };
+    let mut source = LiveSource::open("far", &options).unwrap();
+    let ended = AtomicBool::new(false);
+    let before_ns = processor_ns();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let start = Instant::now();
+            let mut number = 0;
+            while start.elapsed() < FULL_SPEED {
+                (0..100).for_each(|_| {
+                    send(sender, number);
+                    number += 1;
+                });
+            }
+            ended.store(true, Ordering::Relaxed);
+        });
+        while source.read_batch(|frame| reader.take(&frame)).unwrap() == BatchEnd::More {
+            reader.end_batch(&source);
+            if ended.load(Ordering::Relaxed) {
+                stop.set();
+            }
+        }
+    });
+    let spent_ns = processor_ns() - before_ns;
+    let rate = reader.packets as f64 / FULL_SPEED.as_secs_f64();
+    let dropped = source.counts().dropped.unwrap_or(0);
+    (rate, dropped, spent_ns as f64 / reader.packets.max(1) as f64)
+}
+
+/// Time that this thread has spent on a processor.
+fn processor_ns() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split(' ').next().unwrap().parse().unwrap()
+}

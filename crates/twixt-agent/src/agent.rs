@@ -1,0 +1,393 @@
+//! The agent as a whole: opens everything, gives up what rights it can, and runs the threads.
+//!
+//! | thread | does |
+//! |---|---|
+//! | one for each thread of each point | interface to sealed epochs; waits for nobody |
+//! | sealing | puts threads' parts together, encodes, writes to the spool |
+//! | sending | spool to collector |
+//! | clock, metrics | ask and answer now and then |
+
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use twixt_capture::{
+    LiveError, LiveOptions, LiveSource, PrivilegeError, Stop, become_user, find_user,
+};
+use twixt_measure::{Cutting, MeterError, Sealed};
+use twixt_model::{Delay, PointId, TimeSource, Timestamp};
+use twixt_synopsis::AnySynopsis;
+use twixt_wire::{Observer, ObserverError, ObserverOptions, Wanted};
+
+use crate::clock::{ASK_EVERY, ClockQuality};
+use crate::config::{AgentConfig, PointConfig};
+use crate::member::Member;
+use crate::merger::{Merger, Part};
+use crate::meters::{LATENESS, Setting};
+use crate::metrics::{Metrics, Page, PointMetrics, serve};
+use crate::sender::{Sender, SenderError};
+use crate::spool::{Spool, SpoolError};
+use crate::steps::{PointClock, now};
+use crate::watch::{Seen, Watch};
+
+/// Parts of epochs on their way from the packet threads to the disk. Beyond, they are lost and
+/// counted, rather than packets.
+pub const PARTS_MAX: usize = 256;
+/// How often threads look whether all is over.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Why an agent does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// The configuration makes no sense. The text says where.
+    #[error("{problem}")]
+    Config {
+        /// What is wrong.
+        problem: String,
+    },
+    /// A point cannot be set up so.
+    #[error(transparent)]
+    Meter(#[from] MeterError),
+    /// Packets cannot be observed so.
+    #[error(transparent)]
+    Observer(#[from] ObserverError),
+    /// An interface cannot be captured.
+    #[error("point {point}: {source}")]
+    Capture {
+        /// The name of the point.
+        point: String,
+        /// Why not.
+        source: LiveError,
+    },
+    /// There is no spool.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// Nothing can be sent so.
+    #[error(transparent)]
+    Sender(#[from] SenderError),
+    /// Nobody can listen at the address for metrics. Choose another.
+    #[error("metrics: cannot listen on {address}")]
+    Metrics {
+        /// As configured.
+        address: std::net::SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The rights could not be given up.
+    #[error(transparent)]
+    Privileges(#[from] PrivilegeError),
+}
+
+/// An agent with its sockets open.
+#[derive(Debug)]
+pub struct Agent {
+    config: AgentConfig,
+    points: Vec<OpenPoint>,
+    listener: Option<TcpListener>,
+    spool: Spool,
+    sender: Sender,
+    stop: Stop,
+}
+
+#[derive(Debug)]
+struct OpenPoint {
+    clock: PointClock,
+    members: Vec<(LiveSource, Member)>,
+}
+
+impl Agent {
+    /// Checks a configuration as far as that is possible without any rights.
+    ///
+    /// # Errors
+    /// When it makes no sense.
+    pub fn check(config: &AgentConfig) -> Result<(), AgentError> {
+        config.check()?;
+        for point in &config.points {
+            let (clock, observer) = (PointClock::new(), observer(config, point)?);
+            let setting = setting(config, point, &observer, TimeSource::Kernel);
+            let (synopses, era) = (copies(&config.synopses), clock.era());
+            Member::new(0, setting, synopses, observer, era, Timestamp::MIN)?;
+        }
+        if let Some(user) = &config.user {
+            find_user(user)?;
+        }
+        Sender::new(&config.collector, 0)?;
+        Ok(())
+    }
+
+    /// Opens sockets, gives up rights, and opens the spool. Frames count from now on. Call it before
+    /// any thread is started.
+    ///
+    /// # Errors
+    /// When something of it is not possible.
+    pub fn open(config: AgentConfig, stop: &Stop) -> Result<Self, AgentError> {
+        Self::check(&config)?;
+        let points = config.points.iter().map(|point| open_point(&config, point, stop));
+        let points = points.collect::<Result<Vec<_>, _>>()?;
+        let listen = |address| {
+            TcpListener::bind(address).map_err(|source| AgentError::Metrics { address, source })
+        };
+        let listener = config.metrics.map(listen).transpose()?;
+        if let Some(user) = &config.user {
+            give_spool_to(&config, user)?;
+            become_user(user)?;
+        }
+        let spool = Spool::open(&config.spool.folder, config.spool.bytes_max)?;
+        let seed = points.first().map_or(0, |point| point.clock.era().run);
+        let sender = Sender::new(&config.collector, seed)?;
+        Ok(Self { config, points, listener, spool, sender, stop: stop.clone() })
+    }
+
+    /// The names of the points that are captured now.
+    pub fn points(&self) -> impl Iterator<Item = &str> {
+        self.config.points.iter().map(|point| point.name.as_str())
+    }
+
+    /// Where metrics are, if anywhere.
+    #[must_use]
+    pub fn metrics_address(&self) -> Option<std::net::SocketAddr> {
+        self.listener.as_ref()?.local_addr().ok()
+    }
+
+    /// Epochs in the spool.
+    #[must_use]
+    pub fn waiting_epochs(&self) -> u64 {
+        self.spool.counts().epochs
+    }
+
+    /// Runs until told to stop; then seals what is open, and sends what can be sent at once.
+    /// Returns how many epochs are left in the spool.
+    pub fn run(self) -> u64 {
+        let Self { config, points, listener, spool, mut sender, stop } = self;
+        let metrics = Metrics::new();
+        let quality = Mutex::new(ClockQuality::ask());
+        let told: Vec<PointMetrics> =
+            config.points.iter().map(|point| metrics.point(&point.name)).collect();
+        let (out, parts) = sync_channel(PARTS_MAX);
+        let (clocks, members): (Vec<_>, Vec<_>) =
+            points.into_iter().map(|point| (point.clock, point.members)).unzip();
+        thread::scope(|scope| {
+            let (spool, metrics, quality, stop) = (&spool, &metrics, &quality, &stop);
+            scope.spawn(move || keep_asking(quality, stop));
+            if let Some(listener) = &listener {
+                scope.spawn(move || {
+                    serve(listener, stop, &|path| page(path, metrics, spool, quality))
+                });
+            }
+            let sealing = Sealing::new(&config, told.clone(), spool, quality);
+            scope.spawn(move || sealing.run(&parts));
+            scope.spawn(move || sender.run(spool, &metrics.sender));
+            for (point, members) in members.into_iter().enumerate() {
+                for (source, member) in members {
+                    let seen = Seen::nothing(source.time_source());
+                    let (name, clock) = (config.points[point].name.as_str(), &clocks[point]);
+                    let (stop, out, metrics) = (stop.clone(), out.clone(), told[point].clone());
+                    let watch =
+                        Watch { point, name, source, member, clock, stop, out, metrics, seen };
+                    scope.spawn(move || watch.run());
+                }
+            }
+            // The sealing thread ends with the last of them.
+            drop(out);
+        });
+        spool.counts().epochs
+    }
+}
+
+fn open_point(
+    config: &AgentConfig,
+    point: &PointConfig,
+    stop: &Stop,
+) -> Result<OpenPoint, AgentError> {
+    let options = LiveOptions { stop: stop.clone(), ..point.options.clone() };
+    let clock = PointClock::new();
+    let sources = match point.threads {
+        1 => LiveSource::open(&point.interface, &options).map(|source| vec![source]),
+        threads => LiveSource::open_group(&point.interface, &options, threads),
+    };
+    let sources =
+        sources.map_err(|source| AgentError::Capture { point: point.name.clone(), source })?;
+    let observer = observer(config, point)?;
+    let mut members = Vec::new();
+    for (thread, source) in sources.into_iter().enumerate() {
+        // Another clock than the system's cannot be read: its first frame tells the time.
+        let began = if source.time_source() == TimeSource::Kernel { now() } else { Timestamp::MAX };
+        let setting = setting(config, point, &observer, source.time_source());
+        let (synopses, era) = (copies(&config.synopses), clock.era());
+        members
+            .push((source, Member::new(thread, setting, synopses, observer.clone(), era, began)?));
+    }
+    Ok(OpenPoint { clock, members })
+}
+
+fn observer(config: &AgentConfig, point: &PointConfig) -> Result<Observer, ObserverError> {
+    let needs = || config.synopses.iter().map(|synopsis| synopsis.needs());
+    Observer::new(ObserverOptions {
+        wanted: Wanted {
+            digest: needs().any(|needs| needs.digest),
+            flow: needs().any(|needs| needs.flow),
+            detail: needs().any(|needs| needs.detail),
+            group: needs().any(|needs| needs.group),
+        },
+        outer: point.outer,
+        filter: point.filter.clone(),
+        classes: config.classes.clone(),
+        digester: config.digester.clone(),
+    })
+}
+
+fn setting(
+    config: &AgentConfig,
+    point: &PointConfig,
+    observer: &Observer,
+    time_source: TimeSource,
+) -> Setting {
+    let length_ns = config.rule.length_ns().unwrap_or(0);
+    let guard = config.guard.unwrap_or(Delay::from_nanos(length_ns / 10));
+    Setting {
+        domain: config.domain.clone(),
+        point: PointId(point.name.clone()),
+        run: 0,
+        rule: config.rule,
+        shift: Delay::ZERO,
+        guard: config.guard,
+        // An epoch is whole only if the point observed for the guard after it.
+        lateness: LATENESS.max(guard.min(Delay::from_nanos(length_ns / 2))),
+        digest: observer.digester().identity(),
+        time_source,
+        cutting: Cutting::Timed,
+        classes: match config.classes.is_empty() {
+            true => Vec::new(),
+            false => observer.class_names().map(str::to_owned).collect(),
+        },
+    }
+}
+
+fn copies(synopses: &[Box<dyn AnySynopsis>]) -> Vec<Box<dyn AnySynopsis>> {
+    synopses.iter().map(|synopsis| synopsis.fresh()).collect()
+}
+
+/// Makes the folder of the spool, for somebody who could not.
+fn give_spool_to(config: &AgentConfig, user: &str) -> Result<(), AgentError> {
+    let folder = &config.spool.folder;
+    if folder.exists() {
+        return Ok(());
+    }
+    let user = find_user(user)?;
+    let made = std::fs::create_dir_all(folder)
+        .and_then(|()| std::os::unix::fs::chown(folder, Some(user.user), Some(user.group)));
+    made.map_err(|source| {
+        SpoolError::Folder { folder: folder.clone(), action: "creating it", source }.into()
+    })
+}
+
+fn keep_asking(quality: &Mutex<ClockQuality>, stop: &Stop) {
+    let mut asked = Instant::now();
+    while !stop.is_set() {
+        thread::sleep(LOOK);
+        if asked.elapsed() >= ASK_EVERY {
+            let answer = ClockQuality::ask();
+            *quality.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+            asked = Instant::now();
+        }
+    }
+}
+
+fn page(
+    path: &str,
+    metrics: &Metrics,
+    spool: &Spool,
+    quality: &Mutex<ClockQuality>,
+) -> Option<Page> {
+    match path {
+        "/metrics" => {
+            let quality = *quality.lock().unwrap_or_else(PoisonError::into_inner);
+            let text = metrics.render(&spool.counts(), &quality);
+            let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            Some(Page { status: "200 OK", content_type, text })
+        }
+        "/healthz" => {
+            let (is_well, text) = metrics.health();
+            let status = if is_well { "200 OK" } else { "503 Service Unavailable" };
+            Some(Page { status, content_type: "text/plain", text })
+        }
+        _ => None,
+    }
+}
+
+/// From parts of epochs to the spool.
+struct Sealing<'a> {
+    mergers: Vec<Merger>,
+    metrics: Vec<PointMetrics>,
+    spool: &'a Spool,
+    quality: &'a Mutex<ClockQuality>,
+    /// The disk refused the last one, and that was said.
+    is_refused: bool,
+}
+
+impl<'a> Sealing<'a> {
+    fn new(
+        config: &AgentConfig,
+        metrics: Vec<PointMetrics>,
+        spool: &'a Spool,
+        quality: &'a Mutex<ClockQuality>,
+    ) -> Self {
+        let mergers = config.points.iter().map(|point| Merger::new(point.threads)).collect();
+        Self { mergers, metrics, spool, quality, is_refused: false }
+    }
+
+    /// Until the last packet thread has ended; closes the spool then.
+    fn run(mut self, parts: &Receiver<(usize, Part)>) {
+        loop {
+            match parts.recv_timeout(LOOK) {
+                Ok((point, part)) => {
+                    self.mergers[point].add(part);
+                    // All that is there, before the disk is waited for.
+                    while let Ok((point, part)) = parts.try_recv() {
+                        self.mergers[point].add(part);
+                    }
+                    self.store();
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.mergers.iter_mut().for_each(Merger::finish);
+        self.store();
+        self.spool.close();
+    }
+
+    fn store(&mut self) {
+        let mut stored = false;
+        for point in 0..self.mergers.len() {
+            while let Some(sealed) = self.mergers[point].poll() {
+                self.store_epoch(point, sealed);
+                stored = true;
+            }
+            self.metrics[point].note_merger(self.mergers[point].counts());
+        }
+        if stored && let Err(error) = self.spool.sync() {
+            tracing::warn!(%error, "the spool is not safe from a power failure");
+        }
+    }
+
+    fn store_epoch(&mut self, point: usize, mut sealed: Sealed) {
+        let quality = *self.quality.lock().unwrap_or_else(PoisonError::into_inner);
+        sealed.clock_bound = quality.bound(sealed.time_source);
+        let metrics = &self.metrics[point];
+        metrics.sealed.inc();
+        metrics.torn.inc_by(u64::from(sealed.torn));
+        metrics.note_synopsis(sealed.synopsis.name(), sealed.synopsis.state_bytes());
+        match self.spool.append(sealed.epoch, &sealed.to_bytes()) {
+            Ok(()) => self.is_refused = false,
+            Err(error) if !self.is_refused => {
+                tracing::error!(%error, "an epoch is lost: it cannot be written to the spool");
+                self.is_refused = true;
+            }
+            Err(_) => {}
+        }
+    }
+}

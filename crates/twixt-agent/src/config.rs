@@ -1,0 +1,101 @@
+//! What an agent is to do.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use twixt_capture::{GROUP_MAX, LiveOptions};
+use twixt_model::{Delay, EpochRule};
+use twixt_synopsis::AnySynopsis;
+use twixt_wire::{Digester, Filter};
+
+use crate::agent::AgentError;
+use crate::sender::CollectorConfig;
+
+/// Points of one agent.
+pub const POINTS_MAX: usize = 64;
+
+/// What an agent is to do.
+#[derive(Debug)]
+pub struct AgentConfig {
+    /// Within which point names are unique.
+    pub domain: String,
+    /// How time is cut into epochs; the same at all points.
+    pub rule: EpochRule,
+    /// Half the width of the zone around boundaries; `None`: a tenth of an epoch.
+    pub guard: Option<Delay>,
+    /// How packets are recognised; the same at all points.
+    pub digester: Digester,
+    /// Classes of traffic, each with synopses of its own; none: one for all traffic.
+    pub classes: Vec<(String, Filter)>,
+    /// What each point keeps.
+    pub synopses: Vec<Box<dyn AnySynopsis>>,
+    /// Where packets are observed.
+    pub points: Vec<PointConfig>,
+    /// Where epochs wait.
+    pub spool: SpoolConfig,
+    /// Where epochs go.
+    pub collector: CollectorConfig,
+    /// Where the agent tells of itself.
+    pub metrics: Option<SocketAddr>,
+    /// Who the agent becomes once its sockets are open.
+    pub user: Option<String>,
+}
+
+/// Where packets are observed.
+#[derive(Clone, Debug)]
+pub struct PointConfig {
+    /// Its name, unique in the domain.
+    pub name: String,
+    /// The interface.
+    pub interface: String,
+    /// How it is captured.
+    pub options: LiveOptions,
+    /// Only these packets.
+    pub filter: Option<Filter>,
+    /// Measure the outermost IP packet, not the one inside tunnels.
+    pub outer: bool,
+    /// Threads among which the kernel spreads its flows.
+    pub threads: usize,
+}
+
+/// Where epochs wait until the collector has stored them.
+#[derive(Clone, Debug)]
+pub struct SpoolConfig {
+    /// The folder, made if it is not there.
+    pub folder: PathBuf,
+    /// It never takes more.
+    pub bytes_max: u64,
+}
+
+impl AgentConfig {
+    /// What can be said without opening anything.
+    ///
+    /// # Errors
+    /// When it makes no sense.
+    pub(crate) fn check(&self) -> Result<(), AgentError> {
+        let wrong = |problem: String| Err(AgentError::Config { problem });
+        if self.rule == EpochRule::WHOLE {
+            return wrong("an agent needs epochs of a length, such as 1s".to_owned());
+        }
+        if self.synopses.is_empty() {
+            return wrong("no synopsis: name an algorithm".to_owned());
+        }
+        if self.points.is_empty() || self.points.len() > POINTS_MAX {
+            let points = self.points.len();
+            return wrong(format!("{points} points; an agent has from 1 to {POINTS_MAX}"));
+        }
+        for (index, point) in self.points.iter().enumerate() {
+            if self.points[..index].iter().any(|other| other.name == point.name) {
+                return wrong(format!("two points are called {:?}", point.name));
+            }
+            if point.name.is_empty() {
+                return wrong("a point without a name".to_owned());
+            }
+            if !(1..=GROUP_MAX).contains(&point.threads) {
+                let name = &point.name;
+                return wrong(format!("point {name}: from 1 to {GROUP_MAX} threads are possible"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! What becomes of epochs when the point begins, ends, loses its interface, or its clock is set.
+
+use twixt_measure::Cutting;
+use twixt_model::{Delay, DigestHash, DigestProfile, EpochRule, PointId, TimeSource};
+use twixt_synopsis::{Purpose, find};
+use twixt_wire::{Digester, HashKey, ObserverOptions, Wanted};
+
+use super::*;
+
+const SECOND: i64 = 1_000_000_000;
+
+fn at(tenths: i64) -> Timestamp {
+    Timestamp::from_nanos(tenths * SECOND / 10)
+}
+
+fn member(began: Timestamp) -> Member {
+    let digester =
+        Digester::new(DigestProfile::Default, DigestHash::Xxh3, 0, HashKey::from_seed(1));
+    let setting = Setting {
+        domain: String::new(),
+        point: PointId("p".to_owned()),
+        run: 0,
+        rule: EpochRule::every(SECOND).unwrap(),
+        shift: Delay::ZERO,
+        guard: None,
+        lateness: Delay::from_nanos(SECOND / 10),
+        digest: digester.identity(),
+        time_source: TimeSource::Kernel,
+        cutting: Cutting::Timed,
+        classes: Vec::new(),
+    };
+    let wanted = Wanted { digest: true, flow: false, detail: false, group: false };
+    let options =
+        ObserverOptions { wanted, outer: false, filter: None, classes: Vec::new(), digester };
+    let lda = (find(Purpose::Delay, "lda").unwrap().start)(&Default::default()).unwrap();
+    let observer = Observer::new(options).unwrap();
+    Member::new(0, setting, vec![lda], observer, Era { number: 0, run: 1 }, began).unwrap()
+}
+
+/// Run, epoch, and `!` if it is torn.
+fn show(part: Option<Part>) -> String {
+    let sealed = part.into_iter().flat_map(|part| part.sealed);
+    let show = |(_, sealed): (usize, Sealed)| {
+        format!("{}/{}{}", sealed.run, sealed.epoch.0, if sealed.torn { "!" } else { "" })
+    };
+    sealed.map(show).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_first_and_the_last_epoch_are_torn() {
+    let mut member = member(at(15));
+    member.advance(at(55));
+    assert_eq!(show(member.poll()), "1/1! 1/2 1/3 1/4");
+    assert_eq!(show(member.finish(at(57))), "1/5!");
+}
+
+#[test]
+fn an_interface_that_was_away_tears_the_epochs_it_was_away_in() {
+    let mut member = member(at(5));
+    member.advance(at(25));
+    assert_eq!(show(member.poll()), "1/0! 1/1");
+    member.lose(at(26));
+    member.advance(at(45));
+    assert_eq!(show(member.poll()), "1/2! 1/3!");
+    member.regain(at(47));
+    member.advance(at(65));
+    assert_eq!(show(member.poll()), "1/4! 1/5");
+}
+
+#[test]
+fn a_clock_that_is_set_forward_begins_a_new_run() {
+    let mut member = member(at(5));
+    member.advance(at(25));
+    assert_eq!(show(member.poll()), "1/0! 1/1");
+    let last = member.begin_era(Era { number: 1, run: 9 }, at(36_005)).unwrap();
+    assert_eq!(show(last), "1/2!");
+    member.advance(at(36_025));
+    assert_eq!(show(member.poll()), "9/3600! 9/3601", "there are no epochs of the time between");
+}
+
+#[test]
+fn a_clock_that_is_set_back_does_not_seal_an_epoch_twice() {
+    let mut member = member(at(95));
+    member.advance(at(125));
+    assert_eq!(show(member.poll()), "1/9! 1/10 1/11");
+    let last = member.begin_era(Era { number: 1, run: 9 }, at(80)).unwrap();
+    assert_eq!(show(last), "1/12!");
+    member.advance(at(155));
+    // The guard after 12 is doubtful as well.
+    assert_eq!(show(member.poll()), "9/8! 9/9! 9/10! 9/11! 9/12! 9/13! 9/14");
+}

@@ -1,0 +1,299 @@
+//! What the agent tells of itself, for Prometheus and for whoever asks whether it is well.
+
+mod http;
+
+pub(crate) use http::{Page, serve};
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+use twixt_wire::{Skip, SkipCounts};
+
+use crate::clock::ClockQuality;
+use crate::merger::MergerCounts;
+use crate::sender::Answer;
+use crate::spool::SpoolCounts;
+
+type PointLabel = [(&'static str, String); 1];
+type ReasonLabels = [(&'static str, String); 2];
+type Seconds = Counter<f64, AtomicU64>;
+type SecondsGauge = Gauge<f64, AtomicU64>;
+
+/// Everything that is told.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    points: PointFamilies,
+    pub(crate) sender: SenderMetrics,
+    spool: SpoolGauges,
+    clock: ClockGauges,
+    health: Mutex<Vec<(String, Arc<AtomicBool>)>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct PointFamilies {
+    packets: Family<PointLabel, Counter>,
+    skipped: Family<ReasonLabels, Counter>,
+    dropped: Family<PointLabel, Counter>,
+    late: Family<PointLabel, Counter>,
+    unsplit: Family<PointLabel, Counter>,
+    busy: Family<PointLabel, Seconds>,
+    gaps: Family<PointLabel, Counter>,
+    steps: Family<PointLabel, Counter>,
+    sealed: Family<PointLabel, Counter>,
+    torn: Family<PointLabel, Counter>,
+    overrun: Family<PointLabel, Counter>,
+    incomplete: Family<PointLabel, Counter>,
+    late_parts: Family<PointLabel, Counter>,
+    capturing: Family<PointLabel, Gauge>,
+    synopsis_bytes: Family<ReasonLabels, Gauge>,
+}
+
+/// What one point tells. Several threads may have clones.
+#[derive(Clone, Debug)]
+pub(crate) struct PointMetrics {
+    name: String,
+    skipped: Family<ReasonLabels, Counter>,
+    synopsis_bytes: Family<ReasonLabels, Gauge>,
+    /// Packets measured.
+    pub(crate) packets: Counter,
+    /// Frames that the kernel lost.
+    pub(crate) dropped: Counter,
+    /// Packets that came after their epoch was sealed.
+    pub(crate) late: Counter,
+    /// Super-packets that could not be split.
+    pub(crate) unsplit: Counter,
+    /// Time spent on frames, all threads together.
+    pub(crate) busy: Seconds,
+    /// How often the interface was lost.
+    pub(crate) gaps: Counter,
+    /// How often somebody set the clock.
+    pub(crate) steps: Counter,
+    /// Epochs sealed.
+    pub(crate) sealed: Counter,
+    /// Epochs sealed that cannot be compared.
+    pub(crate) torn: Counter,
+    /// Parts of epochs lost since nobody took them in time.
+    pub(crate) overrun: Counter,
+    incomplete: Counter,
+    late_parts: Counter,
+    /// How many threads capture.
+    pub(crate) capturing: Gauge,
+    /// All threads capture.
+    pub(crate) is_well: Arc<AtomicBool>,
+}
+
+/// What the sender tells.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SenderMetrics {
+    stored: Counter,
+    duplicates: Counter,
+    refused: Counter,
+    uploads: Family<PointLabel, Counter>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct SpoolGauges {
+    epochs: Gauge,
+    bytes: Gauge,
+    oldest: SecondsGauge,
+    discarded: Counter,
+    unwritten: Counter,
+    damaged: Counter,
+}
+
+#[derive(Clone, Debug, Default)]
+struct ClockGauges {
+    synchronised: Family<PointLabel, Gauge>,
+    bound: Family<PointLabel, SecondsGauge>,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix("twixt_agent");
+        let points = PointFamilies::default();
+        points.register(&mut registry);
+        let sender = SenderMetrics::default();
+        sender.register(&mut registry);
+        let spool = SpoolGauges::default();
+        spool.register(&mut registry);
+        let clock = ClockGauges::default();
+        clock.register(&mut registry);
+        Self { registry, points, sender, spool, clock, health: Mutex::default() }
+    }
+
+    /// What a point tells from now on.
+    pub(crate) fn point(&self, name: &str) -> PointMetrics {
+        let (families, label) = (&self.points, [("point", name.to_owned())]);
+        let is_well = Arc::new(AtomicBool::new(false));
+        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        health.push((name.to_owned(), Arc::clone(&is_well)));
+        PointMetrics {
+            name: name.to_owned(),
+            skipped: families.skipped.clone(),
+            synopsis_bytes: families.synopsis_bytes.clone(),
+            packets: families.packets.get_or_create_owned(&label),
+            dropped: families.dropped.get_or_create_owned(&label),
+            late: families.late.get_or_create_owned(&label),
+            unsplit: families.unsplit.get_or_create_owned(&label),
+            busy: families.busy.get_or_create_owned(&label),
+            gaps: families.gaps.get_or_create_owned(&label),
+            steps: families.steps.get_or_create_owned(&label),
+            sealed: families.sealed.get_or_create_owned(&label),
+            torn: families.torn.get_or_create_owned(&label),
+            overrun: families.overrun.get_or_create_owned(&label),
+            incomplete: families.incomplete.get_or_create_owned(&label),
+            late_parts: families.late_parts.get_or_create_owned(&label),
+            capturing: families.capturing.get_or_create_owned(&label),
+            is_well,
+        }
+    }
+
+    /// The text for Prometheus.
+    pub(crate) fn render(&self, spool: &SpoolCounts, clock: &ClockQuality) -> String {
+        self.spool.set(spool);
+        self.clock.set(clock);
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+
+    /// Whether every point captures, and what to say about it.
+    pub(crate) fn health(&self) -> (bool, String) {
+        let health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = true;
+        let mut text = String::new();
+        for (name, is_well) in health.iter() {
+            let is_well = is_well.load(Ordering::Relaxed);
+            all &= is_well;
+            text += &format!("{name}: {}\n", if is_well { "capturing" } else { "not capturing" });
+        }
+        (all, text)
+    }
+}
+
+impl PointMetrics {
+    /// Counts frames that were not measured.
+    pub(crate) fn count_skipped(&self, skipped: &SkipCounts) {
+        for (skip, frames) in skipped.iter() {
+            self.skipped_for(skip).inc_by(frames);
+        }
+    }
+
+    /// What did not go as it should when parts of threads were put together, so far.
+    pub(crate) fn note_merger(&self, counts: MergerCounts) {
+        raise(&self.incomplete, counts.incomplete);
+        raise(&self.late_parts, counts.late_parts.saturating_add(counts.misfits));
+    }
+
+    /// A synopsis of so many bytes was sealed.
+    pub(crate) fn note_synopsis(&self, algorithm: &str, bytes: u64) {
+        let labels = [("point", self.name.clone()), ("algorithm", algorithm.to_owned())];
+        self.synopsis_bytes.get_or_create(&labels).set(bytes.cast_signed());
+    }
+
+    fn skipped_for(&self, skip: Skip) -> Counter {
+        let labels = [("point", self.name.clone()), ("reason", skip.name().to_owned())];
+        self.skipped.get_or_create_owned(&labels)
+    }
+}
+
+impl SenderMetrics {
+    /// An upload was answered.
+    pub(crate) fn answered(&self, answer: &Answer) {
+        self.uploads.get_or_create(&[("outcome", answer.name().to_owned())]).inc();
+    }
+
+    /// Epochs left the spool.
+    pub(crate) fn confirmed(&self, stored: u64, duplicates: u64, refused: u64) {
+        self.stored.inc_by(stored);
+        self.duplicates.inc_by(duplicates);
+        self.refused.inc_by(refused);
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        registry.register("epochs_stored", "Epochs that the collector stored", self.stored.clone());
+        registry.register("epochs_duplicate", "Epochs that it had", self.duplicates.clone());
+        registry.register("epochs_refused", "Epochs that it will not take", self.refused.clone());
+        registry.register("uploads", "Requests, by what came of them", self.uploads.clone());
+    }
+}
+
+impl PointFamilies {
+    fn register(&self, registry: &mut Registry) {
+        registry.register("packets", "Packets measured", self.packets.clone());
+        registry.register("skipped", "Frames not measured, by why", self.skipped.clone());
+        registry.register("dropped", "Frames that the kernel lost", self.dropped.clone());
+        registry.register("late", "Packets after their epoch was sealed", self.late.clone());
+        registry.register("unsplit", "Super-packets left whole", self.unsplit.clone());
+        let help = "Time spent on frames; divided by packets: the cost of one";
+        registry.register_with_unit("busy", help, Unit::Seconds, self.busy.clone());
+        registry.register("gaps", "How often the interface was lost", self.gaps.clone());
+        registry.register("clock_steps", "How often the clock was set", self.steps.clone());
+        registry.register("epochs_sealed", "Epochs sealed", self.sealed.clone());
+        registry.register("epochs_torn", "Epochs not observed whole", self.torn.clone());
+        registry.register("overrun", "Parts of epochs nobody took in time", self.overrun.clone());
+        let help = "Epochs without the parts of all threads";
+        registry.register("epochs_incomplete", help, self.incomplete.clone());
+        let help = "Parts of epochs that had gone on without them";
+        registry.register("late_parts", help, self.late_parts.clone());
+        registry.register("capturing", "Threads that capture", self.capturing.clone());
+        let help = "State of a sealed synopsis";
+        registry.register_with_unit("synopsis", help, Unit::Bytes, self.synopsis_bytes.clone());
+    }
+}
+
+impl SpoolGauges {
+    fn register(&self, registry: &mut Registry) {
+        registry.register("spool_epochs", "Epochs that wait", self.epochs.clone());
+        let (bytes, oldest) = (self.bytes.clone(), self.oldest.clone());
+        registry.register_with_unit("spool", "Size of the spool", Unit::Bytes, bytes);
+        let help = "How long the oldest epoch waits";
+        registry.register_with_unit("spool_oldest", help, Unit::Seconds, oldest);
+        registry.register("epochs_discarded", "Epochs without room", self.discarded.clone());
+        registry.register("epochs_unwritten", "Epochs the disk refused", self.unwritten.clone());
+        registry.register("epochs_damaged", "Epochs damaged on disk", self.damaged.clone());
+    }
+
+    fn set(&self, counts: &SpoolCounts) {
+        self.epochs.set(counts.epochs.cast_signed());
+        self.bytes.set(counts.bytes.cast_signed());
+        self.oldest.set(counts.oldest.unwrap_or(Duration::ZERO).as_secs_f64());
+        raise(&self.discarded, counts.discarded);
+        raise(&self.unwritten, counts.unwritten);
+        raise(&self.damaged, counts.damaged);
+    }
+}
+
+impl ClockGauges {
+    fn register(&self, registry: &mut Registry) {
+        let help = "Whether somebody keeps the clock right";
+        registry.register("clock_synchronised", help, self.synchronised.clone());
+        let help = "The clock is wrong by no more, where known";
+        registry.register_with_unit("clock_bound", help, Unit::Seconds, self.bound.clone());
+    }
+
+    fn set(&self, clock: &ClockQuality) {
+        self.synchronised.clear();
+        self.bound.clear();
+        for (source, word) in clock.words() {
+            let label = [("source", source.to_owned())];
+            self.synchronised.get_or_create(&label).set(i64::from(word.synchronised));
+            if let Some(bound) = word.bound {
+                self.bound.get_or_create(&label).set(bound.as_nanos() as f64 / 1e9);
+            }
+        }
+    }
+}
+
+/// Sets a counter that somebody else counts.
+fn raise(counter: &Counter, to: u64) {
+    counter.inc_by(to.saturating_sub(counter.get()));
+}
