@@ -36,6 +36,7 @@ mod frame;
 mod input;
 mod interface;
 mod live;
+mod machine;
 mod pcap;
 mod pcapng;
 mod source;
@@ -55,6 +56,9 @@ pub use interface::{
 pub use live::{
     GROUP_MAX, LiveCounts, LiveEnding, LiveError, LiveOptions, LiveSource, RingSize, Stop,
     TimePreference,
+};
+pub use machine::{
+    Adapter, AdapterRings, AdapterStamps, KernelClock, Offloads, free_bytes, interface_names,
 };
 pub use pcapng::MAX_BLOCK_BYTES;
 pub use source::{BatchEnd, PacketSource, SourceCounts};
