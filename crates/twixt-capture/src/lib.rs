@@ -35,6 +35,7 @@ mod file;
 mod frame;
 mod input;
 mod interface;
+mod kernel_clock;
 mod live;
 mod machine;
 mod pcap;
@@ -53,13 +54,12 @@ pub use input::Compression;
 pub use interface::{
     InterfaceDescription, MAX_FRAME_BYTES, MAX_INTERFACE_NAME_BYTES, MAX_INTERFACES,
 };
+pub use kernel_clock::{KernelClock, kernel_clock};
 pub use live::{
     GROUP_MAX, LiveCounts, LiveEnding, LiveError, LiveOptions, LiveSource, RingSize, Stop,
     TimePreference,
 };
-pub use machine::{
-    Adapter, AdapterRings, AdapterStamps, KernelClock, Offloads, free_bytes, interface_names,
-};
+pub use machine::{Adapter, AdapterRings, AdapterStamps, Offloads, free_bytes, interface_names};
 pub use pcapng::MAX_BLOCK_BYTES;
 pub use source::{BatchEnd, PacketSource, SourceCounts};
 pub use writer::{PcapWriter, WriteError};

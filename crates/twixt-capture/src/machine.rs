@@ -1,5 +1,5 @@
 //! What this machine is to somebody who wants to capture: its interfaces, what their adapters do to
-//! frames, its clock, and the room on its disks. Looks only; changes nothing, and needs no
+//! frames, and the room on its disks. Looks only; changes nothing, and needs no
 //! privilege.
 //!
 //! What is good or bad about it is not known here: see `twixt doctor`.
@@ -15,7 +15,6 @@ mod sys;
 
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
 /// Names of the interfaces of this thread's network namespace, in order.
 ///
@@ -101,26 +100,4 @@ pub struct AdapterStamps {
     pub can_stamp_all_received: bool,
     /// The number of its clock: `/dev/ptpN`.
     pub clock: Option<u32>,
-}
-
-/// What the kernel knows about the system clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KernelClock {
-    /// Somebody keeps it in step.
-    pub is_synchronised: bool,
-    /// How wrong it may be at most, by whoever keeps it in step.
-    pub error_max: Duration,
-    /// How wrong it is, by their estimate.
-    pub error_estimated: Duration,
-}
-
-impl KernelClock {
-    /// Asks the kernel (adjtimex).
-    ///
-    /// # Errors
-    ///
-    /// If the kernel does not tell.
-    pub fn ask() -> io::Result<Self> {
-        sys::ask_clock()
-    }
 }

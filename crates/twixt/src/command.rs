@@ -3,6 +3,7 @@
 mod config;
 mod delay;
 mod demo;
+mod doctor;
 mod evaluate;
 mod flow;
 mod generate;
@@ -52,6 +53,7 @@ enum Command {
     Flow(flow::Args),
     Simulate(simulate::Args),
     Demo(demo::Args),
+    Doctor(doctor::Args),
     Evaluate(evaluate::Args),
     #[command(subcommand)]
     Plan(plan::Args),
@@ -76,6 +78,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Flow(args) => flow::run(args, &settings),
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Config(args) => config::run(&args, &settings),

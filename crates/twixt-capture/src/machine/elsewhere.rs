@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::{Adapter, KernelClock};
+use super::Adapter;
 
 pub(super) fn interface_names() -> io::Result<Vec<String>> {
     Err(io::ErrorKind::Unsupported.into())
@@ -14,9 +14,5 @@ pub(super) fn free_bytes(_: &Path) -> io::Result<u64> {
 }
 
 pub(super) fn look_at(_: &str) -> io::Result<Adapter> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-pub(super) fn ask_clock() -> io::Result<KernelClock> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -1,4 +1,4 @@
-//! System calls about interfaces, the clock and disks, each behind a safe function.
+//! System calls about interfaces and disks, each behind a safe function.
 
 #![allow(unsafe_code, reason = "system calls")]
 
@@ -8,11 +8,10 @@ use std::mem::zeroed;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::time::Duration;
 
 use libc::{c_int, c_ulong};
 
-use super::{Adapter, KernelClock, ethtool};
+use super::{Adapter, ethtool};
 use crate::live::InterfaceName;
 
 /// Unlike /sys, this is of the network namespace of the thread.
@@ -59,19 +58,6 @@ pub(super) fn free_bytes(folder: &Path) -> io::Result<u64> {
     #[allow(clippy::useless_conversion, reason = "narrower on some machines")]
     let block_bytes = u64::from(answer.f_frsize);
     Ok(blocks.saturating_mul(block_bytes))
-}
-
-pub(super) fn ask_clock() -> io::Result<KernelClock> {
-    // SAFETY: a C struct of integers, for which zeros are values; it changes nothing then.
-    let mut answer: libc::timex = unsafe { zeroed() };
-    // SAFETY: the struct lives through the call.
-    let state = check(unsafe { libc::adjtimex(&raw mut answer) })?;
-    let microseconds = |count: i64| Duration::from_micros(count.try_into().unwrap_or(0));
-    Ok(KernelClock {
-        is_synchronised: state != libc::TIME_ERROR && answer.status & libc::STA_UNSYNC == 0,
-        error_max: microseconds(answer.maxerror),
-        error_estimated: microseconds(answer.esterror),
-    })
 }
 
 /// Any socket will do to ask about interfaces; this one needs no privilege.
@@ -151,8 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_clock_and_room() {
-        ask_clock().unwrap();
+    fn there_is_room() {
         assert!(free_bytes(Path::new("/")).is_ok());
     }
 }
