@@ -15,12 +15,11 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
 use support::live::Capturing;
-use support::testbed::load::{self, Datagrams};
+use support::testbed::load::{self, Datagrams, Traffic};
 use support::testbed::referee::{Counted, TCP, Tcpdump, UDP, longest_frame, truth};
 use support::testbed::{FILTER, Offloads, Place, Testbed};
-use support::{folder, number, twixt_in};
+use support::{folder, twixt_in};
 
 /// Not a test: this program is started again through it, to send or to receive.
 #[test]
@@ -28,9 +27,6 @@ fn traffic() {
     load::play_role();
 }
 
-/// How far a mean may be from the referee's: what users are promised. LDA and LDS leave out cells
-/// that lost a packet, which makes them less exact than clocks are here.
-const TOLERANCE: f64 = 0.02;
 /// A cell of LDS that holds a whole flow is lost with the flow's first lost packet. Spread, it is
 /// usable.
 const ALGORITHMS: [(&str, &str); 2] = [("lda", "-a lda"), ("lds", "-a lds --virtual-cells 512")];
@@ -92,7 +88,7 @@ fn measure_once(offloads: Offloads) -> Result<Measured, String> {
         .flat_map(|algorithm| POINTS.map(|point| record(&bed, folder.path(), algorithm, point)))
         .collect();
     thread::sleep(QUIET);
-    let datagrams = bed.start_load(length()).finish();
+    let datagrams = bed.start_load(Traffic::Heavy, length()).finish();
     thread::sleep(SETTLING);
     let queue_drops = bed.drops();
     let missed: u64 = dumps.map(Tcpdump::end).into_iter().sum();
@@ -128,36 +124,8 @@ fn told(folder: &Path, algorithm: &str) -> ByClass {
     let line = format!("delay {algorithm}-r-in.epochs {algorithm}-r-out.epochs -F json");
     let document = twixt_in(folder, &line).expect(0).json();
     let estimates = document["estimates"].as_array().unwrap();
-    let of = |scope: &str| total(estimates.iter().filter(|row| row["scope"] == scope));
+    let of = |scope: &str| Counted::in_epochs(estimates.iter().filter(|row| row["scope"] == scope));
     [("tcp", of("class tcp")), ("udp", of("class udp"))].into()
-}
-
-/// Puts epochs together. An estimate speaks for every packet that arrived.
-#[track_caller]
-fn total<'a>(estimates: impl Iterator<Item = &'a Value>) -> Counted {
-    let (mut total, mut delays_ns, mut arrived) = (Counted::default(), 0.0, 0);
-    for row in estimates {
-        let [packets, lost] = ["/packets", "/lost"].map(|key| number(row, key) as u64);
-        total.packets += packets;
-        total.lost += lost;
-        if let Some(mean_ns) = row["mean_ns"].as_f64() {
-            delays_ns += mean_ns * (packets - lost) as f64;
-            arrived += packets - lost;
-        }
-    }
-    let without_answer = total.packets - total.lost - arrived;
-    assert!(without_answer * 50 <= total.packets, "no mean for {without_answer} of {total:?}");
-    total.mean_ns = delays_ns / arrived as f64;
-    total
-}
-
-/// Checks that counts are equal, and the mean within [`TOLERANCE`].
-#[track_caller]
-fn check(what: &str, told: Counted, truth: Counted) {
-    let error = (told.mean_ns - truth.mean_ns) / truth.mean_ns;
-    println!("{what}: {told}; referee: {truth}; off by {:.3} %", 100.0 * error);
-    assert_eq!([told.packets, told.lost], [truth.packets, truth.lost], "{what}");
-    assert!(error.abs() <= TOLERANCE, "{what}: {told} is not {truth}");
 }
 
 #[test]
@@ -169,13 +137,13 @@ fn means_and_losses_are_those_of_captures() {
     let truths: ByClass = [("tcp", measured.truth(TCP)), ("udp", measured.truth(UDP))].into();
     for (algorithm, told) in &measured.told {
         for (class, truth) in &truths {
-            check(&format!("{algorithm} {class}"), told[class], *truth);
+            told[class].check(&format!("{algorithm} {class}"), *truth);
         }
     }
     let lost: u64 = truths.values().map(|truth| truth.lost).sum();
     assert!(lost > 0, "the queue overflows, or nothing was tested");
     assert_eq!(lost, measured.queue_drops);
-    check_datagrams(measured.datagrams, truths["udp"]);
+    truths["udp"].check_datagrams(measured.datagrams);
 }
 
 #[test]
@@ -190,19 +158,12 @@ fn super_packets_are_measured_as_the_packets_of_the_wire() {
     // Datagrams are no super-packets: tcpdump tells the truth about them.
     let datagrams = measured.truth(UDP);
     for (algorithm, told) in &measured.told {
-        check(&format!("{algorithm} udp"), told["udp"], datagrams);
-        check_datagrams(measured.datagrams, told["udp"]);
+        told["udp"].check(&format!("{algorithm} udp"), datagrams);
+        told["udp"].check_datagrams(measured.datagrams);
         println!("{algorithm} tcp: {}; the queue dropped {}", told["tcp"], measured.queue_drops);
         assert_eq!(told["tcp"].lost + told["udp"].lost, measured.queue_drops);
     }
     assert!(measured.queue_drops > 0, "the queue overflows, or nothing was tested");
     let [lda, lds] = ["lda", "lds"].map(|algorithm| measured.told[algorithm]["tcp"]);
-    check("lds beside lda, tcp", lds, lda);
-}
-
-/// Checks counts of datagrams by the numbers in them.
-#[track_caller]
-fn check_datagrams(datagrams: Datagrams, counted: Counted) {
-    let lost = datagrams.sent - datagrams.received;
-    assert_eq!([counted.packets, counted.lost], [datagrams.sent, lost]);
+    lds.check("lds beside lda, tcp", lda);
 }

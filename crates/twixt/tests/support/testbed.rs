@@ -13,6 +13,7 @@
 
 pub(crate) mod load;
 pub(crate) mod referee;
+pub(crate) mod system;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -24,8 +25,8 @@ use serde_json::Value;
 
 use super::live::{Capturing, run, wait_until};
 
-/// What everything from A to B has in common.
-pub(crate) const FILTER: &str = "dst net 10.0.2.0/24";
+/// What everything from A to B has in common, and nothing that R itself sends.
+pub(crate) const FILTER: &str = "src net 10.0.1.0/24 and dst net 10.0.2.0/24";
 /// So slow that no capture on a busy machine drops anything. The bucket holds a packet of the wire
 /// and no super-packet, so that each is split before it is queued or dropped. The queue holds 40 ms.
 const QUEUE: &str = "tbf rate 30mbit burst 1600 limit 150kb";
@@ -118,6 +119,7 @@ impl Testbed {
             run(&format!("ip netns add {}", bed.namespace(place)));
         }
         CABLES.iter().for_each(|cable| bed.lay(cable));
+        bed.run(Place::R, "ip link set lo up");
         bed.run(Place::A, "ip route add default via 10.0.1.254");
         bed.run(Place::B, "ip route add default via 10.0.2.254");
         let forward = "echo 1 > /proc/sys/net/ipv4/ip_forward";

@@ -1,5 +1,4 @@
-//! Traffic from A to B: some TCP connections that send all they can, and datagrams that are
-//! numbered.
+//! Traffic from A to B: TCP connections that send all they can, and datagrams that are numbered.
 //!
 //! Whoever sends and whoever receives are processes of their own, since a process is in one
 //! namespace: this program, started again with [`ROLE`] set. The test of the name [`TEST`] must
@@ -20,9 +19,8 @@ use super::{Place, Testbed};
 const TEST: &str = "traffic";
 const ROLE: &str = "TWIXT_TEST_LOAD_ROLE";
 const LENGTH_MS: &str = "TWIXT_TEST_LOAD_MS";
+const CONNECTIONS: &str = "TWIXT_TEST_LOAD_CONNECTIONS";
 
-/// TCP connections.
-const CONNECTIONS: usize = 3;
 const CONNECTION_ADDRESS: &str = "10.0.2.1:7000";
 /// Flows of datagrams, each with a length of its own.
 const FLOWS: u32 = 8;
@@ -31,6 +29,24 @@ const DATAGRAM_ADDRESS: &str = "10.0.2.1:7001";
 const PAUSE: Duration = Duration::from_millis(10);
 /// Nothing is under way any more after such silence: a full queue is 40 ms long.
 const SILENCE: Duration = Duration::from_millis(500);
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Traffic {
+    /// Datagrams, and connections that fill the queue until it drops.
+    Heavy,
+    /// Datagrams only; nothing is lost.
+    Light,
+}
+
+impl Traffic {
+    const fn connections(self) -> usize {
+        match self {
+            Self::Heavy => 3,
+            Self::Light => 0,
+        }
+    }
+}
 
 /// How many numbered datagrams there were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,18 +63,19 @@ pub(crate) struct Load {
 
 impl Testbed {
     /// Starts traffic that lasts so long.
-    pub(crate) fn start_load(&self, length: Duration) -> Load {
-        let mut receiver = self.start_role(Place::B, "receive", length);
-        let said = receiver.stdout.as_mut().unwrap();
-        read_number(said, "listening ");
-        Load { sender: self.start_role(Place::A, "send", length), receiver }
+    pub(crate) fn start_load(&self, traffic: Traffic, length: Duration) -> Load {
+        let start = |place, role| self.start_role(place, role, traffic, length);
+        let mut receiver = start(Place::B, "receive");
+        read_number(receiver.stdout.as_mut().unwrap(), "listening ");
+        Load { sender: start(Place::A, "send"), receiver }
     }
 
-    fn start_role(&self, place: Place, role: &str, length: Duration) -> Child {
+    fn start_role(&self, place: Place, role: &str, traffic: Traffic, length: Duration) -> Child {
         self.command(place, std::env::current_exe().unwrap())
             .args(["--exact", TEST, "--nocapture"])
             .env(ROLE, role)
             .env(LENGTH_MS, length.as_millis().to_string())
+            .env(CONNECTIONS, traffic.connections().to_string())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap()
@@ -80,11 +97,12 @@ impl Load {
 /// In a process that was started to send or to receive, does so. Else there is nothing to do.
 pub(crate) fn play_role() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    let length_ms = std::env::var(LENGTH_MS).unwrap().parse().unwrap();
-    let length = Duration::from_millis(length_ms);
+    let number = |name| std::env::var(name).unwrap().parse::<u32>().unwrap();
+    let length = Duration::from_millis(number(LENGTH_MS).into());
+    let connections = number(CONNECTIONS) as usize;
     match role.as_str() {
-        "send" => println!("sent {}", send(length)),
-        _ => println!("received {}", receive(length)),
+        "send" => println!("sent {}", send(length, connections)),
+        _ => println!("received {}", receive(length, connections)),
     }
 }
 
@@ -106,10 +124,10 @@ fn read_number(said: &mut impl Read, word: &str) -> u64 {
     panic!("nobody said {word:?}");
 }
 
-fn send(length: Duration) -> u64 {
+fn send(length: Duration, connections: usize) -> u64 {
     let end = Instant::now() + length;
     let connections: Vec<_> =
-        (0..CONNECTIONS).map(|_| thread::spawn(move || send_bytes(end))).collect();
+        (0..connections).map(|_| thread::spawn(move || send_bytes(end))).collect();
     let sent = send_datagrams(end);
     connections.into_iter().for_each(|connection| connection.join().unwrap());
     sent
@@ -143,7 +161,7 @@ fn send_datagrams(end: Instant) -> u64 {
 }
 
 /// Counts datagrams until every connection has ended and nothing comes any more.
-fn receive(length: Duration) -> usize {
+fn receive(length: Duration, connections: usize) -> usize {
     let listener = TcpListener::bind(CONNECTION_ADDRESS).unwrap();
     let datagrams = UdpSocket::bind(DATAGRAM_ADDRESS).unwrap();
     datagrams.set_read_timeout(Some(SILENCE)).unwrap();
@@ -151,7 +169,7 @@ fn receive(length: Duration) -> usize {
     let ended = Arc::new(AtomicUsize::new(0));
     let counting = Arc::clone(&ended);
     thread::spawn(move || {
-        for stream in listener.incoming().take(CONNECTIONS) {
+        for stream in listener.incoming().take(connections) {
             let counting = Arc::clone(&counting);
             thread::spawn(move || {
                 std::io::copy(&mut stream.unwrap(), &mut std::io::sink()).unwrap();
@@ -159,13 +177,15 @@ fn receive(length: Duration) -> usize {
             });
         }
     });
+    let is_over = || ended.load(Ordering::Relaxed) == connections;
+    let start = Instant::now();
     // Were a sender to die, nobody should wait for ever.
-    let latest = Instant::now() + length + Duration::from_secs(60);
+    let latest = start + length + Duration::from_secs(60);
     let (mut seen, mut bytes) = (HashSet::new(), [0; 2048]);
     while Instant::now() < latest {
         match datagrams.recv(&mut bytes) {
             Ok(_) => drop(seen.insert(<[u8; 8]>::try_from(&bytes[..8]).unwrap())),
-            Err(_) if ended.load(Ordering::Relaxed) == CONNECTIONS => break,
+            Err(_) if start.elapsed() > length && is_over() => break,
             Err(_) => {}
         }
     }

@@ -6,7 +6,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Stdio};
 
+use serde_json::Value;
+
 use super::super::live::run;
+use super::super::number;
+use super::load::Datagrams;
 use super::{FILTER, Place, Testbed};
 
 pub(crate) const TCP: u8 = 6;
@@ -65,6 +69,47 @@ pub(crate) struct Counted {
     pub(crate) mean_ns: f64,
 }
 
+/// How far a mean may be from the referee's: what users are promised. LDA and LDS leave out cells
+/// that lost a packet, which makes them less exact than clocks are here.
+const TOLERANCE: f64 = 0.02;
+
+impl Counted {
+    /// Puts the estimates of epochs together. An estimate speaks for every packet that arrived.
+    #[track_caller]
+    pub(crate) fn in_epochs<'a>(estimates: impl IntoIterator<Item = &'a Value>) -> Self {
+        let (mut total, mut delays_ns, mut arrived) = (Self::default(), 0.0, 0);
+        for row in estimates {
+            let [packets, lost] = ["/packets", "/lost"].map(|key| number(row, key) as u64);
+            total.packets += packets;
+            total.lost += lost;
+            if let Some(mean_ns) = row["mean_ns"].as_f64() {
+                delays_ns += mean_ns * (packets - lost) as f64;
+                arrived += packets - lost;
+            }
+        }
+        let without_answer = total.packets - total.lost - arrived;
+        assert!(without_answer * 50 <= total.packets, "no mean for {without_answer}: {total}");
+        total.mean_ns = delays_ns / arrived.max(1) as f64;
+        total
+    }
+
+    /// Checks that counts are equal, and the mean within [`TOLERANCE`].
+    #[track_caller]
+    pub(crate) fn check(self, what: &str, truth: Self) {
+        let error = (self.mean_ns - truth.mean_ns) / truth.mean_ns;
+        println!("{what}: {self}; referee: {truth}; off by {:.3} %", 100.0 * error);
+        assert_eq!([self.packets, self.lost], [truth.packets, truth.lost], "{what}");
+        assert!(error.abs() <= TOLERANCE, "{what}: {self} is not {truth}");
+    }
+
+    /// Checks counts of datagrams by the numbers in them.
+    #[track_caller]
+    pub(crate) fn check_datagrams(self, datagrams: Datagrams) {
+        let lost = datagrams.sent - datagrams.received;
+        assert_eq!([self.packets, self.lost], [datagrams.sent, lost]);
+    }
+}
+
 impl fmt::Display for Counted {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { packets, lost, mean_ns } = self;
@@ -91,6 +136,11 @@ pub(crate) fn truth(upstream: &Path, downstream: &Path, protocol: u8) -> Counted
     assert_eq!(unexplained, 0, "packets downstream that were not upstream");
     truth.mean_ns = delays_ns as f64 / (truth.packets - truth.lost).max(1) as f64;
     truth
+}
+
+/// When packets of a protocol passed.
+pub(crate) fn times_ns(capture: &Path, protocol: u8) -> Vec<i64> {
+    packets(capture, protocol).into_iter().map(|packet| packet.time_ns).collect()
 }
 
 /// The longest frame of a capture.
