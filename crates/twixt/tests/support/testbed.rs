@@ -235,7 +235,9 @@ fn remove_abandoned() {
         let namespace = line.split(' ').next().unwrap_or_default();
         let Some(rest) = namespace.strip_prefix(PREFIX) else { continue };
         let pid = rest.trim_start_matches('-').split('-').next().unwrap_or_default();
-        if !Path::new("/proc").join(pid).exists() {
+        // Of a process that is dead but not yet buried, it is empty.
+        let command = std::fs::read(Path::new("/proc").join(pid).join("cmdline"));
+        if command.unwrap_or_default().is_empty() {
             remove(namespace);
         }
     }
