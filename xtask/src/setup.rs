@@ -12,8 +12,18 @@ struct Tool {
     tried_by: &'static [&'static str],
     source: Source,
     purpose: &'static str,
-    /// Whether `test` does without it.
-    optional: bool,
+    wanted_by: WantedBy,
+}
+
+/// Who cannot do without it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WantedBy {
+    /// `test`.
+    Test,
+    /// `test`, if root runs it: tests that make networks are skipped for others.
+    TestOfRoot,
+    /// Another task.
+    Other,
 }
 
 enum Source {
@@ -28,31 +38,55 @@ const TOOLS: &[Tool] = &[
         tried_by: &["cc", "--version"],
         source: Source::Package("gcc"),
         purpose: "builds zstd",
-        optional: false,
+        wanted_by: WantedBy::Test,
     },
     Tool {
         tried_by: &["c++", "--version"],
         source: Source::Package("g++"),
         purpose: "builds libFuzzer",
-        optional: false,
+        wanted_by: WantedBy::Test,
     },
     Tool {
         tried_by: &["cargo", "fmt", "--version"],
         source: Source::Component("rustfmt"),
         purpose: "checks the format",
-        optional: false,
+        wanted_by: WantedBy::Test,
     },
     Tool {
         tried_by: &["cargo", "clippy", "--version"],
         source: Source::Component("clippy"),
         purpose: "lints",
-        optional: false,
+        wanted_by: WantedBy::Test,
+    },
+    Tool {
+        tried_by: &["ip", "-V"],
+        source: Source::Package("iproute2"),
+        purpose: "makes networks for tests",
+        wanted_by: WantedBy::TestOfRoot,
+    },
+    Tool {
+        tried_by: &["tc", "-V"],
+        source: Source::Package("iproute2"),
+        purpose: "makes queues for tests",
+        wanted_by: WantedBy::TestOfRoot,
+    },
+    Tool {
+        tried_by: &["ethtool", "--version"],
+        source: Source::Package("ethtool"),
+        purpose: "switches offloads for tests",
+        wanted_by: WantedBy::TestOfRoot,
+    },
+    Tool {
+        tried_by: &["tcpdump", "--version"],
+        source: Source::Package("tcpdump"),
+        purpose: "is the referee of tests",
+        wanted_by: WantedBy::TestOfRoot,
     },
     Tool {
         tried_by: &["valgrind", "--version"],
         source: Source::Package("valgrind"),
         purpose: "counts instructions in `bench`",
-        optional: true,
+        wanted_by: WantedBy::Other,
     },
 ];
 
@@ -65,7 +99,12 @@ pub(crate) fn install_all() -> Result<()> {
 
 /// Makes sure of what `test` cannot do without. Touches nothing if all is there.
 pub(crate) fn install_required() -> Result<()> {
-    install(TOOLS.iter().filter(|tool| !tool.optional).collect())
+    let is_wanted = |tool: &&Tool| match tool.wanted_by {
+        WantedBy::Test => true,
+        WantedBy::TestOfRoot => is_root(),
+        WantedBy::Other => false,
+    };
+    install(TOOLS.iter().filter(is_wanted).collect())
 }
 
 fn install(wanted: Vec<&Tool>) -> Result<()> {
@@ -100,6 +139,7 @@ fn commands_for(tools: &[&Tool]) -> Vec<Vec<&'static str>> {
             Source::Component(name) => components.push(name),
         }
     }
+    packages.dedup();
     let mut commands = Vec::new();
     if !packages.is_empty() {
         commands.push(vec!["apt-get", "update"]);
@@ -141,6 +181,10 @@ mod tests {
     fn only_what_is_missing_is_installed() {
         check(&[], &[]);
         check(&["c++ --version"], &["apt-get update", "apt-get install -y g++"]);
+        check(
+            &["ip -V", "tc -V", "tcpdump --version"],
+            &["apt-get update", "apt-get install -y iproute2 tcpdump"],
+        );
         check(
             &["valgrind --version", "cargo clippy --version", "cc --version"],
             &["apt-get update", "apt-get install -y gcc valgrind", "rustup component add clippy"],

@@ -37,6 +37,7 @@ mod input;
 mod interface;
 mod kernel_clock;
 mod live;
+mod machine;
 mod pcap;
 mod pcapng;
 mod privileges;
@@ -59,6 +60,7 @@ pub use live::{
     GROUP_MAX, LiveCounts, LiveEnding, LiveError, LiveOptions, LiveSource, RingSize, Stop,
     TimePreference,
 };
+pub use machine::{Adapter, AdapterRings, AdapterStamps, Offloads, free_bytes, interface_names};
 pub use pcapng::MAX_BLOCK_BYTES;
 pub use privileges::{PrivilegeError, User, become_user, find_user};
 pub use source::{BatchEnd, PacketSource, SourceCounts};

@@ -38,6 +38,8 @@ pub use counts::LiveCounts;
 pub use error::LiveError;
 pub use options::{LiveOptions, RingSize, Stop, TimePreference};
 pub use source::LiveSource;
+#[cfg(target_os = "linux")]
+pub(crate) use sys::InterfaceName;
 
 use std::fmt;
 

@@ -5,6 +5,7 @@ mod collector;
 mod config;
 mod delay;
 mod demo;
+mod doctor;
 mod evaluate;
 mod flow;
 mod generate;
@@ -57,6 +58,7 @@ enum Command {
     Flow(flow::Args),
     Simulate(simulate::Args),
     Demo(demo::Args),
+    Doctor(doctor::Args),
     Evaluate(evaluate::Args),
     Collector(collector::Args),
     #[command(subcommand)]
@@ -89,6 +91,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Flow(args) => flow::run(args, &settings),
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
         Command::Collector(args) => collector::run(&args, config),
         Command::Plan(args) => plan::run(&args),

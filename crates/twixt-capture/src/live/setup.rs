@@ -8,7 +8,7 @@ use twixt_model::TimeSource;
 use super::ring::Ring;
 use super::sys::{InterfaceName, PacketSocket};
 use super::{LiveError, LiveOptions, TimePreference, filter};
-use crate::Direction;
+use crate::{Direction, interface_names};
 
 /// A socket with its ring, bound to an interface. Lets nothing through before
 /// [`Opened::start`].
@@ -200,10 +200,6 @@ fn missing(interface: &str) -> LiveError {
     if interface == "any" {
         return LiveError::EveryInterface { interface: interface.to_owned() };
     }
-    // Unlike /sys, this is of the network namespace of the thread.
-    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
-    let names = table.lines().filter_map(|line| line.split_once(':'));
-    let mut known: Vec<String> = names.map(|(name, _)| name.trim().to_owned()).collect();
-    known.sort();
+    let known = interface_names().unwrap_or_default();
     LiveError::NoSuchInterface { interface: interface.to_owned(), known }
 }

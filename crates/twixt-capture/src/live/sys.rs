@@ -29,11 +29,11 @@ pub(super) enum Readiness {
 
 /// The name of an interface as system calls take it: shorter than 16 bytes, ending in zero.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InterfaceName([libc::c_char; libc::IFNAMSIZ]);
+pub(crate) struct InterfaceName([libc::c_char; libc::IFNAMSIZ]);
 
 impl InterfaceName {
     /// `None` if no interface can be called so.
-    pub(super) fn new(name: &str) -> Option<Self> {
+    pub(crate) fn new(name: &str) -> Option<Self> {
         let mut bytes = [0; libc::IFNAMSIZ];
         if name.is_empty() || name.len() >= bytes.len() || name.contains('\0') {
             return None;
@@ -42,6 +42,14 @@ impl InterfaceName {
             *to = from.cast_signed() as libc::c_char;
         }
         Some(Self(bytes))
+    }
+
+    /// What carries questions about this interface.
+    pub(crate) fn carrier(self) -> libc::ifreq {
+        // SAFETY: integers, pointers and arrays of them, for which zeros are values.
+        let mut carrier: libc::ifreq = unsafe { zeroed() };
+        carrier.ifr_name = self.0;
+        carrier
     }
 }
 
@@ -211,9 +219,7 @@ impl PacketSocket {
     ) -> io::Result<c_int> {
         let rx_filter = rx_filter.cast_signed();
         let mut config = libc::hwtstamp_config { flags: 0, tx_type: 0, rx_filter };
-        // SAFETY: integers, pointers and arrays of them, for which zeros are values.
-        let mut carrier: libc::ifreq = unsafe { zeroed() };
-        carrier.ifr_name = name.0;
+        let mut carrier = name.carrier();
         // The kernel reads and writes through this pointer only within the call.
         carrier.ifr_ifru.ifru_data = (&raw mut config).cast();
         self.control(request, &mut carrier)?;
@@ -221,9 +227,7 @@ impl PacketSocket {
     }
 
     fn ask(&self, request: c_ulong, name: InterfaceName) -> io::Result<libc::ifreq> {
-        // SAFETY: integers, pointers and arrays of them, for which zeros are values.
-        let mut carrier: libc::ifreq = unsafe { zeroed() };
-        carrier.ifr_name = name.0;
+        let mut carrier = name.carrier();
         self.control(request, &mut carrier)?;
         Ok(carrier)
     }

@@ -78,13 +78,14 @@ pub(crate) struct Capturing {
 impl Capturing {
     /// Starts a command, and waits until it captures.
     pub(crate) fn start(folder: &Path, arguments: &str) -> Self {
-        let mut child = command()
-            .args(arguments.split_whitespace())
-            .current_dir(folder)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = command();
+        command.args(arguments.split_whitespace()).current_dir(folder);
+        Self::spawn(command)
+    }
+
+    /// As [`Capturing::start`].
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut said = String::new();
         stderr.read_line(&mut said).unwrap();

@@ -9,6 +9,9 @@ mod frames;
 #[cfg(target_os = "linux")]
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
 pub(crate) mod live;
+#[cfg(target_os = "linux")]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
+pub(crate) mod testbed;
 
 pub(crate) use captures::{Capture, Crossing, MILLISECOND, SECOND, START, Scene};
 pub(crate) use frames::Packet;

@@ -1,0 +1,216 @@
+//! Agents and a collector in the network, as processes that can be stopped, killed and started
+//! again, and what the collector tells.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::super::live::run;
+use super::{Place, Testbed};
+
+/// What every agent is told.
+const COMMON: &str = r#"
+domain = "testbed"
+[epoch]
+length = "1s"
+guard = "300ms"
+[[synopsis]]
+algorithm = "lda"
+[[synopsis]]
+algorithm = "lds"
+virtual_cells = 512
+[[class]]
+name = "tcp"
+filter = "tcp"
+[[class]]
+name = "udp"
+filter = "udp"
+"#;
+
+/// Agents seal, send and pair within this on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A process with its output in files, one pair for each start.
+pub(crate) struct Process {
+    child: Child,
+    stderr: PathBuf,
+}
+
+impl Process {
+    /// Starts it, and waits until it has said `ready` on standard error.
+    #[track_caller]
+    pub(crate) fn start(mut command: Command, folder: &Path, name: &str, ready: &str) -> Self {
+        let is_free = |number: &u32| !folder.join(format!("{name}-{number}.err")).exists();
+        let number = (1..).find(is_free).unwrap();
+        let path = |ending: &str| folder.join(format!("{name}-{number}.{ending}"));
+        let (stdout, stderr) = (path("out"), path("err"));
+        command.stdout(File::create(stdout).unwrap()).stderr(File::create(&stderr).unwrap());
+        let mut process = Self { child: command.spawn().unwrap(), stderr };
+        let start = Instant::now();
+        while !process.said().contains(ready) {
+            let ended = process.child.try_wait().unwrap();
+            assert!(ended.is_none() && start.elapsed() < PATIENCE, "{name}: {}", process.said());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        process
+    }
+
+    /// Ends it as SIGTERM does, and checks that all went well.
+    #[track_caller]
+    pub(crate) fn stop(mut self) {
+        run(&format!("kill -TERM {}", self.child.id()));
+        let ended = self.child.wait().unwrap();
+        let said = self.said();
+        assert!(ended.success() && !said.contains("panicked"), "{ended}: {said}");
+    }
+
+    /// Ends it as nothing else does.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let said = self.said();
+        assert!(!said.contains("panicked"), "{said}");
+    }
+
+    /// What it has said on standard error so far.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(&self.stderr).unwrap()
+    }
+}
+
+/// An agent to be started, once or again and again, with its spool.
+pub(crate) struct AgentPlan {
+    pub(crate) name: &'static str,
+    pub(crate) place: Place,
+    /// Interfaces, by whose names the points go, and directions.
+    pub(crate) points: &'static [(&'static str, &'static str)],
+    /// The section of the collector, without its heading.
+    pub(crate) collector: String,
+}
+
+impl AgentPlan {
+    /// Starts it.
+    #[track_caller]
+    pub(crate) fn start(&self, bed: &Testbed, folder: &Path) -> Process {
+        let Self { name, place, points, collector } = self;
+        let mut text = COMMON.to_owned();
+        for (point, direction) in *points {
+            text += &format!(
+                "[[point]]\nname = \"{point}\"\ninterface = \"{point}\"\n\
+                 direction = \"{direction}\"\nfilter = \"{}\"\n",
+                super::FILTER
+            );
+        }
+        text += &format!("[spool]\ndirectory = \"spool-{name}\"\n[collector]\n{collector}");
+        fs::write(folder.join(format!("{name}.toml")), text).unwrap();
+        let mut command = bed.twixt(*place, folder);
+        command.args(["agent", "--config", &format!("{name}.toml")]);
+        let (last, _) = points.last().unwrap();
+        Process::start(command, folder, name, &format!("{last}: capturing"))
+    }
+}
+
+impl Testbed {
+    /// Starts a collector at R, with a configuration file of that text.
+    #[track_caller]
+    pub(crate) fn start_collector(&self, folder: &Path, config: &str) -> Process {
+        fs::write(folder.join("collector.toml"), config).unwrap();
+        let mut command = self.twixt(Place::R, folder);
+        command.args("collector --config collector.toml --follow -F jsonl".split(' '));
+        Process::start(command, folder, "collector", "collector: listening on")
+    }
+}
+
+/// What is said about one epoch of a segment, class and algorithm.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    /// As `r-in:r-out`.
+    pub(crate) segment: String,
+    pub(crate) class: String,
+    pub(crate) algorithm: String,
+    pub(crate) epoch: i64,
+}
+
+/// Everything that a collector told, over all its starts.
+pub(crate) struct Told {
+    pub(crate) estimates: BTreeMap<Key, Value>,
+    /// Of each gap, the first epoch and how many.
+    pub(crate) gaps: Vec<(Key, i64)>,
+    /// Estimates that were told again, with the same content.
+    pub(crate) repeated: usize,
+}
+
+impl Told {
+    /// Reads what was told so far. Whatever a killed collector did not write to its end is left out.
+    #[track_caller]
+    pub(crate) fn read(folder: &Path) -> Self {
+        let mut told = Self { estimates: BTreeMap::new(), gaps: Vec::new(), repeated: 0 };
+        let file = |number: u32| folder.join(format!("collector-{number}.out"));
+        for path in (1..).map(file).take_while(|path| path.exists()) {
+            let text = fs::read_to_string(path).unwrap();
+            for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+                told.take(serde_json::from_str(line).unwrap());
+            }
+        }
+        told
+    }
+
+    #[track_caller]
+    fn take(&mut self, row: Value) {
+        let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
+        let segment = format!("{}:{}", text("upstream"), text("downstream"));
+        let (class, algorithm) = (text("class"), text("algorithm"));
+        let key = Key { segment, class, algorithm, epoch: row["epoch"].as_i64().unwrap_or(0) };
+        match row["event"].as_str() {
+            Some("estimate") => match self.estimates.get(&key) {
+                None => drop(self.estimates.insert(key, row)),
+                Some(before) => {
+                    assert_eq!(*before, row, "an epoch is told twice, and differently");
+                    self.repeated += 1;
+                }
+            },
+            Some("gap") => self.gaps.push((key, row["epochs"].as_i64().unwrap())),
+            _ => {}
+        }
+    }
+
+    /// Estimates of a segment, class and algorithm, in order.
+    pub(crate) fn of(&self, segment: &str, class: &str, algorithm: &str) -> Vec<&Value> {
+        let is_it =
+            |key: &Key| key.segment == segment && key.class == class && key.algorithm == algorithm;
+        self.estimates.iter().filter(|(key, _)| is_it(key)).map(|(_, row)| row).collect()
+    }
+
+    /// The epochs of which a segment, class and algorithm have a gap.
+    pub(crate) fn gaps(&self, segment: &str, class: &str, algorithm: &str) -> BTreeSet<i64> {
+        let is_it =
+            |key: &Key| key.segment == segment && key.class == class && key.algorithm == algorithm;
+        let gaps = self.gaps.iter().filter(|(key, _)| is_it(key));
+        gaps.flat_map(|(key, count)| key.epoch..key.epoch + count).collect()
+    }
+
+    /// Waits until something is told of an epoch or a later one, by all algorithms, and returns
+    /// all that was told.
+    #[track_caller]
+    pub(crate) fn wait_for(folder: &Path, segment: &str, class: &str, epoch: i64) -> Self {
+        let start = Instant::now();
+        loop {
+            let told = Self::read(folder);
+            let is_over = |algorithm: &str| {
+                let last = told.of(segment, class, algorithm).last().map(|row| &row["epoch"]);
+                let gap = told.gaps(segment, class, algorithm).last().copied();
+                last.and_then(Value::as_i64).max(gap) >= Some(epoch)
+            };
+            if ["lda", "lds"].into_iter().all(is_over) {
+                return told;
+            }
+            let waited = start.elapsed();
+            assert!(waited < PATIENCE, "{segment} {class} {epoch}: {:?}", told.gaps);
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+}
