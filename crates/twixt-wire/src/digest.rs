@@ -7,19 +7,20 @@
 mod flow;
 mod key;
 mod record;
+mod xxh3;
 
 use siphasher::sip::SipHasher13;
 use twixt_model::{
     DigestHash, DigestIdentity, DigestProfile, FlowHash, FlowKey, GroupId, GroupPrefixes,
     PacketDigest, mix,
 };
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::packet::Packet;
 use flow::FlowEnds;
 pub use key::HashKey;
 use record::Mask;
 pub use record::{Available, PAYLOAD_BYTES_MAX, RECORD_BYTES, Record, available};
+use xxh3::Secret;
 
 /// Keeps hashes of flows apart from those of packets under the same key.
 const FLOW_DOMAIN: u64 = 0x666c_6f77_6b65_7931;
@@ -34,6 +35,15 @@ pub struct Digester {
     identity: DigestIdentity,
     key: HashKey,
     mask: Mask,
+    secrets: Secrets,
+}
+
+/// What XXH3 mixes with, by what is hashed.
+#[derive(Clone, Debug)]
+struct Secrets {
+    packets: Secret,
+    flows: Secret,
+    groups: Secret,
 }
 
 impl Digester {
@@ -48,7 +58,10 @@ impl Digester {
         };
         let (key_id, groups) = (key.id(), GroupPrefixes::default());
         let identity = DigestIdentity { profile, hash, payload_bytes, key_id, groups };
-        Self { identity, key, mask: Mask::new(profile, payload_bytes) }
+        let secret = |domain| Secret::new(key.seed() ^ domain);
+        let (packets, flows, groups) = (secret(0), secret(FLOW_DOMAIN), secret(GROUP_DOMAIN));
+        let secrets = Secrets { packets, flows, groups };
+        Self { identity, key, mask: Mask::new(profile, payload_bytes), secrets }
     }
 
     /// The same, with flows grouped by prefixes of other lengths.
@@ -68,7 +81,11 @@ impl Digester {
     #[must_use]
     #[inline]
     pub fn digest(&self, packet: &Packet, frame: &[u8]) -> PacketDigest {
-        PacketDigest(self.hash(&self.record(packet, frame), 0))
+        let words = self.mask.applied(packet, record::words(packet, frame));
+        PacketDigest(match self.identity.hash {
+            DigestHash::Xxh3 => self.secrets.packets.hash_96(&words),
+            DigestHash::Sip13 => self.sip::<12, RECORD_BYTES>(words, 0),
+        })
     }
 
     /// The bytes that the digest hashes.
@@ -116,7 +133,7 @@ impl Digester {
 
     #[inline]
     fn ends_hash(&self, ends: &FlowEnds) -> FlowHash {
-        FlowHash(self.hash(&ends.record(), FLOW_DOMAIN))
+        FlowHash(self.hash_40(ends.words(), &self.secrets.flows, FLOW_DOMAIN))
     }
 
     #[inline]
@@ -124,17 +141,22 @@ impl Digester {
         if self.identity.profile == DigestProfile::Nat {
             return GroupId::default();
         }
-        GroupId(self.hash(&ends.prefixes(self.identity.groups), GROUP_DOMAIN) as u16)
+        let prefixes = ends.prefixes(self.identity.groups);
+        GroupId(self.hash_40(prefixes, &self.secrets.groups, GROUP_DOMAIN) as u16)
     }
 
     #[inline]
-    fn hash(&self, record: &[u8], domain: u64) -> u64 {
+    fn hash_40(&self, words: [u64; 5], secret: &Secret, domain: u64) -> u64 {
         match self.identity.hash {
-            DigestHash::Xxh3 => xxh3_64_with_seed(record, self.key.seed() ^ domain),
-            DigestHash::Sip13 => {
-                SipHasher13::new_with_key(&self.key.for_domain(domain)).hash(record)
-            }
+            DigestHash::Xxh3 => secret.hash_40(&words),
+            DigestHash::Sip13 => self.sip::<5, 40>(words, domain),
         }
+    }
+
+    #[inline(never)]
+    fn sip<const WORDS: usize, const BYTES: usize>(&self, words: [u64; WORDS], domain: u64) -> u64 {
+        let bytes: [u8; BYTES] = record::bytes(words);
+        SipHasher13::new_with_key(&self.key.for_domain(domain)).hash(&bytes)
     }
 }
 
