@@ -8,6 +8,7 @@ use crate::link::LinkType;
 use crate::packet::Packet;
 use crate::parse::{ParseOptions, parse_into};
 use crate::skip::Skip;
+use crate::window::Window;
 
 /// Classes of one observer at most. Each packet may be compared with all of them.
 pub const CLASSES_MAX: usize = 256;
@@ -101,9 +102,10 @@ impl Observer {
         wire_length: u32,
         time: Timestamp,
     ) -> Result<Observation, Skip> {
-        let mut packet = Packet::BLANK;
-        self.select(&mut packet, link, frame, wire_length)?;
-        Ok(self.observation(&packet, frame, time))
+        let (mut packet, mut space) = (Packet::BLANK, Window::SPACE);
+        let window = Window::of(frame, &mut space);
+        self.select(&mut packet, link, frame, window, wire_length)?;
+        Ok(self.observation(&packet, frame, window, time))
     }
 
     /// As [`Observer::observe`], with flow key and TCP fields.
@@ -119,9 +121,10 @@ impl Observer {
         wire_length: u32,
         time: Timestamp,
     ) -> Result<(Observation, Detail), Skip> {
-        let mut packet = Packet::BLANK;
-        self.select(&mut packet, link, frame, wire_length)?;
-        Ok((self.observation(&packet, frame, time), packet.detail(frame)))
+        let (mut packet, mut space) = (Packet::BLANK, Window::SPACE);
+        let window = Window::of(frame, &mut space);
+        self.select(&mut packet, link, frame, window, wire_length)?;
+        Ok((self.observation(&packet, frame, window, time), packet.detail(frame)))
     }
 
     /// As [`Observer::observe`], with the parsed packet.
@@ -137,9 +140,10 @@ impl Observer {
         wire_length: u32,
         time: Timestamp,
     ) -> Result<(Observation, Packet), Skip> {
-        let mut packet = Packet::BLANK;
-        self.select(&mut packet, link, frame, wire_length)?;
-        Ok((self.observation(&packet, frame, time), packet))
+        let (mut packet, mut space) = (Packet::BLANK, Window::SPACE);
+        let window = Window::of(frame, &mut space);
+        self.select(&mut packet, link, frame, window, wire_length)?;
+        Ok((self.observation(&packet, frame, window, time), packet))
     }
 
     /// What is computed.
@@ -167,10 +171,11 @@ impl Observer {
         packet: &mut Packet,
         link: LinkType,
         frame: &[u8],
+        window: Window<'_>,
         wire_length: u32,
     ) -> Result<(), Skip> {
         let options = ParseOptions { outer: self.options.outer, wire_length: Some(wire_length) };
-        parse_into(packet, link, frame, options)?;
+        parse_into(packet, link, frame, window, options)?;
         match &self.options.filter {
             Some(filter) if !filter.matches(packet) => Err(Skip::Filtered),
             _ => Ok(()),
@@ -178,10 +183,19 @@ impl Observer {
     }
 
     #[inline]
-    fn observation(&self, packet: &Packet, frame: &[u8], time: Timestamp) -> Observation {
+    fn observation(
+        &self,
+        packet: &Packet,
+        frame: &[u8],
+        window: Window<'_>,
+        time: Timestamp,
+    ) -> Observation {
         let ObserverOptions { wanted, digester, .. } = &self.options;
-        let digest =
-            if wanted.digest { digester.digest(packet, frame) } else { PacketDigest::default() };
+        let digest = if wanted.digest {
+            digester.digest_in(packet, frame, window)
+        } else {
+            PacketDigest::default()
+        };
         let flow =
             if wanted.flow { digester.packet_flow_hash(packet) } else { FlowHash::default() };
         let group = if wanted.group { digester.packet_group(packet) } else { GroupId::default() };
