@@ -86,13 +86,12 @@ impl Digester {
 
     /// Stands for the packet.
     #[must_use]
-    #[inline]
     pub fn digest(&self, packet: &Packet, frame: &[u8]) -> PacketDigest {
         self.words_digest(&self.general_words(packet, frame))
     }
 
     /// The same, with a window over the frame at hand: faster.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn digest_in(
         &self,
         packet: &Packet,
@@ -101,11 +100,17 @@ impl Digester {
     ) -> PacketDigest {
         match self.usual.words(packet, window) {
             Some(words) => self.words_digest(&words),
-            None => self.digest(packet, frame),
+            // A copy, so that the packet itself may stay in registers.
+            None => self.digest_general(*packet, frame),
         }
     }
 
-    #[inline]
+    #[cold]
+    fn digest_general(&self, packet: Packet, frame: &[u8]) -> PacketDigest {
+        self.digest(&packet, frame)
+    }
+
+    #[inline(always)]
     fn words_digest(&self, words: &Words) -> PacketDigest {
         PacketDigest(match self.identity.hash {
             DigestHash::Xxh3 => self.secrets.packets.hash_96(words),
@@ -128,7 +133,7 @@ impl Digester {
 
     /// Stands for the directed flow of a packet: equal to that of its flow key, but faster.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn packet_flow_hash(&self, packet: &Packet) -> FlowHash {
         self.ends_hash(&FlowEnds::of_packet(packet))
     }
@@ -160,12 +165,12 @@ impl Digester {
         self.mask.applied(packet, record::words(packet, frame))
     }
 
-    #[inline]
+    #[inline(always)]
     fn ends_hash(&self, ends: &FlowEnds) -> FlowHash {
         FlowHash(self.hash_40(ends.words(), &self.secrets.flows, FLOW_DOMAIN))
     }
 
-    #[inline]
+    #[inline(always)]
     fn ends_group(&self, ends: &FlowEnds) -> GroupId {
         if self.identity.profile == DigestProfile::Nat {
             return GroupId::default();
@@ -174,7 +179,7 @@ impl Digester {
         GroupId(self.hash_40(prefixes, &self.secrets.groups, GROUP_DOMAIN) as u16)
     }
 
-    #[inline]
+    #[inline(always)]
     fn hash_40(&self, words: [u64; 5], secret: &Secret, domain: u64) -> u64 {
         match self.identity.hash {
             DigestHash::Xxh3 => secret.hash_40(&words),

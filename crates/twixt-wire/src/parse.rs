@@ -12,8 +12,9 @@ mod usual;
 use crate::link::LinkType;
 use crate::packet::{NO_VLAN, Packet};
 use crate::skip::Skip;
-use crate::window::Window;
+use crate::window::{Space, Window};
 pub(crate) use ethernet::ip_by_version;
+pub(crate) use usual::usual;
 
 /// Layers of one frame at most, every VLAN tag and MPLS label counted; a VXLAN tunnel is three.
 /// More is an attack or a loop, and is skipped.
@@ -46,27 +47,25 @@ pub struct ParseOptions {
 /// The reason why there is nothing to measure. [`Skip::TooDeep`] is never mended by an outer
 /// packet, so that both points skip such a frame.
 pub fn parse(link: LinkType, frame: &[u8], options: ParseOptions) -> Result<Packet, Skip> {
-    let (mut packet, mut space) = (Packet::BLANK, Window::SPACE);
-    let window = Window::of(frame, &mut space);
-    parse_into(&mut packet, link, frame, window, options).map(|()| packet)
+    let mut space = Space::default();
+    parse_in(link, frame, Window::of(frame, &mut space), options)
 }
 
-/// As [`parse`], into a place of the caller's: copies of packets just written stall the processor,
-/// and cost more than the parsing. `window` is that of the frame. After an error `packet` holds nothing of meaning.
+/// As [`parse`], with the window of the frame at hand.
 #[inline]
-pub(crate) fn parse_into(
-    packet: &mut Packet,
+pub(crate) fn parse_in(
     link: LinkType,
     frame: &[u8],
     window: Window<'_>,
     options: ParseOptions,
-) -> Result<(), Skip> {
-    // Most frames need no walk.
-    if link == LinkType::ETHERNET && usual::usual(window, frame.len(), options.outer, packet) {
-        return Ok(());
+) -> Result<Packet, Skip> {
+    if link == LinkType::ETHERNET
+        && let Some(packet) = usual(window, frame.len(), options.outer)
+            .or_else(|| usual::rarer(window, frame.len(), options.outer))
+    {
+        return Ok(packet);
     }
-    *packet = walk(link, frame, options)?;
-    Ok(())
+    walk(link, frame, options)
 }
 
 #[inline(never)]

@@ -9,21 +9,18 @@ pub(crate) const WINDOW_BYTES: usize = 128;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window<'a>(&'a [u8; WINDOW_BYTES]);
 
-impl<'a> Window<'a> {
-    /// Zeros, for [`Window::of`] to write short frames to.
-    pub(crate) const SPACE: [u8; WINDOW_BYTES] = [0; WINDOW_BYTES];
+/// Where a window of a short frame lies.
+#[derive(Debug, Default)]
+pub(crate) struct Space(Option<[u8; WINDOW_BYTES]>);
 
-    /// The window of a frame; `space` is all zeros.
-    #[inline]
-    pub(crate) fn of(frame: &'a [u8], space: &'a mut [u8; WINDOW_BYTES]) -> Self {
-        if let Some(bytes) = frame.first_chunk() {
-            return Self(bytes);
+impl<'a> Window<'a> {
+    /// The window of a frame: the frame itself if it is long enough.
+    #[inline(always)]
+    pub(crate) fn of(frame: &'a [u8], space: &'a mut Space) -> Self {
+        match frame.first_chunk() {
+            Some(bytes) => Self(bytes),
+            None => Self(copied(frame, space.0.insert([0; WINDOW_BYTES]))),
         }
-        // Two copies of fixed length that overlap are cheaper than one of any length.
-        if !copy_ends::<64>(frame, space) && !copy_ends::<32>(frame, space) {
-            space[..frame.len()].copy_from_slice(frame);
-        }
-        Self(space)
     }
 
     /// The `N` bytes from `at` on, if the window has them.
@@ -50,19 +47,24 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Copies the first and the last `N` bytes, which is all of a frame of `N` to `2 * N` bytes.
-/// Does nothing, and says so, if the frame is shorter.
-#[inline]
-fn copy_ends<const N: usize>(frame: &[u8], space: &mut [u8; WINDOW_BYTES]) -> bool {
-    let (Some(first), Some(last)) = (frame.first_chunk::<N>(), frame.last_chunk::<N>()) else {
-        return false;
-    };
-    let Some(place) = space[frame.len() - N..].first_chunk_mut() else { return false };
-    *place = *last;
-    if let Some(place) = space.first_chunk_mut() {
-        *place = *first;
+/// Puts a short frame before zeros. Copies of fixed length that overlap are cheaper than one of any
+/// length.
+#[inline(always)]
+fn copied<'a>(frame: &[u8], space: &'a mut [u8; WINDOW_BYTES]) -> &'a [u8; WINDOW_BYTES] {
+    match frame.len() {
+        64..WINDOW_BYTES => copy_ends::<64>(frame, space),
+        32..64 => copy_ends::<32>(frame, space),
+        length => space[..length].copy_from_slice(frame),
     }
-    true
+    space
+}
+
+/// Copies the first and the last `N` bytes, which is all of a frame of `N` to `2 * N` bytes.
+#[inline(always)]
+fn copy_ends<const N: usize>(frame: &[u8], space: &mut [u8; WINDOW_BYTES]) {
+    let last_at = frame.len() - N;
+    space[..N].copy_from_slice(&frame[..N]);
+    space[last_at..last_at + N].copy_from_slice(&frame[last_at..]);
 }
 
 #[cfg(test)]
@@ -73,7 +75,7 @@ mod tests {
     fn the_frame_and_then_zeros() {
         let frame: Vec<u8> = (1..=200).collect();
         for length in 0..=frame.len() {
-            let mut space = Window::SPACE;
+            let mut space = Space::default();
             let Window(bytes) = Window::of(&frame[..length], &mut space);
             let shown = length.min(WINDOW_BYTES);
             assert_eq!(bytes[..shown], frame[..shown], "{length} bytes");

@@ -43,7 +43,7 @@ impl UsualMasks {
     }
 
     /// The masked record; `None` for packets that are not of this kind.
-    #[inline]
+    #[inline(always)]
     pub(super) fn words(&self, packet: &Packet, window: Window<'_>) -> Option<Words> {
         let (is_tcp, is_udp) = (packet.protocol == protocol::TCP, packet.protocol == protocol::UDP);
         let (at, end) = (packet.transport_at as usize, packet.end as usize);
@@ -95,6 +95,7 @@ mod tests {
 
     use super::super::record;
     use super::*;
+    use crate::window::Space;
     use crate::{LinkType, ParseOptions, parse};
 
     /// A frame of raw IPv4 drawn from `seed`: TCP or UDP, any data offset, flags and content, and
@@ -119,7 +120,7 @@ mod tests {
             let frame = drawn(seed);
             let packet = parse(LinkType::RAW, &frame, ParseOptions::default()).unwrap();
             let general = mask.applied(&packet, record::words(&packet, &frame));
-            let mut space = Window::SPACE;
+            let mut space = Space::default();
             let window = Window::of(&frame, &mut space);
             if let Some(words) = UsualMasks::new(&mask).words(&packet, window) {
                 assert_eq!(words, general, "seed {seed}, {profile:?}, {packet:?}");

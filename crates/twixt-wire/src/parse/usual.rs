@@ -13,41 +13,40 @@ use crate::window::Window;
 const TCP_BYTES: usize = 20;
 const UDP_BYTES: usize = 8;
 
-/// The packet in an Ethernet frame of so many bytes, as the walk would find it; `false` if it takes
-/// a walk to tell.
-#[inline]
-pub(super) fn usual(
-    window: Window<'_>,
-    frame_bytes: usize,
-    outer: bool,
-    packet: &mut Packet,
-) -> bool {
-    let known = match window.be16(12) {
-        ether_type::IPV4 => ipv4::<14>(window, frame_bytes, NO_VLAN, packet),
-        ether_type::IPV6 => ipv6::<14>(window, frame_bytes, NO_VLAN, packet),
-        ether_type::VLAN => {
-            let vlan = window.be16(14) & 0x0fff;
-            match window.be16(16) {
-                ether_type::IPV4 => ipv4::<18>(window, frame_bytes, vlan, packet),
-                ether_type::IPV6 => ipv6::<18>(window, frame_bytes, vlan, packet),
-                _ => false,
-            }
-        }
-        _ => false,
-    };
-    known && (outer | !tunnel::is_possible_port(packet))
+/// The packet in an Ethernet frame of so many bytes, as the walk would find it; `None` if it takes
+/// more to tell. Untagged IPv4 only, so that all places are known when compiling.
+#[inline(always)]
+pub(crate) fn usual(window: Window<'_>, frame_bytes: usize, outer: bool) -> Option<Packet> {
+    if window.be16(12) != ether_type::IPV4 {
+        return None;
+    }
+    inner(ipv4::<14>(window, frame_bytes, NO_VLAN)?, outer)
 }
 
+/// What is usual in some networks only.
 #[inline]
-fn ipv4<const AT: usize>(
-    window: Window<'_>,
-    frame_bytes: usize,
-    vlan: u16,
-    packet: &mut Packet,
-) -> bool {
+pub(super) fn rarer(window: Window<'_>, frame_bytes: usize, outer: bool) -> Option<Packet> {
+    let vlan = window.be16(14) & 0x0fff;
+    let packet = match (window.be16(12), window.be16(16)) {
+        (ether_type::IPV6, _) => ipv6::<14>(window, frame_bytes, NO_VLAN),
+        (ether_type::VLAN, ether_type::IPV4) => ipv4::<18>(window, frame_bytes, vlan),
+        (ether_type::VLAN, ether_type::IPV6) => ipv6::<18>(window, frame_bytes, vlan),
+        _ => None,
+    };
+    inner(packet?, outer)
+}
+
+/// The packet, if nothing can be inside it that is wanted instead.
+#[inline(always)]
+fn inner(packet: Packet, outer: bool) -> Option<Packet> {
+    (outer | !tunnel::is_possible_port(&packet)).then_some(packet)
+}
+
+#[inline(always)]
+fn ipv4<const AT: usize>(window: Window<'_>, frame_bytes: usize, vlan: u16) -> Option<Packet> {
     let (first, second) = (window.be32(AT), window.be32(AT + 4));
     let fragment = second as u16 & (MORE_FRAGMENTS | FRAGMENT_OFFSET);
-    *packet = Packet {
+    let packet = Packet {
         source: u128::from(window.be32(AT + 12)) << 96,
         destination: u128::from(window.be32(AT + 16)) << 96,
         identification: (second >> 16) as u16,
@@ -57,36 +56,28 @@ fn ipv4<const AT: usize>(
         traffic_class: (first >> 16) as u8,
         ..placed::<AT, 20>(window, frame_bytes, vlan, u32::from(first as u16))
     };
-    (first >> 24 == 0x45) & (fragment == 0) & has_header(packet)
+    if (first >> 24 == 0x45) & (fragment == 0) { with_header(packet) } else { None }
 }
 
-#[inline]
-fn ipv6<const AT: usize>(
-    window: Window<'_>,
-    frame_bytes: usize,
-    vlan: u16,
-    packet: &mut Packet,
-) -> bool {
+#[inline(always)]
+fn ipv6<const AT: usize>(window: Window<'_>, frame_bytes: usize, vlan: u16) -> Option<Packet> {
     let (first, second) = (window.be32(AT), window.be32(AT + 4));
-    let (Some(source), Some(destination)) = (window.chunk(AT + 8), window.chunk(AT + 24)) else {
-        return false;
-    };
     let payload_bytes = second >> 16;
-    *packet = Packet {
-        source: u128::from_be_bytes(*source),
-        destination: u128::from_be_bytes(*destination),
+    let packet = Packet {
+        source: u128::from_be_bytes(*window.chunk(AT + 8)?),
+        destination: u128::from_be_bytes(*window.chunk(AT + 24)?),
         version: 6,
         protocol: (second >> 8) as u8,
         ttl: second as u8,
         traffic_class: (first >> 20) as u8,
         ..placed::<AT, 40>(window, frame_bytes, vlan, payload_bytes + 40)
     };
-    (first >> 28 == 6) & (payload_bytes > 0) & has_header(packet)
+    if (first >> 28 == 6) & (payload_bytes > 0) { with_header(packet) } else { None }
 }
 
 /// Where an IP packet lies, and what its transport header begins with. The protocol is not known
 /// yet, so the flags are those of TCP whatever it is.
-#[inline]
+#[inline(always)]
 fn placed<const AT: usize, const HEADER: usize>(
     window: Window<'_>,
     frame_bytes: usize,
@@ -107,13 +98,14 @@ fn placed<const AT: usize, const HEADER: usize>(
     }
 }
 
-/// Whether TCP or UDP has all of its header in the packet. Puts the flags right.
-#[inline]
-fn has_header(packet: &mut Packet) -> bool {
+/// The packet, if it is TCP or UDP and has all of the header, with the flags put right.
+#[inline(always)]
+fn with_header(packet: Packet) -> Option<Packet> {
     let (is_tcp, is_udp) = (packet.protocol == protocol::TCP, packet.protocol == protocol::UDP);
-    packet.tcp_flags &= u8::from(is_tcp).wrapping_neg();
+    let tcp_flags = packet.tcp_flags & u8::from(is_tcp).wrapping_neg();
     let header_bytes = if is_tcp { TCP_BYTES } else { UDP_BYTES } as u32;
-    (is_tcp | is_udp) & (packet.end >= packet.transport_at + header_bytes)
+    let is_whole = packet.end >= packet.transport_at + header_bytes;
+    ((is_tcp | is_udp) & is_whole).then_some(Packet { tcp_flags, ..packet })
 }
 
 #[cfg(test)]
@@ -123,6 +115,7 @@ mod tests {
     use super::super::{ParseOptions, parse, walk};
     use super::*;
     use crate::LinkType;
+    use crate::window::Space;
 
     const TUNNEL_PORTS: [u16; 5] = [2152, 4789, 4790, 6081, 8472];
 
@@ -165,9 +158,11 @@ mod tests {
         for seed in 0..50_000 {
             let frame = drawn(seed);
             let options = ParseOptions { outer: seed % 2 == 0, wire_length: Some(1514) };
-            let (mut packet, mut space) = (Packet::BLANK, Window::SPACE);
+            let mut space = Space::default();
             let window = Window::of(&frame, &mut space);
-            found += u64::from(usual(window, frame.len(), options.outer, &mut packet));
+            let outer = options.outer;
+            let quick = usual(window, frame.len(), outer).or(rarer(window, frame.len(), outer));
+            found += u64::from(quick.is_some());
             let walked = walk(LinkType::ETHERNET, &frame, options);
             assert_eq!(parse(LinkType::ETHERNET, &frame, options), walked, "seed {seed}");
         }
