@@ -11,6 +11,12 @@ pub enum ByteOrder {
     Big,
 }
 
+impl ByteOrder {
+    /// That of this machine.
+    pub(crate) const NATIVE: Self =
+        if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
+}
+
 impl fmt::Display for ByteOrder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

@@ -109,68 +109,132 @@ impl PcapDecoder {
         limit: usize,
         sink: &mut F,
     ) -> Progress {
-        let mut rest = bytes;
+        // What stays the same is at hand, and what is rare is counted aside, so that a frame
+        // costs no more than its own fields.
+        let (shape, counts) = (self.shape(), &mut self.counts);
+        let (mut rest, mut frames) = (bytes, 0);
         let mut stop = Stop::BatchFull;
-        for _ in 0..limit {
-            match self.next_record(&mut rest) {
+        while frames < limit {
+            match shape.next_record(&mut rest, counts) {
                 Ok(frame) => sink(frame),
                 Err(reason) => {
                     stop = reason;
                     break;
                 }
             }
+            frames += 1;
         }
-        Progress { consumed_bytes: bytes.len() - rest.len(), stop }
+        let consumed_bytes = bytes.len() - rest.len();
+        counts.frames += frames as u64;
+        counts.bytes += (consumed_bytes - frames * shape.header_bytes) as u64;
+        Progress { consumed_bytes, stop }
     }
 
+    fn shape(&self) -> Shape {
+        Shape {
+            order: self.dialect.order,
+            lengths_may_be_swapped: self.lengths_may_be_swapped,
+            is_foreign: self.lengths_may_be_swapped || self.dialect.order != ByteOrder::NATIVE,
+            link_type: self.interface.description.link_type,
+            header_bytes: self.dialect.record_header_bytes,
+            longest_frame_bytes: self.interface.longest_frame_bytes,
+            snap_length: self.interface.snap_length,
+            units_per_second: self.dialect.units_per_second,
+            nanos_per_unit: self.dialect.nanos_per_unit,
+        }
+    }
+}
+
+/// What all records of a file have in common.
+#[derive(Clone, Copy)]
+struct Shape {
+    order: ByteOrder,
+    lengths_may_be_swapped: bool,
+    /// Fields are not in the order of this machine, or not all in their places.
+    is_foreign: bool,
+    link_type: u16,
+    header_bytes: usize,
+    longest_frame_bytes: u32,
+    snap_length: u32,
+    units_per_second: u32,
+    nanos_per_unit: u32,
+}
+
+impl Shape {
     /// Takes one record from the front of `rest`, or leaves it as it was.
     #[inline]
-    fn next_record<'a>(&mut self, rest: &mut &'a [u8]) -> Result<Frame<'a>, Stop> {
-        let order = self.dialect.order;
-        let header_bytes = self.dialect.record_header_bytes;
+    fn next_record<'a>(
+        &self,
+        rest: &mut &'a [u8],
+        counts: &mut SourceCounts,
+    ) -> Result<Frame<'a>, Stop> {
         let (Some(header), Some(body)) =
-            (rest.first_chunk::<RECORD_HEADER_BYTES>(), rest.get(header_bytes..))
+            (rest.first_chunk::<RECORD_HEADER_BYTES>(), rest.get(self.header_bytes..))
         else {
-            return Err(Stop::Incomplete { needed_bytes: header_bytes });
+            return Err(Stop::Incomplete { needed_bytes: self.header_bytes });
         };
-        let (captured, wire_length) =
-            self.lengths(order.u32_at(header, 8), order.u32_at(header, 12));
-        let limit = self.interface.longest_frame_bytes;
-        if captured > limit {
+        let [seconds, fraction, captured, wire_length] = self.fields(header);
+        if captured > self.longest_frame_bytes {
+            let limit = self.longest_frame_bytes;
             return Err(Stop::Damaged(Damage::FrameLength { captured, limit }));
         }
         let Some((bytes, after)) = body.split_at_checked(captured as usize) else {
-            return Err(Stop::Incomplete { needed_bytes: header_bytes + captured as usize });
+            return Err(Stop::Incomplete { needed_bytes: self.header_bytes + captured as usize });
         };
         *rest = after;
-        self.counts.count_frame(captured, wire_length, self.interface.snap_length);
+        if (captured > wire_length.min(self.snap_length)) | (fraction >= self.units_per_second) {
+            self.count_oddities(captured, wire_length, fraction, counts);
+        }
         Ok(Frame {
-            time: self.time(order.u32_at(header, 0), order.u32_at(header, 4)),
+            time: self.time(seconds, fraction),
             bytes,
             wire_length: wire_length.max(captured),
-            link_type: self.interface.description.link_type,
+            link_type: self.link_type,
             interface: 0,
             direction: None,
             time_source: TimeSource::File,
         })
     }
 
-    /// Captured and wire length. The wire is never the shorter one, which tells them apart.
+    /// Seconds, their fraction, captured and wire length.
     #[inline]
-    fn lengths(&self, first: u32, second: u32) -> (u32, u32) {
-        if self.lengths_may_be_swapped && first > second {
-            (second, first)
-        } else {
-            (first, second)
+    fn fields(&self, header: &[u8; RECORD_HEADER_BYTES]) -> [u32; 4] {
+        if self.is_foreign {
+            return self.foreign_fields(header);
         }
+        std::array::from_fn(|index| ByteOrder::NATIVE.u32_at(header, index * 4))
+    }
+
+    /// The wire length is never the shorter one, which tells lengths apart. Not mixed with the usual
+    /// case: choosing field by field would cost every file what only some need.
+    #[cold]
+    fn foreign_fields(&self, header: &[u8; RECORD_HEADER_BYTES]) -> [u32; 4] {
+        let [seconds, fraction, first, second] =
+            std::array::from_fn(|index| self.order.u32_at(header, index * 4));
+        if self.lengths_may_be_swapped && first > second {
+            return [seconds, fraction, second, first];
+        }
+        [seconds, fraction, first, second]
     }
 
     /// Seconds are unsigned, good until 2106. A fraction of a second or more is carried.
     /// Cannot overflow: 2^32 s and 2^32 µs are together below 2^62 ns.
     #[inline]
-    fn time(&mut self, seconds: u32, fraction: u32) -> Timestamp {
-        self.counts.odd_times += u64::from(fraction >= self.dialect.units_per_second);
-        let fraction_nanos = i64::from(fraction) * i64::from(self.dialect.nanos_per_unit);
+    fn time(&self, seconds: u32, fraction: u32) -> Timestamp {
+        let fraction_nanos = i64::from(fraction) * i64::from(self.nanos_per_unit);
         Timestamp::from_nanos(i64::from(seconds) * 1_000_000_000 + fraction_nanos)
+    }
+
+    #[cold]
+    fn count_oddities(
+        &self,
+        captured: u32,
+        wire_length: u32,
+        fraction: u32,
+        counts: &mut SourceCounts,
+    ) {
+        counts.longer_than_wire += u64::from(captured > wire_length);
+        counts.longer_than_snap += u64::from(captured > self.snap_length);
+        counts.odd_times += u64::from(fraction >= self.units_per_second);
     }
 }

@@ -6,20 +6,26 @@
 
 mod flow;
 mod key;
+mod mask;
 mod record;
+mod usual;
+mod xxh3;
 
 use siphasher::sip::SipHasher13;
 use twixt_model::{
     DigestHash, DigestIdentity, DigestProfile, FlowHash, FlowKey, GroupId, GroupPrefixes,
     PacketDigest, mix,
 };
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::packet::Packet;
+use crate::window::Window;
 use flow::FlowEnds;
 pub use key::HashKey;
-use record::Mask;
+use mask::Mask;
+use record::Words;
 pub use record::{Available, PAYLOAD_BYTES_MAX, RECORD_BYTES, Record, available};
+use usual::UsualMasks;
+use xxh3::Secret;
 
 /// Keeps hashes of flows apart from those of packets under the same key.
 const FLOW_DOMAIN: u64 = 0x666c_6f77_6b65_7931;
@@ -34,6 +40,16 @@ pub struct Digester {
     identity: DigestIdentity,
     key: HashKey,
     mask: Mask,
+    usual: UsualMasks,
+    secrets: Secrets,
+}
+
+/// What XXH3 mixes with, by what is hashed.
+#[derive(Clone, Debug)]
+struct Secrets {
+    packets: Secret,
+    flows: Secret,
+    groups: Secret,
 }
 
 impl Digester {
@@ -48,7 +64,11 @@ impl Digester {
         };
         let (key_id, groups) = (key.id(), GroupPrefixes::default());
         let identity = DigestIdentity { profile, hash, payload_bytes, key_id, groups };
-        Self { identity, key, mask: Mask::new(profile, payload_bytes) }
+        let secret = |domain| Secret::new(key.seed() ^ domain);
+        let (packets, flows, groups) = (secret(0), secret(FLOW_DOMAIN), secret(GROUP_DOMAIN));
+        let secrets = Secrets { packets, flows, groups };
+        let mask = Mask::new(profile, payload_bytes);
+        Self { identity, key, usual: UsualMasks::new(&mask), mask, secrets }
     }
 
     /// The same, with flows grouped by prefixes of other lengths.
@@ -66,16 +86,43 @@ impl Digester {
 
     /// Stands for the packet.
     #[must_use]
-    #[inline]
     pub fn digest(&self, packet: &Packet, frame: &[u8]) -> PacketDigest {
-        PacketDigest(self.hash(&self.record(packet, frame), 0))
+        self.words_digest(&self.general_words(packet, frame))
+    }
+
+    /// The same, with a window over the frame at hand: faster.
+    #[inline(always)]
+    pub(crate) fn digest_in(
+        &self,
+        packet: &Packet,
+        frame: &[u8],
+        window: Window<'_>,
+    ) -> PacketDigest {
+        match self.usual.words(packet, window) {
+            Some(words) => self.words_digest(&words),
+            // A copy, so that the packet itself may stay in registers.
+            None => self.digest_general(*packet, frame),
+        }
+    }
+
+    #[cold]
+    fn digest_general(&self, packet: Packet, frame: &[u8]) -> PacketDigest {
+        self.digest(&packet, frame)
+    }
+
+    #[inline(always)]
+    fn words_digest(&self, words: &Words) -> PacketDigest {
+        PacketDigest(match self.identity.hash {
+            DigestHash::Xxh3 => self.secrets.packets.hash_96(words),
+            DigestHash::Sip13 => self.sip::<12, RECORD_BYTES>(*words, 0),
+        })
     }
 
     /// The bytes that the digest hashes.
     #[must_use]
     #[inline]
     pub fn record(&self, packet: &Packet, frame: &[u8]) -> Record {
-        record::bytes(self.mask.applied(packet, record::words(packet, frame)))
+        record::bytes(self.general_words(packet, frame))
     }
 
     /// Stands for a directed flow.
@@ -86,7 +133,7 @@ impl Digester {
 
     /// Stands for the directed flow of a packet: equal to that of its flow key, but faster.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn packet_flow_hash(&self, packet: &Packet) -> FlowHash {
         self.ends_hash(&FlowEnds::of_packet(packet))
     }
@@ -114,27 +161,36 @@ impl Digester {
         (address_hash(packet.source, seed), address_hash(packet.destination, seed))
     }
 
-    #[inline]
-    fn ends_hash(&self, ends: &FlowEnds) -> FlowHash {
-        FlowHash(self.hash(&ends.record(), FLOW_DOMAIN))
+    fn general_words(&self, packet: &Packet, frame: &[u8]) -> Words {
+        self.mask.applied(packet, record::words(packet, frame))
     }
 
-    #[inline]
+    #[inline(always)]
+    fn ends_hash(&self, ends: &FlowEnds) -> FlowHash {
+        FlowHash(self.hash_40(ends.words(), &self.secrets.flows, FLOW_DOMAIN))
+    }
+
+    #[inline(always)]
     fn ends_group(&self, ends: &FlowEnds) -> GroupId {
         if self.identity.profile == DigestProfile::Nat {
             return GroupId::default();
         }
-        GroupId(self.hash(&ends.prefixes(self.identity.groups), GROUP_DOMAIN) as u16)
+        let prefixes = ends.prefixes(self.identity.groups);
+        GroupId(self.hash_40(prefixes, &self.secrets.groups, GROUP_DOMAIN) as u16)
     }
 
-    #[inline]
-    fn hash(&self, record: &[u8], domain: u64) -> u64 {
+    #[inline(always)]
+    fn hash_40(&self, words: [u64; 5], secret: &Secret, domain: u64) -> u64 {
         match self.identity.hash {
-            DigestHash::Xxh3 => xxh3_64_with_seed(record, self.key.seed() ^ domain),
-            DigestHash::Sip13 => {
-                SipHasher13::new_with_key(&self.key.for_domain(domain)).hash(record)
-            }
+            DigestHash::Xxh3 => secret.hash_40(&words),
+            DigestHash::Sip13 => self.sip::<5, 40>(words, domain),
         }
+    }
+
+    #[inline(never)]
+    fn sip<const WORDS: usize, const BYTES: usize>(&self, words: [u64; WORDS], domain: u64) -> u64 {
+        let bytes: [u8; BYTES] = record::bytes(words);
+        SipHasher13::new_with_key(&self.key.for_domain(domain)).hash(&bytes)
     }
 }
 

@@ -55,6 +55,7 @@ mod packet;
 mod parse;
 mod selection;
 mod skip;
+mod window;
 
 pub use digest::{
     Available, Digester, HashKey, PAYLOAD_BYTES_MAX, RECORD_BYTES, Record, available,

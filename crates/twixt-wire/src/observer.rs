@@ -6,8 +6,9 @@ use crate::digest::Digester;
 use crate::filter::Filter;
 use crate::link::LinkType;
 use crate::packet::Packet;
-use crate::parse::{ParseOptions, parse_into};
+use crate::parse::{ParseOptions, parse_in, usual};
 use crate::skip::Skip;
+use crate::window::{Space, Window};
 
 /// Classes of one observer at most. Each packet may be compared with all of them.
 pub const CLASSES_MAX: usize = 256;
@@ -66,6 +67,8 @@ pub enum ObserverError {
 #[derive(Clone, Debug)]
 pub struct Observer {
     options: ObserverOptions,
+    /// Neither filter nor classes look at packets.
+    takes_all: bool,
 }
 
 impl Observer {
@@ -84,7 +87,8 @@ impl Observer {
                 return Err(ObserverError::ClassName { name: name.clone() });
             }
         }
-        Ok(Self { options })
+        let takes_all = options.filter.is_none() && classes.is_empty();
+        Ok(Self { options, takes_all })
     }
 
     /// What one point knows of one packet. `wire_length` is that of the whole frame, of which
@@ -93,7 +97,7 @@ impl Observer {
     /// # Errors
     ///
     /// The reason why the frame is not measured.
-    #[inline]
+    #[inline(always)]
     pub fn observe(
         &self,
         link: LinkType,
@@ -101,9 +105,12 @@ impl Observer {
         wire_length: u32,
         time: Timestamp,
     ) -> Result<Observation, Skip> {
-        let mut packet = Packet::BLANK;
-        self.select(&mut packet, link, frame, wire_length)?;
-        Ok(self.observation(&packet, frame, time))
+        let mut space = Space::default();
+        let window = Window::of(frame, &mut space);
+        match self.usual(link, frame, window) {
+            Some(packet) => Ok(self.hashed(&packet, frame, window, time)),
+            None => self.walked(link, frame, wire_length, time).map(|(observation, _)| observation),
+        }
     }
 
     /// As [`Observer::observe`], with flow key and TCP fields.
@@ -111,7 +118,7 @@ impl Observer {
     /// # Errors
     ///
     /// The reason why the frame is not measured.
-    #[inline]
+    #[inline(always)]
     pub fn observe_detailed(
         &self,
         link: LinkType,
@@ -119,9 +126,13 @@ impl Observer {
         wire_length: u32,
         time: Timestamp,
     ) -> Result<(Observation, Detail), Skip> {
-        let mut packet = Packet::BLANK;
-        self.select(&mut packet, link, frame, wire_length)?;
-        Ok((self.observation(&packet, frame, time), packet.detail(frame)))
+        let mut space = Space::default();
+        let window = Window::of(frame, &mut space);
+        let (observation, packet) = match self.usual(link, frame, window) {
+            Some(packet) => (self.hashed(&packet, frame, window, time), packet),
+            None => self.walked(link, frame, wire_length, time)?,
+        };
+        Ok((observation, packet.detail(frame)))
     }
 
     /// As [`Observer::observe`], with the parsed packet.
@@ -129,7 +140,7 @@ impl Observer {
     /// # Errors
     ///
     /// The reason why the frame is not measured.
-    #[inline]
+    #[inline(always)]
     pub fn observe_packet(
         &self,
         link: LinkType,
@@ -137,9 +148,12 @@ impl Observer {
         wire_length: u32,
         time: Timestamp,
     ) -> Result<(Observation, Packet), Skip> {
-        let mut packet = Packet::BLANK;
-        self.select(&mut packet, link, frame, wire_length)?;
-        Ok((self.observation(&packet, frame, time), packet))
+        let mut space = Space::default();
+        let window = Window::of(frame, &mut space);
+        match self.usual(link, frame, window) {
+            Some(packet) => Ok((self.hashed(&packet, frame, window, time), packet)),
+            None => self.walked(link, frame, wire_length, time),
+        }
     }
 
     /// What is computed.
@@ -160,36 +174,57 @@ impl Observer {
         self.options.classes.iter().map(|(name, _)| name.as_str()).chain([OTHER_CLASS])
     }
 
-    /// Parses a frame, and skips it unless the filter selects it.
-    #[inline]
-    fn select(
+    /// The packet of a frame that needs no walk, if no filter looks at packets.
+    #[inline(always)]
+    fn usual(&self, link: LinkType, frame: &[u8], window: Window<'_>) -> Option<Packet> {
+        let is_quick = self.takes_all && link == LinkType::ETHERNET;
+        if is_quick { usual(window, frame.len(), self.options.outer) } else { None }
+    }
+
+    /// Any frame: parsed, and skipped unless the filter selects it.
+    #[inline(never)]
+    fn walked(
         &self,
-        packet: &mut Packet,
         link: LinkType,
         frame: &[u8],
         wire_length: u32,
-    ) -> Result<(), Skip> {
+        time: Timestamp,
+    ) -> Result<(Observation, Packet), Skip> {
         let options = ParseOptions { outer: self.options.outer, wire_length: Some(wire_length) };
-        parse_into(packet, link, frame, options)?;
+        let mut space = Space::default();
+        let window = Window::of(frame, &mut space);
+        let packet = parse_in(link, frame, window, options)?;
         match &self.options.filter {
-            Some(filter) if !filter.matches(packet) => Err(Skip::Filtered),
-            _ => Ok(()),
+            Some(filter) if !filter.matches(&packet) => return Err(Skip::Filtered),
+            _ => {}
         }
+        let class = self.class_of(&packet);
+        Ok((Observation { class, ..self.hashed(&packet, frame, window, time) }, packet))
     }
 
-    #[inline]
-    fn observation(&self, packet: &Packet, frame: &[u8], time: Timestamp) -> Observation {
+    /// All but the class, which is 0 without classes. In one straight line with parsing, so that
+    /// packets need not be written to memory.
+    #[inline(always)]
+    fn hashed(
+        &self,
+        packet: &Packet,
+        frame: &[u8],
+        window: Window<'_>,
+        time: Timestamp,
+    ) -> Observation {
         let ObserverOptions { wanted, digester, .. } = &self.options;
-        let digest =
-            if wanted.digest { digester.digest(packet, frame) } else { PacketDigest::default() };
-        let flow =
-            if wanted.flow { digester.packet_flow_hash(packet) } else { FlowHash::default() };
+        let digest = match wanted.digest {
+            true => digester.digest_in(packet, frame, window),
+            false => PacketDigest::default(),
+        };
+        let flow = match wanted.flow {
+            true => digester.packet_flow_hash(packet),
+            false => FlowHash::default(),
+        };
         let group = if wanted.group { digester.packet_group(packet) } else { GroupId::default() };
-        let (length, class) = (packet.length(), self.class_of(packet));
-        Observation { time, digest, flow, length, class, group }
+        Observation { time, digest, flow, length: packet.length(), class: ClassId(0), group }
     }
 
-    #[inline]
     fn class_of(&self, packet: &Packet) -> ClassId {
         let classes = &self.options.classes;
         let index = classes.iter().position(|(_, filter)| filter.matches(packet));

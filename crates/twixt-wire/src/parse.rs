@@ -7,13 +7,14 @@
 mod ethernet;
 mod ip;
 mod tunnel;
+mod usual;
 
-use crate::bytes::be16;
 use crate::link::LinkType;
 use crate::packet::{NO_VLAN, Packet};
 use crate::skip::Skip;
-use ethernet::ether_type::IPV4;
+use crate::window::{Space, Window};
 pub(crate) use ethernet::ip_by_version;
+pub(crate) use usual::usual;
 
 /// Layers of one frame at most, every VLAN tag and MPLS label counted; a VXLAN tunnel is three.
 /// More is an attack or a loop, and is skipped.
@@ -46,31 +47,33 @@ pub struct ParseOptions {
 /// The reason why there is nothing to measure. [`Skip::TooDeep`] is never mended by an outer
 /// packet, so that both points skip such a frame.
 pub fn parse(link: LinkType, frame: &[u8], options: ParseOptions) -> Result<Packet, Skip> {
-    let mut packet = Packet::BLANK;
-    parse_into(&mut packet, link, frame, options).map(|()| packet)
+    let mut space = Space::default();
+    parse_in(link, frame, Window::of(frame, &mut space), options)
 }
 
-/// As [`parse`], into a place of the caller's: copies of packets just written stall the processor,
-/// and cost more than the parsing. After an error `packet` holds nothing of meaning.
+/// As [`parse`], with the window of the frame at hand.
 #[inline]
-pub(crate) fn parse_into(
-    packet: &mut Packet,
+pub(crate) fn parse_in(
     link: LinkType,
     frame: &[u8],
+    window: Window<'_>,
     options: ParseOptions,
-) -> Result<(), Skip> {
+) -> Result<Packet, Skip> {
+    if link == LinkType::ETHERNET
+        && let Some(packet) = usual(window, frame.len(), options.outer)
+            .or_else(|| usual::rarer(window, frame.len(), options.outer))
+    {
+        return Ok(packet);
+    }
+    walk(link, frame, options)
+}
+
+#[inline(never)]
+fn walk(link: LinkType, frame: &[u8], options: ParseOptions) -> Result<Packet, Skip> {
     let frame = &frame[..frame.len().min(FRAME_BYTES_MAX)];
     let wire_end = options.wire_length.map_or(frame.len(), |length| length as usize);
     let walk = Walk { frame, wire_end, vlan: NO_VLAN, mpls: false };
-    // Most frames are IPv4 right behind Ethernet and need no walk.
-    if link == LinkType::ETHERNET && be16(frame, 12) == Some(IPV4) {
-        walk.ipv4(14, packet)?;
-        if options.outer || !tunnel::is_possible(packet) {
-            return Ok(());
-        }
-    }
-    *packet = walk.run(link.first(frame)?, options.outer)?;
-    Ok(())
+    walk.run(link.first(frame)?, options.outer)
 }
 
 /// What begins at an offset.
@@ -100,7 +103,6 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    #[inline(never)]
     fn run(mut self, mut place: Place, outer: bool) -> Result<Packet, Skip> {
         let mut packet = Packet::BLANK;
         let mut around: Option<Packet> = None;

@@ -1,4 +1,4 @@
-//! The bytes that flow hashes are computed from.
+//! What flow hashes are computed from.
 
 use std::net::IpAddr;
 
@@ -42,9 +42,9 @@ impl FlowEnds {
         }
     }
 
-    /// The same bytes of the prefixes alone, ports and protocol zero.
+    /// The same of the prefixes alone, ports and protocol zero.
     #[inline]
-    pub(super) fn prefixes(&self, groups: GroupPrefixes) -> [u8; 40] {
+    pub(super) fn prefixes(&self, groups: GroupPrefixes) -> [u64; 5] {
         let length = if self.version == 4 { groups.v4.min(32) } else { groups.v6.min(128) };
         // Addresses stand in the upper bits, IPv4 ones too.
         let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
@@ -56,20 +56,20 @@ impl FlowEnds {
             protocol: 0,
             version: self.version,
         };
-        prefixes.record()
+        prefixes.words()
     }
 
     /// Source and destination (16 bytes each, IPv4 in the first four), ports, protocol, version,
-    /// two zeros; big-endian.
+    /// two zeros; big-endian. As little-endian words of those 40 bytes.
     #[inline]
-    pub(super) fn record(&self) -> [u8; 40] {
+    pub(super) fn words(&self) -> [u64; 5] {
         let last = u64::from(self.source_port) << 48
             | u64::from(self.destination_port) << 32
             | u64::from(self.protocol) << 24
             | u64::from(self.version) << 16;
         let [first, second] = record::halves(self.source);
         let [third, fourth] = record::halves(self.destination);
-        record::bytes([first, second, third, fourth, last.swap_bytes()])
+        [first, second, third, fourth, last.swap_bytes()]
     }
 }
 

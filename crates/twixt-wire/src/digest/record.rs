@@ -1,8 +1,6 @@
 //! The bytes that packet digests are computed from.
 
-use std::ops::Range;
-
-use twixt_model::{DigestProfile, protocol};
+use twixt_model::protocol;
 
 use crate::bytes::chunk;
 use crate::packet::Packet;
@@ -33,16 +31,14 @@ pub const PAYLOAD_BYTES_MAX: u8 = 24;
 /// payload; the checksum of ICMP is zeroed there. Never covered: TTL, header checksum, DSCP and
 /// ECN, flow label, IPv4 options, IPv6 extension headers, VLAN tags, MPLS labels.
 ///
-/// [`DigestProfile::Headers`] zeroes the options and the payload: captures may be cut behind the
+/// [`DigestProfile::Headers`](twixt_model::DigestProfile::Headers) zeroes the options and the payload: captures may be cut behind the
 /// fixed transport header. [`DigestProfile::Nat`] zeroes addresses and ports, and bytes 4..6 of ICMP, where echoes have
 /// the identifier that translators use in place of a port (RFC 5508, section 3.1).
 pub type Record = [u8; RECORD_BYTES];
 
-const ADDRESSES: Range<usize> = 8..40;
-const PORTS: Range<usize> = 40..44;
-const HEADER_AT: usize = 40;
-const OPTIONS_BYTES: usize = 12;
-const PAYLOAD_AT: usize = 72;
+pub(super) const HEADER_AT: usize = 40;
+pub(super) const OPTIONS_BYTES: usize = 12;
+pub(super) const PAYLOAD_AT: usize = 72;
 
 /// What a capture has of the bytes that a record holds. Digests of one packet from two captures
 /// are equal only where both have what the digest covers.
@@ -88,11 +84,10 @@ pub fn available(packet: &Packet, frame: &[u8]) -> Available {
 pub(super) type Words = [u64; RECORD_BYTES / 8];
 
 /// The record of a packet under the default profile with all payload bytes.
-#[inline]
 pub(super) fn words(packet: &Packet, frame: &[u8]) -> Words {
     let transport = packet.transport(frame);
     let whole = || content([0; 4], prefix(transport, 24));
-    let [a, b, c, d, e, f, g] = match packet.protocol {
+    let content = match packet.protocol {
         _ if !packet.is_first_fragment() => whole(),
         protocol::TCP => tcp(packet, transport),
         protocol::UDP => {
@@ -110,6 +105,13 @@ pub(super) fn words(packet: &Packet, frame: &[u8]) -> Words {
         }
         _ => whole(),
     };
+    let ([a, b, c, d, e], [f, g, h, i, j, k, l]) = (ip_words(packet), content);
+    [a, b, c, d, e, f, g, h, i, j, k, l]
+}
+
+/// What stands for the IP header.
+#[inline]
+pub(super) fn ip_words(packet: &Packet) -> [u64; HEADER_AT / 8] {
     let ip = u64::from(packet.version) << 56
         | u64::from(packet.protocol) << 48
         | u64::from(packet.length as u16) << 32
@@ -117,17 +119,17 @@ pub(super) fn words(packet: &Packet, frame: &[u8]) -> Words {
         | u64::from(packet.fragment);
     let ([source_1, source_2], [destination_1, destination_2]) =
         (halves(packet.source), halves(packet.destination));
-    [ip.swap_bytes(), source_1, source_2, destination_1, destination_2, a, b, c, d, e, f, g]
+    [ip.swap_bytes(), source_1, source_2, destination_1, destination_2]
 }
 
 /// Places of checksums in the words that hold them.
-const TCP_CHECKSUM: u64 = 0xffff; // bytes 16..18 of the header, third word
-const UDP_CHECKSUM: u64 = 0xffff << 48; // bytes 6..8, first word
+pub(super) const TCP_CHECKSUM: u64 = 0xffff; // bytes 16..18 of the header, third word
+pub(super) const UDP_CHECKSUM: u64 = 0xffff << 48; // bytes 6..8, first word
 const SCTP_CHECKSUM: u64 = 0xffff_ffff; // bytes 8..12, second word
 const ICMP_CHECKSUM: u64 = 0xffff << 16; // bytes 2..4, first word
-const ICMP_IDENTIFIER: u64 = 0xffff << 32; // bytes 4..6, first word
+pub(super) const ICMP_IDENTIFIER: u64 = 0xffff << 32; // bytes 4..6, first word
 /// Where ICMP begins: the first word of payload.
-const ICMP_WORD: usize = PAYLOAD_AT / 8;
+pub(super) const ICMP_WORD: usize = PAYLOAD_AT / 8;
 
 /// The record from byte 40 on. Header and options lie there as they do in the packet.
 #[inline]
@@ -171,7 +173,7 @@ fn short_prefix<const WORDS: usize>(source: &[u8], count: usize) -> [u64; WORDS]
 }
 
 #[inline]
-fn word(source: &[u8], index: usize) -> u64 {
+pub(super) fn word(source: &[u8], index: usize) -> u64 {
     chunk(source, index * 8).copied().map_or(0, u64::from_le_bytes)
 }
 
@@ -183,7 +185,7 @@ fn partial_word(rest: &[u8]) -> u64 {
 
 /// Keeps of word `index` what belongs to the first `count` bytes.
 #[inline]
-fn first_bytes(count: usize, index: usize) -> u64 {
+pub(super) fn first_bytes(count: usize, index: usize) -> u64 {
     match count.saturating_sub(index * 8) {
         0 => 0,
         kept @ 1..8 => (1 << (kept * 8)) - 1,
@@ -215,38 +217,5 @@ fn fixed_header_bytes(packet: &Packet) -> usize {
         protocol::UDP => 8,
         protocol::SCTP => 12,
         _ => 0,
-    }
-}
-
-/// Which bits of a record a profile keeps.
-#[derive(Clone, Debug)]
-pub(super) struct Mask {
-    keep: Words,
-    hides_ports: bool,
-}
-
-impl Mask {
-    pub(super) fn new(profile: DigestProfile, payload_bytes: u8) -> Self {
-        let mut keep = [0xff; RECORD_BYTES];
-        keep[PAYLOAD_AT + usize::from(payload_bytes)..].fill(0);
-        if profile == DigestProfile::Headers {
-            keep[PAYLOAD_AT - OPTIONS_BYTES..PAYLOAD_AT].fill(0);
-        }
-        let hides_ports = profile == DigestProfile::Nat;
-        if hides_ports {
-            keep[ADDRESSES].fill(0);
-            keep[PORTS].fill(0);
-        }
-        Self { keep: std::array::from_fn(|index| word(&keep, index)), hides_ports }
-    }
-
-    #[inline]
-    pub(super) fn applied(&self, packet: &Packet, words: Words) -> Words {
-        let mut words: Words = std::array::from_fn(|index| words[index] & self.keep[index]);
-        let is_icmp = matches!(packet.protocol, protocol::ICMP | protocol::ICMPV6);
-        if self.hides_ports && is_icmp && packet.is_first_fragment() {
-            words[ICMP_WORD] &= !ICMP_IDENTIFIER;
-        }
-        words
     }
 }

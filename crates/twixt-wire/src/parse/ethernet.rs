@@ -10,8 +10,8 @@ pub(super) mod ether_type {
     pub(in crate::parse) const IPV4: u16 = 0x0800;
     pub(super) const ARP: u16 = 0x0806;
     pub(super) const TRANSPARENT_BRIDGING: u16 = 0x6558;
-    pub(super) const VLAN: u16 = 0x8100;
-    pub(super) const IPV6: u16 = 0x86dd;
+    pub(in crate::parse) const VLAN: u16 = 0x8100;
+    pub(in crate::parse) const IPV6: u16 = 0x86dd;
     pub(super) const MPLS: u16 = 0x8847;
     pub(super) const MPLS_UPSTREAM: u16 = 0x8848;
     pub(super) const PPPOE_SESSION: u16 = 0x8864;
