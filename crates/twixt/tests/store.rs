@@ -280,7 +280,7 @@ fn epochs_that_one_point_lacks_are_said() {
 /// Both points were off for a while: nothing tells but the gap.
 #[test]
 fn epochs_that_both_points_lack_are_said() {
-    let whole = crossing();
+    let whole = Crossing::varied();
     let scene = whole.scene();
     for (point, capture) in [("up", &whole.upstream), ("down", &whole.downstream)] {
         for (part, from, to) in [("first", 0, 295), ("second", 600, 9000)] {
@@ -300,7 +300,7 @@ fn epochs_that_both_points_lack_are_said() {
 
 #[test]
 fn old_days_are_deleted_as_new_ones_are_recorded() {
-    let whole = crossing();
+    let whole = Crossing::varied();
     let scene = whole.scene();
     let day = 24 * 3600 * SECOND;
     for number in 0..4 {
