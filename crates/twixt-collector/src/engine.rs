@@ -107,12 +107,12 @@ pub struct Engine {
 pub struct Concluded {
     /// Which series; for a one-point algorithm both points are the same.
     pub series: Series,
-    /// Everything up to this epoch was told.
+    /// Epochs up to this one are no longer waited for.
     pub through: Epoch,
-    /// The last epoch up to `through` of which something came.
+    /// Everything up to this epoch was told.
     pub last: Option<Epoch>,
-    /// Epochs beyond `through` that were told all the same, for a one-point algorithm with the
-    /// run of the agent.
+    /// Epochs beyond `last` that were told all the same; for a one-point algorithm beyond
+    /// `through`, with the run of the agent.
     pub told: Vec<(Epoch, u64)>,
     /// Minutes that began before this were summed up.
     pub summarised: Timestamp,

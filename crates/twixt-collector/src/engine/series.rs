@@ -77,7 +77,7 @@ impl PairSeries {
 
     /// `None` if there is nothing to remember.
     pub(super) fn concluded(&self, realigned_epochs: Option<i64>) -> Option<Concluded> {
-        let through = self.told.all_through();
+        let (through, last) = (self.told.through, self.told.all_last());
         let told: Vec<(Epoch, u64)> =
             self.told.all_beyond().into_iter().map(|epoch| (epoch, 0)).collect();
         if through == Epoch(i64::MIN) && told.is_empty() {
@@ -88,7 +88,7 @@ impl PairSeries {
         Some(Concluded {
             series: self.series.clone(),
             through,
-            last: self.told.last,
+            last,
             told,
             summarised: self.minutes.told(),
             realigned_epochs,
@@ -249,7 +249,7 @@ impl PairSeries {
                 let missing = self.gap(first, last, None, GapReason::NothingCame);
                 self.tell_gap(missing, output);
             }
-            self.told.last = self.told.last.max(Some(epoch));
+            self.told.note(epoch);
         }
         match event {
             Telling::Gap(gap) => self.tell_gap(gap, output),
@@ -259,11 +259,13 @@ impl PairSeries {
 
     fn tell_gap(&mut self, gap: Gap, output: &mut Output) {
         let early = self.minutes.add_gap(gap.first, gap.last);
-        if self.told.was_told(gap.last) {
-            output.counts.replayed += gap.epochs();
-        } else {
-            output.counts.gaps = output.counts.gaps.saturating_add(gap.epochs());
-            output.events.push_back(EngineEvent::Gap(gap));
+        match self.told.untold(gap.first, gap.last) {
+            Some((first, last)) => {
+                let gap = self.gap(first, last, gap.point, gap.reason);
+                output.counts.gaps = output.counts.gaps.saturating_add(gap.epochs());
+                output.events.push_back(EngineEvent::Gap(gap));
+            }
+            None => output.counts.replayed += gap.epochs(),
         }
         early.into_iter().for_each(|summed| self.summarise(summed, output));
     }

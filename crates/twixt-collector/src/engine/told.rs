@@ -12,14 +12,15 @@ const TOLD_MAX: usize = 256;
 /// What was told, so that a replay does not tell it again.
 #[derive(Debug)]
 pub(super) struct Told {
-    /// Everything up to this epoch.
+    /// Epochs up to this one are no longer waited for.
     pub(super) through: Epoch,
-    /// The last epoch up to that of which something was told.
-    pub(super) last: Option<Epoch>,
-    /// Epochs beyond that were told all the same.
+    /// The last epoch of which something was told in its turn. Of those between this one and
+    /// `through` nothing came; that is told with the next that does.
+    last: Option<Epoch>,
+    /// Epochs beyond `last` that were told before their turn.
     beyond: BTreeSet<Epoch>, // at most TOLD_MAX
     /// A replay repeats everything up to this, and these.
-    before_replay: (Epoch, BTreeSet<Epoch>),
+    before_replay: (Option<Epoch>, BTreeSet<Epoch>),
 }
 
 impl Told {
@@ -28,7 +29,7 @@ impl Told {
             through: Epoch(i64::MIN),
             last: None,
             beyond: BTreeSet::new(),
-            before_replay: (Epoch(i64::MIN), BTreeSet::new()),
+            before_replay: (None, BTreeSet::new()),
         }
     }
 
@@ -39,29 +40,33 @@ impl Told {
         Self {
             through,
             last: concluded.last.filter(|&last| last <= through),
-            before_replay: (concluded.through, told),
+            before_replay: (concluded.last, told),
             ..Self::nothing()
         }
     }
 
-    /// Everything up to this epoch was told, here or before a restart.
-    pub(super) fn all_through(&self) -> Epoch {
-        self.through.max(self.before_replay.0)
+    /// The last epoch of which something was told in its turn, here or before a restart.
+    pub(super) fn all_last(&self) -> Option<Epoch> {
+        self.last.max(self.before_replay.0)
     }
 
-    /// Epochs beyond that were told all the same.
+    /// Epochs beyond that which were told before their turn.
     pub(super) fn all_beyond(&self) -> Vec<Epoch> {
-        let through = self.all_through();
+        let last = self.all_last();
         let told = self.beyond.union(&self.before_replay.1).copied();
-        told.filter(|&epoch| epoch > through).collect()
+        told.filter(|&epoch| Some(epoch) > last).collect()
     }
 
-    /// All up to this epoch is told.
+    /// Epochs up to this one are no longer waited for.
     pub(super) fn conclude(&mut self, through: Epoch) {
         self.through = self.through.max(through);
-        while let Some(&first) = self.beyond.first().filter(|&&first| first <= self.through) {
-            self.beyond.remove(&first);
-            self.last = self.last.max(Some(first));
+    }
+
+    /// Notes that something is told of an epoch in its turn, and of all before it.
+    pub(super) fn note(&mut self, epoch: Epoch) {
+        self.last = self.last.max(Some(epoch));
+        while self.beyond.first().is_some_and(|&first| Some(first) <= self.last) {
+            self.beyond.pop_first();
         }
     }
 
@@ -90,7 +95,14 @@ impl Told {
 
     /// Whether it was told before a restart.
     pub(super) fn was_told(&self, epoch: Epoch) -> bool {
-        let (through, beyond) = &self.before_replay;
-        epoch <= *through || beyond.contains(&epoch)
+        let (last, beyond) = &self.before_replay;
+        Some(epoch) <= *last || beyond.contains(&epoch)
+    }
+
+    /// What of some epochs in a row was not told before a restart.
+    pub(super) fn untold(&self, first: Epoch, last: Epoch) -> Option<(Epoch, Epoch)> {
+        let next = self.before_replay.0.map_or(first, |told| Epoch(told.0.saturating_add(1)));
+        let first = first.max(next);
+        (first <= last && !self.was_told(last)).then_some((first, last))
     }
 }
