@@ -73,9 +73,10 @@ fn record(number: u64, start_s: i64, late_ns: i64) -> FlowRecord {
 
 fn write(path: &Path, records: impl IntoIterator<Item = FlowRecord>) {
     let mut writer = FlowWriter::new(WriterConfig::STREAM).expect("the bounds are fine");
-    let mut bytes = Vec::new();
+    let (mut bytes, mut now) = (Vec::new(), Timestamp::MIN);
     for record in records {
-        writer.record(&record, record.last).expect("it can be written");
+        now = now.max(record.last);
+        writer.record(&record, now).expect("it can be written");
         bytes.extend(std::iter::from_fn(|| writer.poll()).flatten());
     }
     writer.finish();
