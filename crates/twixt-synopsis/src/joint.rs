@@ -174,13 +174,17 @@ impl System {
     }
 
     /// One solution per flow, in the order in which flows were added; `None` for a flow that has
-    /// no usable cell, or an absurd size.
+    /// no usable cell, or an absurd size, or whose equations a stranger made beyond what numbers
+    /// hold.
     pub(crate) fn solve(&self, options: &Options) -> Vec<Option<Solution>> {
         let shares = Shares::of(self);
-        match self.without_bystanders(&shares) {
+        let solutions = match self.without_bystanders(&shares) {
             Some((system, shares)) => system.solve_with(&shares, options),
             None => self.solve_with(&shares, options),
-        }
+        };
+        let is_number =
+            |found: &Solution| found.mean_offset_ns.is_finite() && found.half_width_ns.is_finite();
+        solutions.into_iter().map(|found| found.filter(is_number)).collect()
     }
 
     /// The same without cells that no flow falls into, if those are the most: they have told what
