@@ -181,7 +181,7 @@ impl Synopsis for Colate {
         let counters = config.counters() as usize;
         let mut cells = Vec::new();
         for _ in 0..config.cells() / counters {
-            cells.extend(packing::decode(counters, config.stored(), input)?);
+            packing::decode(counters, config.stored(), input, &mut cells)?;
         }
         Ok(Self { config, totals, cells })
     }

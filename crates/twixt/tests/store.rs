@@ -355,10 +355,10 @@ fn a_query_reads_no_more_than_it_needs() {
     let (many, many_bytes) = ask(50);
     // A neighbour on each side, at both points; and one epoch twice for a first look.
     assert!((14..=16).contains(&few) && (104..=106).contains(&many), "{few} {many}");
-    // Heads are looked at several times.
+    // Heads, a good part of these small records, are looked at several times.
     let per_record = stored as i64 / (2 * EPOCHS);
-    assert!(few_bytes < few * per_record * 3 / 2, "{few_bytes} of {stored}");
-    assert!(many_bytes < many * per_record * 3 / 2, "{many_bytes} of {stored}");
+    assert!(few_bytes < few * per_record * 2, "{few_bytes} of {stored}");
+    assert!(many_bytes < many * per_record * 2, "{many_bytes} of {stored}");
 }
 
 #[test]

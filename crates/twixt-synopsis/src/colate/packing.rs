@@ -44,23 +44,26 @@ pub(super) fn encode(cells: &[Sums], stored: Stored, out: &mut Writer) {
     out.block(&bits.into_bytes());
 }
 
-/// Reads back `count` counters.
+/// Reads back `count` counters, and appends them.
 pub(super) fn decode(
     count: usize,
     stored: Stored,
     input: &mut Reader<'_>,
-) -> Result<Vec<Sums>, DecodeError> {
+    cells: &mut Vec<Sums>,
+) -> Result<(), DecodeError> {
     let format = Format::decode(stored, input)?;
     let block = input.block("counters")?;
     // A counter takes one bit or more: what was announced is checked before it is reserved.
     if block.len().saturating_mul(8) < count {
         return Err(DecodeError::invalid("counters", "are fewer than announced"));
     }
+    let wrong = || DecodeError::invalid("counters", "are not as long as announced");
     let mut bits = BitReader::new(block);
-    let cells = (0..count).map(|_| format.read(stored, &mut bits)).collect::<Option<Vec<_>>>();
-    cells
-        .filter(|_| bits.is_finished())
-        .ok_or_else(|| DecodeError::invalid("counters", "are not as long as announced"))
+    cells.reserve_exact(count);
+    for _ in 0..count {
+        cells.push(format.read(stored, &mut bits).ok_or_else(wrong)?);
+    }
+    if bits.is_finished() { Ok(()) } else { Err(wrong()) }
 }
 
 struct Format {

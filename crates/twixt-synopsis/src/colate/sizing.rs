@@ -89,7 +89,8 @@ impl ColatePlan {
         let n = f64::from(counters);
         let (mut threshold, mut per_flow) = (packets.unwrap_or(n), 0);
         for _ in 0..ROUNDS {
-            let before = std::mem::replace(&mut per_flow, traffic.per_flow(n, threshold));
+            let before =
+                std::mem::replace(&mut per_flow, traffic.per_flow(n, threshold, estimator));
             if before == per_flow {
                 break;
             }
@@ -188,10 +189,16 @@ impl ColateTraffic {
     }
 
     /// Counters that spread the largest flow down to what the others hold: equations 13 to 15.
-    /// More than usual only while they add little to the noise.
-    fn per_flow(&self, counters: f64, packets: f64) -> u32 {
+    /// More than usual only while they add little to the noise, which they never do where all
+    /// flows are solved for at once.
+    fn per_flow(&self, counters: f64, packets: f64, estimator: PlannedEstimator) -> u32 {
         let load = (packets / counters).max(1.0);
-        let cheap = LITTLE_NOISE * self.noise_of_packet(0.0) / self.noise_of_one();
+        let cheap = match estimator {
+            PlannedEstimator::Joint => USUAL_PER_FLOW,
+            PlannedEstimator::Equation => {
+                LITTLE_NOISE * self.noise_of_packet(0.0) / self.noise_of_one()
+            }
+        };
         let most = cheap.clamp(USUAL_PER_FLOW, 1024.0).min(counters / 2.0).max(1.0);
         (self.largest / load).ceil().clamp(1.0, most) as u32
     }

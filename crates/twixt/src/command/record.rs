@@ -71,6 +71,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             "record keeps one synopsis for all traffic or one per class: use --by all or --by class",
         ));
     }
+    if args.store.is_none() && args.retention.is_asked_for() {
+        return Err(usage("--keep-days and --keep-bytes are for a store: use them with --store"));
+    }
     let rule = args.epoch.map_or(EpochRule::WHOLE, |epoch| epoch.0);
     let plan = Plan {
         traffic: &args.traffic,

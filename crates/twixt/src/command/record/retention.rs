@@ -13,10 +13,10 @@ const DAY_NS: i64 = 86_400_000_000_000;
 #[derive(Clone, Copy, Default, clap::Args)]
 pub(super) struct Retention {
     /// Delete days of the store that ended so many days before the newest epoch
-    #[arg(long, value_name = "N", requires = "store", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     keep_days: Option<u32>,
     /// Delete the oldest days of the store while its files have more than this together
-    #[arg(long, value_name = "SIZE", requires = "store", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
     keep_bytes: Option<u64>,
 }
 
@@ -30,6 +30,11 @@ pub(super) struct Forgotten {
 }
 
 impl Retention {
+    /// Whether anything is to be deleted.
+    pub(super) const fn is_asked_for(&self) -> bool {
+        self.keep_days.is_some() || self.keep_bytes.is_some()
+    }
+
     /// Deletes what is too old or too much, now that there is an epoch of this time. Time is that
     /// of the packets: an old capture does not expire as it is recorded.
     pub(super) fn apply(
