@@ -9,7 +9,9 @@
 //! It does not know where epochs come from, nor how estimates are shown.
 
 mod alignment;
+mod discovery;
 mod event;
+mod key;
 mod meeting;
 mod minutes;
 mod point;
@@ -17,6 +19,7 @@ mod sameness;
 mod sample;
 mod segment;
 mod series;
+mod told;
 
 pub use event::{
     Conclusions, EngineCounts, EngineEvent, Gap, GapReason, MinuteSummary, PairEstimate,
@@ -29,13 +32,18 @@ use twixt_measure::Sealed;
 use twixt_model::{Delay, Epoch, PointId, Segment, Timestamp};
 use twixt_synopsis::{ALGORITHMS, Algorithm, By, Estimator};
 
+use discovery::{Direction, Discovery, Found};
+use key::{PointKey, SegmentKey};
 use point::PointSeries;
 use sample::{PointSample, is_telling};
-use segment::{Samples, SegmentPairs};
+use segment::SegmentPairs;
 
 /// Most series (segment or point, class, algorithm, length of epoch) that are followed at a time.
 /// Epochs of further ones are counted and left.
 pub const SERIES_MAX: usize = 4096;
+/// Most series of one segment or point, in all domains and classes: one agent that goes mad leaves
+/// room for the others.
+pub const SERIES_PER_SEGMENT_MAX: usize = 64;
 /// Most points, by class and length of epoch, whose packets near boundaries are kept.
 pub const POINTS_MAX: usize = 4096;
 
@@ -83,8 +91,14 @@ pub struct Engine {
     /// Together with `points` at most SERIES_MAX series.
     segments: BTreeMap<SegmentKey, SegmentPairs>,
     points: BTreeMap<Series, PointSeries>,
-    series: usize,
+    /// How many series each segment has.
+    series: BTreeMap<Segment, usize>,
+    /// How many samples each point has.
+    sampled: BTreeMap<PointId, usize>,
     samples: BTreeMap<PointKey, PointSample>, // at most POINTS_MAX
+    discovery: Discovery,
+    /// Segments that were discovered, by domain.
+    discovered: Vec<(String, SegmentConfig)>, // at most SERIES_MAX
     output: Output,
 }
 
@@ -93,12 +107,12 @@ pub struct Engine {
 pub struct Concluded {
     /// Which series; for a one-point algorithm both points are the same.
     pub series: Series,
-    /// Everything up to this epoch was told.
+    /// Epochs up to this one are no longer waited for.
     pub through: Epoch,
-    /// The last epoch up to `through` of which something came.
+    /// Everything up to this epoch was told.
     pub last: Option<Epoch>,
-    /// Epochs beyond `through` that were told all the same, for a one-point algorithm with the
-    /// run of the agent.
+    /// Epochs beyond `last` that were told all the same; for a one-point algorithm beyond
+    /// `through`, with the run of the agent.
     pub told: Vec<(Epoch, u64)>,
     /// Minutes that began before this were summed up.
     pub summarised: Timestamp,
@@ -118,24 +132,6 @@ struct Output {
     counts: EngineCounts,
 }
 
-/// What all series of a segment have in common.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct SegmentKey {
-    domain: String,
-    segment: Segment,
-    class: String,
-    epoch_ns: Option<i64>,
-}
-
-/// Whose packets near boundaries are kept together.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct PointKey {
-    domain: String,
-    point: PointId,
-    class: String,
-    epoch_ns: Option<i64>,
-}
-
 impl Engine {
     /// Nothing received yet.
     #[must_use]
@@ -144,8 +140,11 @@ impl Engine {
             config,
             segments: BTreeMap::new(),
             points: BTreeMap::new(),
-            series: 0,
+            series: BTreeMap::new(),
+            sampled: BTreeMap::new(),
             samples: BTreeMap::new(),
+            discovery: Discovery::default(),
+            discovered: Vec::new(),
             output: Output::default(),
         }
     }
@@ -159,6 +158,9 @@ impl Engine {
             let series = &concluded.series;
             let Some(algorithm) = by_tag(series.tag) else { continue };
             if let Estimator::TwoPoint { .. } = algorithm.estimator {
+                if !engine.resume_segment(series) {
+                    continue;
+                }
                 let pairs = engine
                     .segments
                     .entry(SegmentKey::of(series))
@@ -169,9 +171,23 @@ impl Engine {
                 point.resume(&concluded);
                 engine.points.insert(series.clone(), point);
             }
-            engine.series += 1;
+            engine.admit(&concluded.series.segment);
         }
         engine
+    }
+
+    /// Whether a series is still to be followed: its segment is configured, or was discovered.
+    fn resume_segment(&mut self, series: &Series) -> bool {
+        if self.is_named(&series.segment, &series.class) {
+            return true;
+        }
+        let segment = series.segment.clone();
+        let found = SegmentConfig { segment, class: Some(series.class.clone()) };
+        let found = (series.domain.clone(), found);
+        if self.config.discover && !self.discovered.contains(&found) {
+            self.discovered.push(found);
+        }
+        self.config.discover
     }
 
     /// How far every series has come. To be written down after all events are fetched and out.
@@ -237,17 +253,74 @@ impl Engine {
             return;
         }
         let key = PointKey::of(sealed);
-        if !self.samples.contains_key(&key) && self.samples.len() >= POINTS_MAX {
-            self.output.counts.points_refused += 1;
+        if !self.samples.contains_key(&key) {
+            let samples = self.sampled.entry(sealed.point.clone()).or_default();
+            if self.samples.len() >= POINTS_MAX || *samples >= SERIES_PER_SEGMENT_MAX {
+                self.output.counts.points_refused += 1;
+                return;
+            }
+            *samples += 1;
+        }
+        let sample =
+            self.samples.entry(key.clone()).or_insert_with(|| PointSample::new(sealed.digest));
+        let is_new = !sample.has(sealed.epoch);
+        sample.add(sealed);
+        if self.config.discover && is_new {
+            let packets = sample.packets_of(sealed.epoch);
+            let counts = &mut self.output.counts;
+            for found in self.discovery.note(&key, sealed, &packets, counts) {
+                self.announce(&key, found);
+            }
+        }
+    }
+
+    /// Follows a segment that was discovered, unless the operator named it.
+    fn announce(&mut self, key: &PointKey, found: Found) {
+        let Found { segment, direction, offset, digests } = found;
+        let Segment { upstream, downstream } = segment.clone();
+        let opposite = Segment { upstream: downstream.clone(), downstream: upstream.clone() };
+        if self.is_named(&segment, &key.class) || self.is_named(&opposite, &key.class) {
             return;
         }
-        self.samples.entry(key).or_insert_with(|| PointSample::new(sealed.digest)).add(sealed);
+        let common = format!("{upstream} and {downstream} have {digests} packets in common");
+        let unknown = "direction not known, so nothing is estimated; name the segment";
+        let (kind, text) = match direction {
+            Direction::Known if self.discovered.len() < SERIES_MAX => {
+                let class = Some(key.class.clone());
+                let config = SegmentConfig { segment: segment.clone(), class };
+                self.discovered.push((key.domain.clone(), config));
+                self.output.counts.discovered += 1;
+                let ms = offset.as_nanos() as f64 / 1e6;
+                let text = format!("segment {segment} discovered: {common}, {ms:.3} ms apart");
+                (WarningKind::Discovered, text)
+            }
+            Direction::Known => (WarningKind::Bound, format!("{common}: too many segments")),
+            Direction::Both => {
+                let text = format!("{common}, which pass both ways: {unknown}, by class");
+                (WarningKind::DirectionUnknown, text)
+            }
+            Direction::ClocksTooPoor => {
+                let text =
+                    format!("{common}, and clocks do not tell who sees them first: {unknown}");
+                (WarningKind::DirectionUnknown, text)
+            }
+        };
+        self.output.warn(kind, Some(&segment), text);
+    }
+
+    /// Whether the operator named a segment.
+    fn is_named(&self, segment: &Segment, class: &str) -> bool {
+        self.config.segments.iter().any(|named| {
+            named.segment == *segment && named.class.as_deref().is_none_or(|named| named == class)
+        })
     }
 
     /// The segments that an epoch is a half of.
     fn routes(&self, sealed: &Sealed) -> Vec<Segment> {
         let mut routes: Vec<Segment> = Vec::new();
-        for SegmentConfig { segment, class } in &self.config.segments {
+        let discovered = self.discovered.iter().filter(|(domain, _)| *domain == sealed.domain);
+        let segments = self.config.segments.iter().chain(discovered.map(|(_, segment)| segment));
+        for SegmentConfig { segment, class } in segments {
             let is_end = |point: &PointId| *point == sealed.point;
             if class.as_ref().is_none_or(|class| *class == sealed.class)
                 && (is_end(&segment.upstream) || is_end(&segment.downstream))
@@ -262,16 +335,26 @@ impl Engine {
     fn hand_over(&mut self, segment: Segment, algorithm: &'static Algorithm, sealed: Sealed) {
         let series = Series::of(segment, algorithm, &sealed);
         let key = SegmentKey::of(&series);
-        if self.segments.get(&key).is_none_or(|pairs| !pairs.has(series.tag)) {
-            if self.series >= SERIES_MAX {
-                self.output.counts.series_refused += 1;
-                return;
-            }
-            self.series += 1;
+        let is_new = self.segments.get(&key).is_none_or(|pairs| !pairs.has(series.tag));
+        if is_new && !self.admit(&series.segment) {
+            return;
         }
         let samples = key.samples(&self.samples);
         let pairs = self.segments.entry(key).or_insert_with(|| SegmentPairs::new(&series));
         pairs.receive(&self.config, &series, sealed, samples, &mut self.output);
+    }
+
+    /// Whether there is room for another series of a segment.
+    fn admit(&mut self, segment: &Segment) -> bool {
+        let all: usize = self.series.values().sum();
+        let series = self.series.entry(segment.clone()).or_default();
+        let has_room = all < SERIES_MAX && *series < SERIES_PER_SEGMENT_MAX;
+        if has_room {
+            *series += 1;
+        } else {
+            self.output.counts.series_refused += 1;
+        }
+        has_room
     }
 
     /// A one-point algorithm tells at once what there is to tell.
@@ -279,12 +362,8 @@ impl Engine {
         let point = sealed.point.clone();
         let segment = Segment { upstream: point.clone(), downstream: point };
         let series = Series::of(segment, algorithm, sealed);
-        if !self.points.contains_key(&series) {
-            if self.series >= SERIES_MAX {
-                self.output.counts.series_refused += 1;
-                return;
-            }
-            self.series += 1;
+        if !self.points.contains_key(&series) && !self.admit(&series.segment) {
+            return;
         }
         let config = &self.config;
         let point = self
@@ -300,54 +379,6 @@ impl Output {
         self.counts.warnings += 1;
         let segment = segment.cloned();
         self.events.push_back(EngineEvent::Warning(Warning { kind, segment, text }));
-    }
-}
-
-impl Series {
-    fn of(segment: Segment, algorithm: &'static Algorithm, sealed: &Sealed) -> Self {
-        Self {
-            domain: sealed.domain.clone(),
-            segment,
-            class: sealed.class.clone(),
-            algorithm: algorithm.name,
-            tag: algorithm.tag,
-            epoch_ns: sealed.rule.length_ns(),
-        }
-    }
-}
-
-impl SegmentKey {
-    fn of(series: &Series) -> Self {
-        Self {
-            domain: series.domain.clone(),
-            segment: series.segment.clone(),
-            class: series.class.clone(),
-            epoch_ns: series.epoch_ns,
-        }
-    }
-
-    /// What is known of the packets of its two points.
-    fn samples<'a>(&self, samples: &'a BTreeMap<PointKey, PointSample>) -> Samples<'a> {
-        let of = |point: &PointId| {
-            samples.get(&PointKey {
-                domain: self.domain.clone(),
-                point: point.clone(),
-                class: self.class.clone(),
-                epoch_ns: self.epoch_ns,
-            })
-        };
-        Samples { upstream: of(&self.segment.upstream), downstream: of(&self.segment.downstream) }
-    }
-}
-
-impl PointKey {
-    fn of(sealed: &Sealed) -> Self {
-        Self {
-            domain: sealed.domain.clone(),
-            point: sealed.point.clone(),
-            class: sealed.class.clone(),
-            epoch_ns: sealed.rule.length_ns(),
-        }
     }
 }
 

@@ -19,7 +19,7 @@ const TELLING_MIN: u64 = 8;
 /// Packets that must agree on a difference of clocks before epochs are paired by it.
 const AGREEING_MIN: usize = 8;
 /// Epochs of each point, the last that came, that are searched for packets in common.
-const SEARCHED_EPOCHS: usize = 16;
+pub(super) const SEARCHED_EPOCHS: usize = 16;
 /// Epochs of downstream that are searched first: after a clock was set, older ones mislead.
 const SEARCHED_FIRST: usize = 4;
 
@@ -128,11 +128,13 @@ impl Alignment {
         let offset_ns = found.offset.as_nanos();
         let realigned_epochs = offset_ns.saturating_add(length_ns / 2).div_euclid(length_ns);
         let rest = found.offset - Delay::from_nanos(realigned_epochs.saturating_mul(length_ns));
-        let is_plain = realigned_epochs == 0 && rest.as_nanos().abs() <= guard.as_nanos();
-        if found.digests < AGREEING_MIN && !is_plain {
+        // Once they are apart, clocks at the limit must not go to and fro.
+        let tenths = if matches!(self.state, State::Apart(_)) { 9 } else { 10 };
+        let is_within = rest.as_nanos().abs() <= guard.as_nanos() / 10 * tenths;
+        if found.digests < AGREEING_MIN && !(realigned_epochs == 0 && is_within) {
             return None;
         }
-        if rest.as_nanos().abs() <= guard.as_nanos() {
+        if is_within {
             return Some(State::Aligned { realigned_epochs });
         }
         Some(State::Apart(GapReason::ClocksApart { offset: found.offset, rest, guard }))

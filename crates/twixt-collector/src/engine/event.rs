@@ -1,6 +1,6 @@
 //! What an engine tells.
 
-use twixt_measure::{PairingError, PointSummary, Sealed, UnpairedReason};
+use twixt_measure::{PairingCounts, PairingError, PointSummary, Sealed, UnpairedReason};
 use twixt_model::{
     Delay, Epoch, Estimate, HeavyFlow, PointId, ReorderEstimate, RoundTripEstimate, Segment, Span,
 };
@@ -278,6 +278,13 @@ pub struct EngineCounts {
     pub late: u64,
     /// Epochs that had come before.
     pub duplicates: u64,
+    /// Parts of an epoch of another run of an agent, put together.
+    pub merged_runs: u64,
+    /// Epochs concluded early because too many waited.
+    pub crowded_out: u64,
+    /// Boundaries at which it is not known which packets were in flight. Use a larger guard if
+    /// there are many.
+    pub unsettled: u64,
     /// Events of a replay that were told before.
     pub replayed: u64,
 }
@@ -323,6 +330,17 @@ impl PointEstimate {
             conclusions,
             counts,
         })
+    }
+}
+
+impl EngineCounts {
+    /// Adds what a pairing counted since `before`.
+    pub(super) const fn add(&mut self, before: PairingCounts, now: PairingCounts) {
+        self.late += now.late - before.late;
+        self.duplicates += now.duplicates - before.duplicates;
+        self.merged_runs += now.merged_runs - before.merged_runs;
+        self.crowded_out += now.crowded_out - before.crowded_out;
+        self.unsettled += now.unsettled - before.unsettled;
     }
 }
 

@@ -111,6 +111,13 @@ impl PointSample {
             .flat_map(|epoch| epoch.head.packets.iter().chain(&epoch.tail.packets).copied())
     }
 
+    /// A few packets of an epoch, chosen by digest.
+    pub(super) fn packets_of(&self, epoch: Epoch) -> Vec<Packet> {
+        let sides =
+            self.epochs.get(&epoch).into_iter().flat_map(|epoch| [&epoch.head, &epoch.tail]);
+        distinct(sides.flat_map(|side| side.packets.iter().copied()).collect())
+    }
+
     /// The smallest guard of late, and the largest bound on the clock's error if all have one.
     pub(super) fn recent_guard(&self) -> Option<(Delay, Option<Delay>)> {
         let newest = self.came.back().and_then(|epoch| self.epochs.get(epoch))?;

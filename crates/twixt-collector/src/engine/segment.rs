@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use twixt_measure::Sealed;
 use twixt_model::{Delay, Epoch, EpochRule, Segment, Timestamp};
 
-use super::alignment::{Alignment, Offset, State};
+use super::alignment::{Alignment, Offset, SEARCHED_EPOCHS, State};
 use super::event::{GapReason, Series, WarningKind};
 use super::sameness::Sameness;
 use super::sample::{PointSample, is_telling};
@@ -47,6 +47,14 @@ struct Arrivals {
 pub(super) struct Samples<'a> {
     pub(super) upstream: Option<&'a PointSample>,
     pub(super) downstream: Option<&'a PointSample>,
+}
+
+impl Samples<'_> {
+    /// How many packets can be compared.
+    fn digests(&self) -> usize {
+        let points = [self.upstream, self.downstream].into_iter().flatten();
+        points.map(|point| point.recent(SEARCHED_EPOCHS).count()).sum()
+    }
 }
 
 impl SegmentPairs {
@@ -209,7 +217,12 @@ impl SegmentPairs {
     fn decide(&mut self, samples: Samples<'_>, output: &mut Output) {
         self.alignment.decide(samples.upstream, samples.downstream);
         if let State::Apart(reason) = self.alignment.state() {
-            let text = format!("{}: {reason}", self.segment);
+            let text = format!(
+                "{}: the two ends of the segment do not see the same stream: 0 of {} digests in \
+                 common; {reason}",
+                self.segment,
+                samples.digests()
+            );
             output.warn(WarningKind::NotTheSameStream, Some(&self.segment), text);
         }
         self.take_up(output);

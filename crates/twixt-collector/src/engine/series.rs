@@ -1,16 +1,17 @@
 //! One series of a segment: its pairing, and what of it was told.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
-use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
+use twixt_measure::{
+    Pairing, PairingConfig, PairingCounts, PairingEvent, QuestionTemplate, Sealed,
+};
 use twixt_model::{Delay, Epoch, EpochRule, Estimate, PointId, Timestamp};
 
 use super::event::{EngineEvent, Gap, GapReason, MinuteSummary, PairEstimate, Series};
 use super::minutes::{Minutes, Summed};
+use super::told::Told;
 use super::{Concluded, EngineConfig, Output};
 
-/// Most epochs told beyond those that are concluded that are remembered.
-const TOLD_MAX: usize = 256;
 /// Epochs before the first that is needed that a replay starts with: that one's predecessor, and
 /// the one whose packets were in flight then.
 const REPLAY_MARGIN: i64 = 2;
@@ -21,6 +22,8 @@ pub(super) struct PairSeries {
     series: Series,
     rule: EpochRule,
     pairing: Pairing,
+    /// What the pairing counted that the engine has counted too.
+    counted: PairingCounts,
     patience: Delay,
     question: QuestionTemplate,
     /// Downstream's numbers are larger by this.
@@ -29,6 +32,12 @@ pub(super) struct PairSeries {
     held: VecDeque<Sealed>, // bounded by whoever holds
     told: Told,
     minutes: Minutes,
+}
+
+/// What there is to tell of an epoch.
+enum Telling {
+    Gap(Gap),
+    Estimate(PairEstimate),
 }
 
 /// What is to be thought of an epoch.
@@ -40,38 +49,20 @@ pub(super) struct Judgement {
     pub(super) is_edge: bool,
 }
 
-/// What was told, so that a replay does not tell it again.
-#[derive(Debug)]
-struct Told {
-    /// Everything up to this epoch.
-    through: Epoch,
-    /// The last epoch up to that of which something was told.
-    last: Option<Epoch>,
-    /// Epochs beyond that were told all the same.
-    beyond: BTreeSet<Epoch>, // at most TOLD_MAX
-    /// A replay repeats everything up to this, and these.
-    before_replay: (Epoch, BTreeSet<Epoch>),
-}
-
 impl PairSeries {
     pub(super) fn new(config: &EngineConfig, series: &Series) -> Self {
         let rule = rule_of(series);
         let question = QuestionTemplate { by: config.by, ..QuestionTemplate::default() };
-        let told = Told {
-            through: Epoch(i64::MIN),
-            last: None,
-            beyond: BTreeSet::new(),
-            before_replay: (Epoch(i64::MIN), BTreeSet::new()),
-        };
         Self {
             pairing: pairing(series, &question, config.patience, Epoch(i64::MIN), 0),
+            counted: PairingCounts::default(),
             series: series.clone(),
             rule,
             patience: config.patience,
             question,
             realigned_epochs: 0,
             held: VecDeque::new(),
-            told,
+            told: Told::nothing(),
             minutes: Minutes::new(rule, config.minute, Timestamp::MIN),
         }
     }
@@ -79,22 +70,16 @@ impl PairSeries {
     pub(super) fn resumed(config: &EngineConfig, concluded: &Concluded) -> Self {
         let mut resumed = Self::new(config, &concluded.series);
         resumed.minutes = Minutes::new(resumed.rule, config.minute, concluded.summarised);
-        let through = Epoch(concluded.replay_from.0.saturating_sub(1));
-        resumed.told.through = through;
-        resumed.told.last = concluded.last.filter(|&last| last <= through);
-        resumed.told.before_replay =
-            (concluded.through, concluded.told.iter().map(|&(epoch, _)| epoch).collect());
+        resumed.told = Told::resumed(concluded);
         resumed.align(concluded.realigned_epochs.unwrap_or(0), concluded.short_delays);
         resumed
     }
 
     /// `None` if there is nothing to remember.
     pub(super) fn concluded(&self, realigned_epochs: Option<i64>) -> Option<Concluded> {
-        let (before, told_before) = &self.told.before_replay;
-        let through = self.told.through.max(*before);
-        let told = self.told.beyond.union(told_before).copied();
+        let (through, last) = (self.told.through, self.told.all_last());
         let told: Vec<(Epoch, u64)> =
-            told.filter(|&epoch| epoch > through).map(|epoch| (epoch, 0)).collect();
+            self.told.all_beyond().into_iter().map(|epoch| (epoch, 0)).collect();
         if through == Epoch(i64::MIN) && told.is_empty() {
             return None;
         }
@@ -103,7 +88,7 @@ impl PairSeries {
         Some(Concluded {
             series: self.series.clone(),
             through,
-            last: self.told.last,
+            last,
             told,
             summarised: self.minutes.told(),
             realigned_epochs,
@@ -129,6 +114,7 @@ impl PairSeries {
         self.question.reference = self.shift();
         let (through, patience) = (self.told.through, self.patience);
         self.pairing = pairing(&self.series, &self.question, patience, through, short_delays);
+        self.counted = PairingCounts::default();
         for sealed in std::mem::take(&mut self.held) {
             self.receive(sealed);
         }
@@ -167,6 +153,8 @@ impl PairSeries {
             let event = self.judged(event, judge);
             self.tell(event, output);
         }
+        let counts = self.pairing.counts();
+        output.counts.add(std::mem::replace(&mut self.counted, counts), counts);
         self.told.conclude(self.pairing.concluded_through());
         while let Some(summed) = self.minutes.poll(self.told.through) {
             self.summarise(summed, output);
@@ -181,7 +169,7 @@ impl PairSeries {
         }
         self.told.conclude(Epoch(epoch.0.saturating_sub(1)));
         self.told.through = epoch;
-        self.tell(Ok(self.gap(epoch, epoch, None, reason)), output);
+        self.tell(Telling::Gap(self.gap(epoch, epoch, None, reason)), output);
         while let Some(summed) = self.minutes.poll(self.told.through) {
             self.summarise(summed, output);
         }
@@ -207,24 +195,20 @@ impl PairSeries {
         Delay::from_nanos(self.realigned_epochs.saturating_mul(length_ns))
     }
 
-    fn judged(
-        &self,
-        event: PairingEvent,
-        judge: &mut dyn FnMut(Epoch) -> Judgement,
-    ) -> Result<Gap, PairEstimate> {
+    fn judged(&self, event: PairingEvent, judge: &mut dyn FnMut(Epoch) -> Judgement) -> Telling {
         match event {
             PairingEvent::Estimated { epoch, span, estimates, upstream, downstream, moved } => {
                 let silent = upstream.packets == 0 && downstream.packets == 0;
                 let judgement = if silent { Judgement::default() } else { judge(epoch) };
                 if let Some(reason) = judgement.refused {
-                    return Ok(self.gap(epoch, epoch, None, reason));
+                    return Telling::Gap(self.gap(epoch, epoch, None, reason));
                 }
                 let mut estimates = estimates;
                 if judgement.is_edge {
                     estimates.iter_mut().for_each(forget_loss);
                 }
                 let (series, realigned_epochs) = (self.series.clone(), self.realigned_epochs);
-                Err(PairEstimate {
+                Telling::Estimate(PairEstimate {
                     series,
                     epoch,
                     span,
@@ -236,10 +220,10 @@ impl PairSeries {
                 })
             }
             PairingEvent::Unpaired { epoch, point, reason } => {
-                Ok(self.gap(epoch, epoch, Some(point), GapReason::Unpaired(reason)))
+                Telling::Gap(self.gap(epoch, epoch, Some(point), GapReason::Unpaired(reason)))
             }
             PairingEvent::Refused { epoch, reason } => {
-                Ok(self.gap(epoch, epoch, None, GapReason::Refused(reason)))
+                Telling::Gap(self.gap(epoch, epoch, None, GapReason::Refused(reason)))
             }
         }
     }
@@ -249,10 +233,10 @@ impl PairSeries {
         Gap { series: self.series.clone(), first, last, span, point, reason }
     }
 
-    fn tell(&mut self, event: Result<Gap, PairEstimate>, output: &mut Output) {
+    fn tell(&mut self, event: Telling, output: &mut Output) {
         let epoch = match &event {
-            Ok(gap) => gap.first,
-            Err(estimate) => estimate.epoch,
+            Telling::Gap(gap) => gap.first,
+            Telling::Estimate(estimate) => estimate.epoch,
         };
         if epoch > self.pairing.concluded_through().max(self.told.through) {
             // Refused before its turn.
@@ -265,21 +249,23 @@ impl PairSeries {
                 let missing = self.gap(first, last, None, GapReason::NothingCame);
                 self.tell_gap(missing, output);
             }
-            self.told.last = self.told.last.max(Some(epoch));
+            self.told.note(epoch);
         }
         match event {
-            Ok(gap) => self.tell_gap(gap, output),
-            Err(estimate) => self.tell_estimate(estimate, output),
+            Telling::Gap(gap) => self.tell_gap(gap, output),
+            Telling::Estimate(estimate) => self.tell_estimate(estimate, output),
         }
     }
 
     fn tell_gap(&mut self, gap: Gap, output: &mut Output) {
         let early = self.minutes.add_gap(gap.first, gap.last);
-        if self.told.was_told(gap.last) {
-            output.counts.replayed += gap.epochs();
-        } else {
-            output.counts.gaps = output.counts.gaps.saturating_add(gap.epochs());
-            output.events.push_back(EngineEvent::Gap(gap));
+        match self.told.untold(gap.first, gap.last) {
+            Some((first, last)) => {
+                let gap = self.gap(first, last, gap.point, gap.reason);
+                output.counts.gaps = output.counts.gaps.saturating_add(gap.epochs());
+                output.events.push_back(EngineEvent::Gap(gap));
+            }
+            None => output.counts.replayed += gap.epochs(),
         }
         early.into_iter().for_each(|summed| self.summarise(summed, output));
     }
@@ -301,46 +287,6 @@ impl PairSeries {
         output.counts.summaries += 1;
         let summary = MinuteSummary { series, span, estimates, epochs, gaps };
         output.events.push_back(EngineEvent::Summary(Box::new(summary)));
-    }
-}
-
-impl Told {
-    /// All up to this epoch is told.
-    fn conclude(&mut self, through: Epoch) {
-        self.through = self.through.max(through);
-        while let Some(&first) = self.beyond.first().filter(|&&first| first <= self.through) {
-            self.beyond.remove(&first);
-            self.last = self.last.max(Some(first));
-        }
-    }
-
-    /// Whether that was new.
-    fn add_beyond(&mut self, epoch: Epoch) -> bool {
-        if self.beyond.len() >= TOLD_MAX {
-            self.beyond.pop_first();
-        }
-        self.beyond.insert(epoch)
-    }
-
-    /// The epochs between the last of which something was told and this one.
-    fn missing_before(&self, epoch: Epoch) -> Vec<(Epoch, Epoch)> {
-        let Some(last) = self.last else { return Vec::new() };
-        let mut missing = Vec::new();
-        let mut next = last.0.saturating_add(1);
-        let told = self.beyond.range(Epoch(next)..).copied().take_while(|told| *told < epoch);
-        for Epoch(told) in told.chain([epoch]) {
-            if next < told {
-                missing.push((Epoch(next), Epoch(told - 1)));
-            }
-            next = told.saturating_add(1);
-        }
-        missing
-    }
-
-    /// Whether it was told before a restart.
-    fn was_told(&self, epoch: Epoch) -> bool {
-        let (through, beyond) = &self.before_replay;
-        epoch <= *through || beyond.contains(&epoch)
     }
 }
 

@@ -1,4 +1,5 @@
 mod clocks;
+mod discovery;
 mod replay;
 
 use std::collections::BTreeMap;
@@ -6,9 +7,10 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 use twixt_measure::{Meter, MeterConfig};
 use twixt_model::{
-    Batch, Delay, EpochRule, FlowHash, Observation, PacketDigest, PointId, Segment, Timestamp,
+    Batch, Delay, Detail, EpochRule, FlowHash, Observation, PacketDigest, PointId, Segment,
+    Timestamp,
 };
-use twixt_synopsis::{Purpose, find};
+use twixt_synopsis::{AnySynopsis, Purpose, find};
 
 use super::*;
 
@@ -58,7 +60,7 @@ pub(super) fn packets(seen: &Seen, seconds: std::ops::Range<i64>) -> Vec<Observa
     let mut packets = Vec::new();
     for number in seconds.start * RATE..seconds.end * RATE {
         let digest = mixed(number as u64 ^ (seen.stream << 40));
-        if seen.lost.is_some_and(|lost| digest % lost == 0) {
+        if seen.lost.is_some_and(|lost| digest.is_multiple_of(lost)) {
             continue;
         }
         let (spread, jitter) = (SECOND_NS / RATE, mixed(digest ^ 1) as i64 & i64::MAX);
@@ -79,6 +81,15 @@ pub(super) fn packets(seen: &Seen, seconds: std::ops::Range<i64>) -> Vec<Observa
 
 /// All epochs of a point that are whole.
 pub(super) fn seal(seen: &Seen, seconds: std::ops::Range<i64>, algorithm: &str) -> Vec<Sealed> {
+    let start = find(Purpose::Delay, algorithm).unwrap().start;
+    seal_with(seen, seconds, start(&toml::Table::new()).unwrap())
+}
+
+fn seal_with(
+    seen: &Seen,
+    seconds: std::ops::Range<i64>,
+    synopsis: Box<dyn AnySynopsis>,
+) -> Vec<Sealed> {
     let rule = EpochRule::every(SECOND_NS).unwrap();
     let config = MeterConfig {
         domain: "lab".to_owned(),
@@ -86,10 +97,10 @@ pub(super) fn seal(seen: &Seen, seconds: std::ops::Range<i64>, algorithm: &str) 
         clock_bound: seen.clock_bound,
         ..MeterConfig::new(PointId(seen.point.to_owned()), rule)
     };
-    let synopsis = find(Purpose::Delay, algorithm).unwrap();
-    let mut meter = Meter::new(config, (synopsis.start)(&toml::Table::new()).unwrap()).unwrap();
+    let mut meter = Meter::new(config, synopsis).unwrap();
     for batch in packets(seen, seconds).chunks(64) {
-        meter.observe(Batch::of(batch));
+        let details = vec![Detail::default(); batch.len()];
+        meter.observe(Batch { observations: batch, details: &details });
     }
     std::iter::from_fn(|| meter.poll()).collect()
 }
@@ -260,6 +271,48 @@ fn what_is_missing_is_a_gap() {
             minute from 105 s: 800 packets, 2 epochs, 2 gaps
         "#]],
     );
+}
+
+/// Large flows at one point: epochs at once, minutes from synopses put together.
+#[test]
+fn one_point_tells_by_itself() {
+    let heavy = |seconds| {
+        let start = find(Purpose::Heavy, "exact").unwrap().start;
+        seal_with(&Seen::at("up", 0), seconds, start(&toml::Table::new()).unwrap())
+    };
+    let mut engine = Engine::new(config(&[]));
+    let mut epochs: Vec<Sealed> = heavy(100..107);
+    epochs.swap(1, 3);
+    epochs.extend(heavy(100..103));
+    let events = run(&mut engine, epochs);
+    assert_eq!(engine.counts().duplicates, 2);
+    expect![[r#"
+        up epoch 100: 400 packets
+        up epoch 103: 400 packets
+        up epoch 102: 400 packets
+        up epoch 101: 400 packets
+        up epoch 104: 400 packets
+        up epoch 105: 400 packets
+        up minute of 5 epochs: 2000 packets
+        up minute of 1 epochs: 400 packets
+    "#]]
+    .assert_eq(&list(&events));
+    let EngineEvent::ObservedSummary(minute) = &events[6] else { panic!("{:?}", events[6]) };
+    let Conclusions::Heavy(flows) = &minute.conclusions else { panic!("{minute:?}") };
+    assert_eq!(flows.iter().map(|flow| flow.packets).sum::<u64>(), 2_000);
+    let mut again = Engine::resume(config(&[]), engine.concluded());
+    assert_eq!(list(&run(&mut again, heavy(100..107))), "");
+    assert_eq!(again.counts().replayed, 6);
+}
+
+#[test]
+fn one_point_that_goes_mad_leaves_room() {
+    let mut engine = Engine::new(config(&[("up", "down")]));
+    let sealed = seal(&Seen::at("up", 0), 100..102, "lda").remove(0);
+    for class in 0..SERIES_PER_SEGMENT_MAX + 5 {
+        engine.receive(Sealed { class: class.to_string(), ..sealed.clone() });
+    }
+    assert_eq!(engine.counts().series_refused, 5);
 }
 
 /// Late, twice and in any order.

@@ -101,18 +101,18 @@ fn clocks_apart_by_part_of_an_epoch_give_nothing() {
     check(
         0.4,
         &expect![[r#"
-        []
-        {"the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
-        up > down: the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
-    "#]],
+            []
+            {"the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
+            up > down: the two ends of the segment do not see the same stream: 0 of 1479 digests in common; the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
+        "#]],
     );
     check(
         -0.4,
         &expect![[r#"
-        []
-        {"the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
-        up > down: the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
-    "#]],
+            []
+            {"the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
+            up > down: the two ends of the segment do not see the same stream: 0 of 1481 digests in common; the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
+        "#]],
     );
     check(
         0.15,
@@ -130,4 +130,89 @@ fn clocks_apart_by_part_of_an_epoch_give_nothing() {
             down sees packets +2.857610 s after up by their clocks, by 23 digests: the clocks differ by 2.858 s, delay included: after whole epochs -142 ms remain, which is more than the guard of 100 ms; nothing is estimated
         "#]],
     );
+}
+
+/// What is told, warnings aside, is a gap or right.
+#[track_caller]
+fn check_stream(up: &Seen, down: &Seen, expected: &Expect) {
+    let seconds = 100..112;
+    let sealed = [up, down].map(|seen| seal(seen, seconds.clone(), "lda"));
+    let mut engine = Engine::new(config(&[("up", "down")]));
+    let events = run(&mut engine, in_order(sealed.into(), &[0, 0]));
+    let warnings = events.iter().filter(|event| matches!(event, EngineEvent::Warning(_)));
+    let warnings: String = warnings.map(|event| show(event) + "\n").collect();
+    let estimated = engine.counts().estimated;
+    expected.assert_eq(&format!("{warnings}{estimated} estimated\n"));
+}
+
+/// A stream of its own on top of half of the other.
+#[test]
+fn ends_that_see_different_packets_are_told_apart() {
+    let up = Seen::at("up", 0);
+    let other = Seen { stream: 7, ..Seen::at("down", 5 * MS) };
+    check_stream(
+        &up,
+        &other,
+        &expect![[r#"
+            warning: up > down: the two ends of the segment do not see the same stream: 0 of 1837 digests in common; the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
+            0 estimated
+        "#]],
+    );
+    let half = Seen { lost: Some(2), ..Seen::at("down", 5 * MS) };
+    check_stream(
+        &up,
+        &half,
+        &expect![[r#"
+        warning: up > down: the two ends of the segment do not see the same stream: 152 of 307 digests in common; give both points the same filter or class
+        11 estimated
+    "#]],
+    );
+    let fewer = Seen { lost: Some(10), ..Seen::at("down", 5 * MS) };
+    check_stream(
+        &up,
+        &fewer,
+        &expect![[r#"
+        11 estimated
+    "#]],
+    );
+    let strange = Seen { lost: Some(4), ..up };
+    check_stream(
+        &strange,
+        &Seen::at("down", 5 * MS),
+        &expect![[r#"
+        warning: up > down: the two ends of the segment do not see the same stream: 237 of 310 digests in common; give both points the same filter or class
+        11 estimated
+    "#]],
+    );
+}
+
+/// A clock that is set by three epochs in the midst of it.
+#[test]
+fn a_clock_that_is_set_costs_a_few_epochs_and_no_wrong_estimate() {
+    let up = seal(&Seen::at("up", 0), 100..130, "lda");
+    let before = seal(&Seen::at("down", 5 * MS), 100..110, "lda");
+    let set = Seen { run: 2, ..Seen::at("down", 5 * MS).clock(3 * SECOND_NS) };
+    let after = seal(&set, 110..130, "lda");
+    let mut engine = Engine::new(config(&[("up", "down")]));
+    let mut told = Vec::new();
+    let mut epochs = in_order(vec![up, before, after], &[0, 0, 3 * SECOND_NS]).into_iter();
+    for second in 101..140 {
+        for sealed in epochs.by_ref().take(2) {
+            engine.receive(sealed);
+        }
+        engine.advance(at(second));
+        told.extend(drain(&mut engine));
+    }
+    let mut estimated = Vec::new();
+    for event in &told {
+        if let EngineEvent::Estimated(estimate) = event {
+            let shift_ns = estimate.realigned_epochs * SECOND_NS;
+            let delay_ns = estimate.estimates[0].delay.unwrap().mean().as_nanos() - shift_ns;
+            assert!((delay_ns - 7_500_000).abs() < 300_000, "{}", show(event));
+            estimated.push((estimate.epoch.0, estimate.realigned_epochs));
+        }
+    }
+    expect![[r#"
+        [(100, 0), (101, 0), (102, 0), (103, 0), (104, 0), (105, 0), (106, 0), (107, 0), (108, 0), (109, 0), (119, 3), (120, 3), (121, 3), (122, 3), (123, 3), (124, 3), (125, 3), (126, 3), (127, 3), (128, 3)]
+    "#]].assert_eq(&format!("{estimated:?}\n"));
 }

@@ -56,8 +56,8 @@ impl Collector {
     }
 }
 
-/// Epochs of two points and when each comes: about as it ends, or a little later.
-fn stream(seed: u64, missing: u64, clock_ns: i64) -> Vec<(Timestamp, Sealed)> {
+/// Epochs of two points and when each comes: as it ends, or up to so many seconds later.
+fn stream(seed: u64, missing: u64, clock_ns: i64, late: i64) -> Vec<(Timestamp, Sealed)> {
     let seconds = 100..118;
     let up = seal(&Seen::at("up", 0), seconds.clone(), "lda");
     let lossy = Seen { lost: Some(60), ..Seen::at("down", 5 * MS) };
@@ -69,7 +69,7 @@ fn stream(seed: u64, missing: u64, clock_ns: i64) -> Vec<(Timestamp, Sealed)> {
             continue;
         }
         let ahead_ns = if sealed.point.0 == "down" { clock_ns } else { 0 };
-        let late_ns = (drawn >> 8) as i64 % (3 * SECOND_NS);
+        let late_ns = (drawn >> 8) as i64 % (late * SECOND_NS);
         let end = sealed.rule.span_of(sealed.epoch).end;
         all.push((end + Delay::from_nanos(late_ns.abs() - ahead_ns), sealed));
     }
@@ -88,7 +88,7 @@ fn told(events: &[EngineEvent]) -> Vec<String> {
     told
 }
 
-fn run_with_restarts(stream: &[(Timestamp, Sealed)], restarts: &[usize]) -> Vec<String> {
+fn run_with_restarts(stream: &[(Timestamp, Sealed)], restarts: &[usize]) -> Vec<EngineEvent> {
     let mut collector = Collector::new();
     for (number, (time, sealed)) in stream.iter().enumerate() {
         if restarts.contains(&number) {
@@ -99,7 +99,21 @@ fn run_with_restarts(stream: &[(Timestamp, Sealed)], restarts: &[usize]) -> Vec<
     for second in 118..150 {
         collector.tick(at(second));
     }
-    told(&collector.events)
+    collector.events
+}
+
+/// How often something was told of each epoch.
+fn coverage(events: &[EngineEvent]) -> BTreeMap<i64, u64> {
+    let mut coverage = BTreeMap::new();
+    for event in events {
+        let epochs = match event {
+            EngineEvent::Estimated(estimate) => estimate.epoch.0..=estimate.epoch.0,
+            EngineEvent::Gap(gap) => gap.first.0..=gap.last.0,
+            _ => continue,
+        };
+        epochs.for_each(|epoch| *coverage.entry(epoch).or_default() += 1);
+    }
+    coverage
 }
 
 proptest! {
@@ -117,9 +131,26 @@ proptest! {
         clock_epochs in prop_oneof![Just(0_i64), Just(2_i64), Just(-3_i64)],
         restarts in proptest::collection::vec(0_usize..36, 1..4),
     ) {
-        let stream = stream(seed, missing, clock_epochs * SECOND_NS);
+        let stream = stream(seed, missing, clock_epochs * SECOND_NS, 3);
         let expected = run_with_restarts(&stream, &[]);
         let found = run_with_restarts(&stream, &restarts);
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(told(&found), told(&expected));
+    }
+
+    /// Epochs that come after patience has ended may be used after a restart, when they were not
+    /// before. Of every epoch something is told all the same, and once.
+    #[test]
+    fn of_every_epoch_something_is_told_once(
+        seed in 0_u64..1 << 40,
+        restarts in proptest::collection::vec(0_usize..36, 0..4),
+    ) {
+        let stream = stream(seed, 20, 0, 14);
+        let coverage = coverage(&run_with_restarts(&stream, &restarts));
+        prop_assert!(coverage.values().all(|&times| times == 1), "{coverage:?}");
+        let (first, last) = (coverage.keys().next(), coverage.keys().last());
+        let span = last.zip(first).map(|(last, first)| last - first + 1);
+        prop_assert_eq!(span, Some(coverage.len() as i64));
+        // Those before the first that came in time are late ones, and counted as such.
+        prop_assert!(coverage.len() >= 6, "{coverage:?}");
     }
 }

@@ -88,7 +88,7 @@ impl Breakdown {
     }
 
     /// Errors of the segments and of the whole are taken to be independent. Where algorithms
-    /// sample the same packets they are not, and the interval is too wide rather than too narrow.
+    /// sample the same packets everywhere they are not, and the interval is mostly too wide.
     fn half_width_ns(&self) -> Option<f64> {
         let square = |estimate: &Option<Estimate>| {
             let half_ns = estimate.as_ref()?.delay?.half_width_ns?;

@@ -1,0 +1,77 @@
+//! What belongs together: the names under which an engine keeps things.
+
+use std::collections::BTreeMap;
+
+use twixt_measure::Sealed;
+use twixt_model::{PointId, Segment};
+use twixt_synopsis::Algorithm;
+
+use super::event::Series;
+use super::sample::PointSample;
+use super::segment::Samples;
+
+/// What all series of a segment have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SegmentKey {
+    pub(super) domain: String,
+    pub(super) segment: Segment,
+    pub(super) class: String,
+    pub(super) epoch_ns: Option<i64>,
+}
+
+/// Whose packets near boundaries are kept together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PointKey {
+    pub(super) domain: String,
+    pub(super) point: PointId,
+    pub(super) class: String,
+    pub(super) epoch_ns: Option<i64>,
+}
+
+impl Series {
+    pub(super) fn of(segment: Segment, algorithm: &'static Algorithm, sealed: &Sealed) -> Self {
+        Self {
+            domain: sealed.domain.clone(),
+            segment,
+            class: sealed.class.clone(),
+            algorithm: algorithm.name,
+            tag: algorithm.tag,
+            epoch_ns: sealed.rule.length_ns(),
+        }
+    }
+}
+
+impl SegmentKey {
+    pub(super) fn of(series: &Series) -> Self {
+        Self {
+            domain: series.domain.clone(),
+            segment: series.segment.clone(),
+            class: series.class.clone(),
+            epoch_ns: series.epoch_ns,
+        }
+    }
+
+    /// What is known of the packets of its two points.
+    pub(super) fn samples<'a>(&self, samples: &'a BTreeMap<PointKey, PointSample>) -> Samples<'a> {
+        let of = |point: &PointId| {
+            samples.get(&PointKey {
+                domain: self.domain.clone(),
+                point: point.clone(),
+                class: self.class.clone(),
+                epoch_ns: self.epoch_ns,
+            })
+        };
+        Samples { upstream: of(&self.segment.upstream), downstream: of(&self.segment.downstream) }
+    }
+}
+
+impl PointKey {
+    pub(super) fn of(sealed: &Sealed) -> Self {
+        Self {
+            domain: sealed.domain.clone(),
+            point: sealed.point.clone(),
+            class: sealed.class.clone(),
+            epoch_ns: sealed.rule.length_ns(),
+        }
+    }
+}
