@@ -110,8 +110,16 @@ impl Journal {
     }
 
     fn append(&mut self, submission: Submission, now: Timestamp) -> Draft {
-        let mut draft = Draft::new(submission.answer);
-        for arrived in submission.epochs {
+        let Submission { mut epochs, answer } = submission;
+        let mut draft = Draft::new(answer);
+        // One file after the other: changing between two costs more than appending.
+        epochs.sort_by(|one, other| {
+            one.sealed
+                .point
+                .cmp(&other.sealed.point)
+                .then(one.sealed.epoch.cmp(&other.sealed.epoch))
+        });
+        for arrived in epochs {
             if let Err(text) = self.append_one(arrived, now, &mut draft) {
                 draft.problem = Some(text);
                 break;
