@@ -15,7 +15,6 @@ use tracing::{info, warn};
 use twixt_store::{Log, Options, StoreError};
 
 use crate::access::{Caller, Tokens};
-use crate::clock::Clock;
 use crate::config::{CollectorConfig, ConfigError};
 use crate::estimating::{ConcludedFile, EPOCHS_WAITING_MAX, Estimating, EventSink};
 use crate::ingest::Ingest;
@@ -130,12 +129,7 @@ impl Collector {
         let telemetry = Telemetry::new();
         let (journal, submissions) = journal::channel();
         let (stored, receiver) = sync_channel(EPOCHS_WAITING_MAX);
-        let writing = Journal::open(
-            &self.journal_config(),
-            stored,
-            Clock::default(),
-            telemetry.journal.clone(),
-        )?;
+        let writing = Journal::open(&self.journal_config(), stored, telemetry.journal.clone())?;
         let estimating = self.estimating(&telemetry, sink);
         let listeners = runtime.block_on(self.bind())?;
         let writing = spawn("journal", move || writing.run(&submissions))?;
@@ -185,7 +179,6 @@ impl Collector {
             Log::open(directory.join(EPOCHS_FOLDER), Options::default()),
             ConcludedFile::new(directory.join(CONCLUDED_FILE)),
             self.config.resume_wait,
-            Clock::default(),
             telemetry.estimating.clone(),
             sink,
         )

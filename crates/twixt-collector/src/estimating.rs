@@ -22,7 +22,7 @@ use tracing::{info, warn};
 use twixt_measure::Sealed;
 use twixt_store::Log;
 
-use crate::clock::Clock;
+use crate::clock;
 use crate::engine::{Engine, EngineConfig, EngineEvent, Series};
 use waiting::Waiting;
 
@@ -54,7 +54,6 @@ pub(crate) struct Estimating {
     log: Log,
     file: ConcludedFile,
     resume_wait: Duration,
-    clock: Clock,
     metrics: EstimatingMetrics,
     sink: Box<dyn EventSink>,
 }
@@ -65,11 +64,10 @@ impl Estimating {
         log: Log,
         file: ConcludedFile,
         resume_wait: Duration,
-        clock: Clock,
         metrics: EstimatingMetrics,
         sink: Box<dyn EventSink>,
     ) -> Self {
-        Self { config, log, file, resume_wait, clock, metrics, sink }
+        Self { config, log, file, resume_wait, metrics, sink }
     }
 
     /// Estimates until nobody is left who could store anything.
@@ -81,7 +79,7 @@ impl Estimating {
             return Ok(());
         }
         let mut engine = Engine::resume(self.config.clone(), concluded.clone());
-        let (log, now) = (self.log.clone(), self.clock.now());
+        let (log, now) = (self.log.clone(), clock::now());
         let replayed = replay::replay(&log, &concluded, now, |sealed| {
             engine.receive(sealed);
             self.tell(&mut engine).map(drop)
@@ -114,7 +112,7 @@ impl Estimating {
                 return true;
             }
             match stored.recv_timeout(left) {
-                Ok(sealed) => waiting.note(&sealed, self.clock.now()),
+                Ok(sealed) => waiting.note(&sealed, clock::now()),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
@@ -136,7 +134,7 @@ impl Estimating {
                 Err(RecvTimeoutError::Disconnected) => true,
             };
             if !is_over && ticked.elapsed() >= TICK {
-                engine.advance(self.clock.now());
+                engine.advance(clock::now());
                 ticked = Instant::now();
             }
             told |= self.tell(engine)?;

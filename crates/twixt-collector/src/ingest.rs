@@ -10,6 +10,7 @@ mod metrics;
 
 pub(crate) use metrics::IngestMetrics;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::Router;
@@ -27,6 +28,9 @@ use crate::server::{Limits, Peer};
 use answer::Problem;
 use body::{BodyReader, MEMORY_UNIT_BYTES};
 use limits::CallerLimits;
+
+/// Days of points that one request may have epochs of. Whoever has more sends less at a time.
+pub(crate) const FILES_MAX: usize = 64;
 
 /// Answers requests.
 #[derive(Debug)]
@@ -99,6 +103,7 @@ impl Ingest {
         let epochs = read.await.map_err(|_| Problem::Failed)??;
         turn.charge(epochs.arrived.len() + epochs.refused.len());
         check_points(caller, &epochs.arrived)?;
+        check_files(&epochs.arrived)?;
         let mut outcome = self.journal.store(epochs.arrived).await?;
         self.metrics.undecodable.inc_by(epochs.refused.len() as u64);
         outcome.refused.extend(epochs.refused);
@@ -133,6 +138,20 @@ fn check_points(caller: &Caller, arrived: &[Arrived]) -> Result<(), Problem> {
     let Some(point) = points.find(|point| !caller.may_write(point)) else { return Ok(()) };
     warn!(caller = caller.name, point, "may not write this point");
     Err(Problem::Forbidden { point: point.clone() })
+}
+
+/// Every day of a point is a file, and files that are opened and synced keep others waiting.
+fn check_files(arrived: &[Arrived]) -> Result<(), Problem> {
+    const DAY_NS: i64 = 24 * 3_600 * 1_000_000_000;
+    let file = |Arrived { sealed, .. }: &Arrived| {
+        let start = sealed.rule.span_of(sealed.epoch).start.as_nanos();
+        (sealed.point.0.clone(), start.div_euclid(DAY_NS))
+    };
+    let files: HashSet<_> = arrived.iter().map(file).collect();
+    match files.len() > FILES_MAX {
+        true => Err(Problem::TooWide),
+        false => Ok(()),
+    }
 }
 
 async fn answer_request(

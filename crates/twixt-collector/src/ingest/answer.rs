@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
 
+use super::FILES_MAX;
 use crate::journal::{Outcome, Refusal, Unavailable};
 
 /// How long to wait when storing fails, in seconds.
@@ -71,6 +72,9 @@ pub(super) enum Problem {
     Malformed(String),
     #[error("the body has more than {bytes_max} bytes")]
     TooLarge { bytes_max: usize },
+    /// Each day of each point is a file to be made durable.
+    #[error("the body has epochs of more than {FILES_MAX} days of points")]
+    TooWide,
     #[error("the body took too long")]
     Slow,
     /// The sender went away.
@@ -98,7 +102,7 @@ impl Problem {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Encoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Malformed(_) | Self::Cut => StatusCode::BAD_REQUEST,
-            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLarge { .. } | Self::TooWide => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::TooMuch { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Crowded | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -132,7 +136,10 @@ impl Problem {
     }
 
     fn leaves_body(&self) -> bool {
-        !matches!(self, Self::Unavailable(_) | Self::Malformed(_) | Self::Forbidden { .. })
+        !matches!(
+            self,
+            Self::Unavailable(_) | Self::Malformed(_) | Self::Forbidden { .. } | Self::TooWide
+        )
     }
 }
 

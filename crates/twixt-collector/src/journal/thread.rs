@@ -16,7 +16,7 @@ use super::{
     Arrived, JournalConfig, JournalMetrics, Outcome, Refusal, Refused, Retention, Submission,
     Unavailable,
 };
-use crate::clock::Clock;
+use crate::clock;
 
 /// Requests that share one sync.
 const GROUP_MAX: usize = 64;
@@ -37,7 +37,6 @@ pub(crate) struct Journal {
     /// Written, but never acknowledged, nor handed on.
     unsettled: BTreeSet<(String, String, Epoch)>, // at most UNSETTLED_MAX
     stored: SyncSender<Sealed>,
-    clock: Clock,
     metrics: JournalMetrics,
     was_healthy: bool,
 }
@@ -47,14 +46,13 @@ impl Journal {
     pub(crate) fn open(
         config: &JournalConfig,
         stored: SyncSender<Sealed>,
-        clock: Clock,
         metrics: JournalMetrics,
     ) -> Result<Self, StoreError> {
         let log = Log::open(&config.folder, Options::default());
         let points = if config.folder.is_dir() { log.points()? } else { Vec::new() };
         let mut judge = Judge::new(config, points);
         if judge.points() > 0 {
-            read_runs(&log, clock.now(), &mut judge)?;
+            read_runs(&log, clock::now(), &mut judge)?;
         }
         metrics.points.set(judge.points() as i64);
         Ok(Self {
@@ -63,7 +61,6 @@ impl Journal {
             retention: config.retention,
             unsettled: BTreeSet::new(),
             stored,
-            clock,
             metrics,
             was_healthy: true,
         })
@@ -94,7 +91,7 @@ impl Journal {
     /// Stores what some requests brought, makes it durable, and answers.
     pub(super) fn commit(&mut self, group: Vec<Submission>) {
         let started = Instant::now();
-        let now = self.clock.now();
+        let now = clock::now();
         let drafts: Vec<Draft> =
             group.into_iter().map(|submission| self.append(submission, now)).collect();
         let failed = self.writers.sync();
@@ -113,8 +110,16 @@ impl Journal {
     }
 
     fn append(&mut self, submission: Submission, now: Timestamp) -> Draft {
-        let mut draft = Draft::new(submission.answer);
-        for arrived in submission.epochs {
+        let Submission { mut epochs, answer } = submission;
+        let mut draft = Draft::new(answer);
+        // One file after the other: changing between two costs more than appending.
+        epochs.sort_by(|one, other| {
+            one.sealed
+                .point
+                .cmp(&other.sealed.point)
+                .then(one.sealed.epoch.cmp(&other.sealed.epoch))
+        });
+        for arrived in epochs {
             if let Err(text) = self.append_one(arrived, now, &mut draft) {
                 draft.problem = Some(text);
                 break;
@@ -219,7 +224,7 @@ impl Journal {
         let log = self.writers.log();
         let before = age_max.map(|age| {
             let age_ns = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
-            Timestamp::from_nanos(self.clock.now().as_nanos().saturating_sub(age_ns))
+            Timestamp::from_nanos(clock::now().as_nanos().saturating_sub(age_ns))
         });
         let removals =
             [before.map(|before| log.expire(before)), bytes_max.map(|bytes| log.bound(bytes))];

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use twixt_measure::UPLOAD_PATH;
 
-use crate::epochs::{Agent, body, epoch_now};
+use crate::epochs::{Agent, EPOCH_NS, body, epoch_now};
 use crate::running::{Running, client, config, send};
 
 #[test]
@@ -32,6 +32,17 @@ fn bodies_that_are_too_large_are_refused() {
     let mut answer = [0; 12];
     stream.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 413");
+}
+
+#[test]
+fn one_request_has_epochs_of_few_days() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Running::start(config(folder.path()));
+    let day = 24 * 3_600 * 1_000_000_000 / EPOCH_NS;
+    let epochs: Vec<_> =
+        (0..65).flat_map(|days| Agent::at("up").seal(epoch_now() - days * day, 1)).collect();
+    assert_eq!(collector.send(&body(&epochs)).status, 413);
+    assert_eq!(collector.send(&body(&epochs[..64])).counts(), (64, 0));
 }
 
 #[test]

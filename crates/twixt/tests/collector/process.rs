@@ -18,7 +18,7 @@ impl Process {
         let out = File::create(printed(folder, round)).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_twixt"))
             .args(["collector", "--listen", "127.0.0.1:0", "--segment", "up:down"])
-            .args(["--patience", "20s", "--follow", "-F", "jsonl", "--directory"])
+            .args(["--patience", "6s", "--follow", "-F", "jsonl", "--directory"])
             .arg(folder.join("collector"))
             .stdout(out)
             .stderr(Stdio::piped())
