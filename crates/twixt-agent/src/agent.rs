@@ -165,7 +165,7 @@ impl Agent {
         let metrics = Metrics::new();
         let quality = Mutex::new(ClockQuality::ask());
         let told: Vec<PointMetrics> =
-            config.points.iter().map(|point| metrics.point(&point.name)).collect();
+            config.points.iter().map(|point| metrics.point(&point.name, point.threads)).collect();
         let (out, parts) = sync_channel(PARTS_MAX);
         let (clocks, members): (Vec<_>, Vec<_>) =
             points.into_iter().map(|point| (point.clock, point.members)).unzip();

@@ -4,8 +4,8 @@ mod http;
 
 pub(crate) use http::{Page, serve};
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
@@ -33,7 +33,8 @@ pub(crate) struct Metrics {
     pub(crate) sender: SenderMetrics,
     spool: SpoolGauges,
     clock: ClockGauges,
-    health: Mutex<Vec<(String, Arc<AtomicBool>)>>,
+    /// Threads that should capture, and how many do, by point.
+    health: Mutex<Vec<(String, usize, Gauge)>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -85,8 +86,6 @@ pub(crate) struct PointMetrics {
     late_parts: Counter,
     /// How many threads capture.
     pub(crate) capturing: Gauge,
-    /// All threads capture.
-    pub(crate) is_well: Arc<AtomicBool>,
 }
 
 /// What the sender tells.
@@ -128,12 +127,12 @@ impl Metrics {
         Self { registry, points, sender, spool, clock, health: Mutex::default() }
     }
 
-    /// What a point tells from now on.
-    pub(crate) fn point(&self, name: &str) -> PointMetrics {
+    /// What a point with so many threads tells from now on.
+    pub(crate) fn point(&self, name: &str, threads: usize) -> PointMetrics {
         let (families, label) = (&self.points, [("point", name.to_owned())]);
-        let is_well = Arc::new(AtomicBool::new(false));
+        let capturing = families.capturing.get_or_create_owned(&label);
         let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        health.push((name.to_owned(), Arc::clone(&is_well)));
+        health.push((name.to_owned(), threads, capturing.clone()));
         PointMetrics {
             name: name.to_owned(),
             skipped: families.skipped.clone(),
@@ -150,8 +149,7 @@ impl Metrics {
             overrun: families.overrun.get_or_create_owned(&label),
             incomplete: families.incomplete.get_or_create_owned(&label),
             late_parts: families.late_parts.get_or_create_owned(&label),
-            capturing: families.capturing.get_or_create_owned(&label),
-            is_well,
+            capturing,
         }
     }
 
@@ -170,8 +168,8 @@ impl Metrics {
         let health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = true;
         let mut text = String::new();
-        for (name, is_well) in health.iter() {
-            let is_well = is_well.load(Ordering::Relaxed);
+        for (name, threads, capturing) in health.iter() {
+            let is_well = capturing.get() >= *threads as i64;
             all &= is_well;
             text += &format!("{name}: {}\n", if is_well { "capturing" } else { "not capturing" });
         }

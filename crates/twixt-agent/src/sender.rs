@@ -281,45 +281,4 @@ fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<Certificate<'stati
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn config(url: &str) -> CollectorConfig {
-        let (token, ca, identity) = (None, None, None);
-        CollectorConfig { url: url.to_owned(), token, ca, identity, plain_http_forced: false }
-    }
-
-    #[track_caller]
-    fn check(url: &str, problem: Option<&str>) {
-        let found = Sender::new(&config(url), 1).err().map(|error| error.to_string());
-        match (found, problem) {
-            (None, None) => {}
-            (Some(found), Some(problem)) => assert!(found.contains(problem), "{url}: {found}"),
-            (found, _) => panic!("{url}: {found:?}"),
-        }
-    }
-
-    #[test]
-    fn plain_http_is_for_this_machine() {
-        check("http://127.0.0.1:9443", None);
-        check("http://127.0.0.1:9443/", None);
-        check("http://localhost", None);
-        check("http://[::1]:9443", None);
-        check("https://collector:9443", None);
-        check("http://collector:9443", Some("plain http"));
-        check("http://10.0.0.1", Some("plain http"));
-        check("collector:9443", Some("write https"));
-        check("https://", Some("write https"));
-        check("http://", Some("write https"));
-        check("ftp://collector", Some("write https"));
-        let forced = CollectorConfig { plain_http_forced: true, ..config("http://collector") };
-        assert!(Sender::new(&forced, 1).is_ok());
-    }
-
-    #[test]
-    fn files_that_hold_no_certificate_are_named() {
-        let with_ca = CollectorConfig { ca: Some(b"nonsense".to_vec()), ..config("https://c") };
-        let problem = Sender::new(&with_ca, 1).unwrap_err().to_string();
-        assert!(problem.starts_with("ca: holds no certificate"), "{problem}");
-    }
-}
+mod tests;

@@ -1,7 +1,6 @@
 //! One thread of a point: reads its interface and hands on what is sealed. Waits for nobody but the
 //! kernel.
 
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
@@ -182,7 +181,6 @@ impl Watch<'_> {
         tracing::warn!(point = self.name, "the interface is gone; waiting for it");
         self.metrics.gaps.inc();
         self.metrics.capturing.dec();
-        self.metrics.is_well.store(false, Ordering::Relaxed);
         self.member.lose(lost);
         while !self.stop.is_set() {
             std::thread::sleep(REOPEN_EVERY);
@@ -202,7 +200,6 @@ impl Watch<'_> {
 
     fn capture_again(&self) {
         self.metrics.capturing.inc();
-        self.metrics.is_well.store(true, Ordering::Relaxed);
     }
 
     /// The time on the clock that stamps packets, as far as it can be read.

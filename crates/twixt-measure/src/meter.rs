@@ -141,7 +141,7 @@ impl Meter {
 
     fn tally(&mut self) -> &mut Tally {
         match &mut self.mode {
-            Mode::Timed(timed) => timed.tally(&self.sealer),
+            Mode::Timed(timed) => timed.tally(&mut self.sealer),
             Mode::Leader(leader) => leader.tally(&self.sealer),
             Mode::Follower(follower) => follower.tally(&self.sealer),
         }

@@ -18,6 +18,8 @@ const REPLY_TRACKING: u16 = 5;
 const MESSAGE_BYTES: usize = 104;
 /// Ours, so that a reply is known.
 const SEQUENCE: [u8; 4] = *b"twxt";
+/// chronyd follows this machine's own clock, which says nothing about its error.
+const REFERENCE_LOCAL: u32 = 0x7f7f_0101;
 /// Nobody is followed.
 const LEAP_UNSYNCHRONISED: u16 = 3;
 
@@ -55,11 +57,12 @@ fn read(reply: &[u8]) -> Option<ClockWord> {
     if !is_ours {
         return None;
     }
-    let leap = word(54)?;
+    let reference = u32::from_be_bytes(field(reply, 28)?);
+    let follows = word(54)? < LEAP_UNSYNCHRONISED && reference != REFERENCE_LOCAL;
     let (correction, root_delay, root_dispersion) = (number(68)?, number(92)?, number(96)?);
     // The maximum error of RFC 5905, section 11.1, and what is not corrected yet.
     let bound = correction.abs() + root_delay / 2.0 + root_dispersion;
-    Some(ClockWord::new(leap < LEAP_UNSYNCHRONISED, seconds(bound)?))
+    Some(ClockWord::new(follows, seconds(bound)?))
 }
 
 /// chrony's floating point: 7 bits of exponent, 25 of coefficient, both signed.
@@ -112,6 +115,9 @@ mod tests {
         assert_eq!(word.bound, Some(Delay::from_nanos(expected as i64)));
         let lost = read(&reply(LEAP_UNSYNCHRONISED, correction, delay, dispersion)).unwrap();
         assert_eq!(lost, ClockWord { synchronised: false, bound: None });
+        let mut local = reply(0, correction, delay, dispersion);
+        local[28..32].copy_from_slice(&REFERENCE_LOCAL.to_be_bytes());
+        assert_eq!(read(&local), Some(lost), "its own clock, with an error of nothing");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use twixt_model::Delay;
@@ -27,14 +27,17 @@ const MESSAGE_BYTES: usize = HEADER_BYTES + 14 + 4 + 2 + 18;
 /// What ptp4l on this machine says.
 pub(super) fn ask(timeout: Duration) -> io::Result<ClockWord> {
     // It answers to the address that the question came from, which must be a name.
-    let name = PathBuf::from(format!("/run/twixt-agent.{}", std::process::id()));
+    // Services have a folder for such things.
+    let folder =
+        std::env::var_os("RUNTIME_DIRECTORY").map_or_else(std::env::temp_dir, PathBuf::from);
+    let name = folder.join(format!("twixt-agent.{}", std::process::id()));
     let asked = ask_from(&name, timeout);
     let _ = std::fs::remove_file(&name);
     asked
 }
 
-fn ask_from(name: &PathBuf, timeout: Duration) -> io::Result<ClockWord> {
-    let is_there = |path: &&&str| std::path::Path::new(path).exists();
+fn ask_from(name: &Path, timeout: Duration) -> io::Result<ClockWord> {
+    let is_there = |path: &&&str| Path::new(path).exists();
     let path = SOCKETS.iter().find(is_there).ok_or(io::ErrorKind::NotFound)?;
     let _ = std::fs::remove_file(name);
     let socket = UnixDatagram::bind(name)?;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use twixt_model::{Batch, Delay, Epoch, Span};
-use twixt_synopsis::AnySynopsis;
+use twixt_synopsis::{ALGORITHMS, AnySynopsis, CutOnePoint, Estimator};
 
 use super::config::{Cutting, MeterConfig};
 use crate::cut::TimedCut;
@@ -41,6 +41,8 @@ pub(super) struct OpenEpoch {
     pub(super) tally: Tally,
     pub(super) head: Stash,
     pub(super) tail: Stash,
+    /// What goes on across its end has been taken out of it.
+    is_cut: bool,
 }
 
 impl OpenEpoch {
@@ -54,12 +56,26 @@ impl OpenEpoch {
     pub(super) const fn is_silent(&self) -> bool {
         self.packets == 0
     }
+
+    /// Takes out, once, what goes on across the end of the epoch.
+    fn cut(&mut self, cut: CutOnePoint) -> Option<Box<dyn AnySynopsis>> {
+        if self.is_cut {
+            return None;
+        }
+        let seen = cut(self.synopsis.as_mut()).ok()?;
+        self.is_cut = true;
+        Some(std::mem::replace(&mut self.synopsis, seen))
+    }
 }
 
 #[derive(Debug)]
 pub(super) struct Sealer {
     config: MeterConfig,
     prototype: Box<dyn AnySynopsis>,
+    /// How epochs of the algorithm end, if it learns from one point.
+    cut: Option<CutOnePoint>,
+    /// What goes on across the end of the newest epoch that was sealed.
+    carried: Option<Box<dyn AnySynopsis>>,
     /// Holds at most one entry per packet and two per `advance` since the last `poll`.
     ready: VecDeque<Ready>,
     pub(super) counts: MeterCounts,
@@ -77,7 +93,20 @@ enum Ready {
 
 impl Sealer {
     pub(super) fn new(config: MeterConfig, prototype: Box<dyn AnySynopsis>) -> Self {
-        Self { config, prototype, ready: VecDeque::new(), counts: MeterCounts::default() }
+        let cut = cut_of(prototype.as_ref());
+        let (carried, counts) = (None, MeterCounts::default());
+        Self { config, prototype, cut, carried, ready: VecDeque::new(), counts }
+    }
+
+    /// An epoch that follows another, or what was sealed. Requests that wait for their response go on
+    /// in it.
+    pub(super) fn open_after(&mut self, before: Option<&mut OpenEpoch>) -> OpenEpoch {
+        let mut open = self.open();
+        if let Some(cut) = self.cut {
+            let carried = before.map_or_else(|| self.carried.take(), |before| before.cut(cut));
+            open.synopsis = carried.unwrap_or(open.synopsis);
+        }
+        open
     }
 
     /// An epoch in which nothing has been seen.
@@ -89,11 +118,15 @@ impl Sealer {
             tally: Tally::default(),
             head: Stash::head(self.config.stash_max),
             tail: Stash::tail(self.config.stash_max),
+            is_cut: false,
         }
     }
 
     /// Seals an epoch.
-    pub(super) fn seal(&mut self, epoch: Epoch, open: OpenEpoch) {
+    pub(super) fn seal(&mut self, epoch: Epoch, mut open: OpenEpoch) {
+        if let Some(cut) = self.cut {
+            self.carried = open.cut(cut).or(self.carried.take());
+        }
         let sealed = self.sealed(epoch, open, false);
         self.ready.push_back(Ready::Sealed(Box::new(sealed)));
     }
@@ -162,5 +195,15 @@ impl Sealer {
             tail: open.tail,
             synopsis: open.synopsis,
         }
+    }
+}
+
+fn cut_of(prototype: &dyn AnySynopsis) -> Option<CutOnePoint> {
+    let algorithm = ALGORITHMS.iter().find(|algorithm| algorithm.tag == prototype.tag())?;
+    match &algorithm.estimator {
+        Estimator::TwoPoint { .. } => None,
+        Estimator::RoundTrip { conclude, .. } => Some(conclude.cut),
+        Estimator::Reorder(conclude) => Some(conclude.cut),
+        Estimator::Heavy(conclude) => Some(conclude.cut),
     }
 }

@@ -1,4 +1,5 @@
 mod markers;
+mod one_point;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;

@@ -74,7 +74,7 @@ impl Timed {
     }
 
     /// The newest epoch's, or one for later if there is none yet.
-    pub(super) fn tally(&mut self, sealer: &Sealer) -> &mut Tally {
+    pub(super) fn tally(&mut self, sealer: &mut Sealer) -> &mut Tally {
         match self.newest() {
             Some(newest) => &mut self.open_epoch(newest, sealer).tally,
             None => &mut self.pending,
@@ -157,9 +157,11 @@ impl Timed {
         self.sealed_any = true;
     }
 
-    fn open_epoch(&mut self, epoch: Epoch, sealer: &Sealer) -> &mut OpenEpoch {
+    fn open_epoch(&mut self, epoch: Epoch, sealer: &mut Sealer) -> &mut OpenEpoch {
         if !self.open.contains_key(&epoch) {
-            let open = self.with_pending(sealer.open());
+            let before = self.open.range_mut(..epoch).next_back().map(|(_, before)| before);
+            let open = sealer.open_after(before);
+            let open = self.with_pending(open);
             self.open.insert(epoch, open);
         }
         self.open.get_mut(&epoch).expect("it was inserted if it was not there")

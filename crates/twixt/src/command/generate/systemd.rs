@@ -54,6 +54,7 @@ pub(super) fn unit(service: Service, program: &str, config: &str, user: &str) ->
          User={user}\n\
          StateDirectory=twixt\n\
          StateDirectoryMode=0750\n\
+         RuntimeDirectory=twixt-{name}\n\
          ConfigurationDirectory=twixt\n\
          {rights}\
          {HARDENING}\
