@@ -31,6 +31,8 @@ fn traffic() {
 const SECOND_NS: i64 = 1_000_000_000;
 const CLASSES: [&str; 2] = ["tcp", "udp"];
 const ALGORITHMS: [&str; 2] = ["lda", "lds"];
+/// The epoch in which an agent starts is not whole, and told to be a gap.
+const BEGINNING: Duration = Duration::from_millis(1500);
 /// tcpdump hands over what it has after a second.
 const SETTLING: Duration = Duration::from_millis(1500);
 
@@ -95,6 +97,7 @@ fn agents_and_collector_tell_what_captures_tell() {
     let plan = local_agent("agent", &[("r-in", "in"), ("r-out", "out")]);
     let agent = plan.start(&bed, folder.path());
     let dumps = start_dumps(&bed, folder.path());
+    thread::sleep(BEGINNING);
     let datagrams = bed.start_load(Traffic::Heavy, length()).finish();
     thread::sleep(SETTLING);
     assert_eq!(dumps.map(Tcpdump::end), [0; 2], "tcpdump missed packets");
@@ -181,6 +184,7 @@ fn a_chain_of_points_survives_a_restart_of_the_collector() {
     let collector = bed.start_collector(folder, CHAIN_COLLECTOR);
     let agents = plans.each_ref().map(|plan| plan.start(&bed, folder));
     let dumps = start_dumps(&bed, folder);
+    thread::sleep(BEGINNING);
     let load = bed.start_load(Traffic::Heavy, length());
     thread::sleep(length() / 3);
     collector.stop();
@@ -241,6 +245,7 @@ fn nothing_that_was_acknowledged_is_lost_when_processes_are_killed() {
     let dumps = start_dumps(&bed, folder);
     let rounds = if is_long() { 50 } else { 10 };
     println!("seed {SEED:#x}, {rounds} rounds");
+    thread::sleep(BEGINNING);
     let load = bed.start_load(Traffic::Light, Duration::from_secs(2) * rounds);
     let mut outages = Vec::new();
     for _ in 0..rounds {
