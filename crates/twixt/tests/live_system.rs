@@ -168,6 +168,17 @@ fn chain_agent(
     AgentPlan { name, place, points, collector }
 }
 
+/// Checks that `doctor` finds all that the agent in A needs.
+#[track_caller]
+fn check_doctor(bed: &Testbed, folder: &Path) {
+    let line = "doctor -i a-out --spool spool-agent-a --collector https://10.0.1.254:9443 \
+                --ca ca/ca.pem";
+    let mut command = bed.twixt(Place::A, folder);
+    let ended = command.args(line.split_whitespace()).output().unwrap();
+    let shown = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && shown.contains("its certificate is good"), "{shown}");
+}
+
 #[test]
 fn a_chain_of_points_survives_a_restart_of_the_collector() {
     if let Some(obstacle) = obstacle() {
@@ -183,6 +194,7 @@ fn a_chain_of_points_survives_a_restart_of_the_collector() {
     ];
     let collector = bed.start_collector(folder, CHAIN_COLLECTOR);
     let agents = plans.each_ref().map(|plan| plan.start(&bed, folder));
+    check_doctor(&bed, folder);
     let dumps = start_dumps(&bed, folder);
     thread::sleep(BEGINNING);
     let load = bed.start_load(Traffic::Heavy, length());
@@ -275,9 +287,9 @@ fn nothing_that_was_acknowledged_is_lost_when_processes_are_killed() {
 struct Outage(RangeInclusive<i64>);
 
 impl Outage {
-    /// What was not sealed is lost; an epoch is sealed within half a second of its end.
+    /// What was not sealed is lost; an epoch is sealed within a second of its end.
     fn of(killed_ns: i64, started_ns: i64) -> Self {
-        let first = (killed_ns - SECOND_NS / 2).div_euclid(SECOND_NS);
+        let first = (killed_ns - SECOND_NS).div_euclid(SECOND_NS);
         Self(first..=started_ns.div_euclid(SECOND_NS))
     }
 }
