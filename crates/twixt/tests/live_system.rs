@@ -328,8 +328,10 @@ fn check_epochs(told: &Told, packets: &BTreeMap<i64, i64>, outages: &[Outage]) {
                     estimated += 1;
                 }
                 None => {
-                    assert!(gaps.contains(epoch), "nothing is told of epoch {epoch}: {gaps:?}");
-                    assert!(is_excused, "epoch {epoch} is missing: {gaps:?}, {outages:?}");
+                    let Some(reason) = gaps.get(epoch) else {
+                        panic!("nothing is told of epoch {epoch}: {gaps:?}");
+                    };
+                    assert!(is_excused, "epoch {epoch}: {reason}; {outages:?}");
                     missing += 1;
                 }
             }
