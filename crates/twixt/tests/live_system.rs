@@ -258,10 +258,10 @@ fn nothing_that_was_acknowledged_is_lost_when_processes_are_killed() {
     let rounds = if is_long() { 50 } else { 10 };
     println!("seed {SEED:#x}, {rounds} rounds");
     thread::sleep(BEGINNING);
-    let load = bed.start_load(Traffic::Light, Duration::from_secs(2) * rounds);
+    let load = bed.start_load(Traffic::Light, Duration::from_millis(2500) * rounds);
     let mut outages = Vec::new();
     for _ in 0..rounds {
-        thread::sleep(Duration::from_millis(200 + dice.roll(1600)));
+        thread::sleep(Duration::from_millis(500 + dice.roll(2000)));
         let (victim, start) = (dice.roll(3) as usize, now_ns());
         if victim == 2 {
             collector.kill();
@@ -287,10 +287,11 @@ fn nothing_that_was_acknowledged_is_lost_when_processes_are_killed() {
 struct Outage(RangeInclusive<i64>);
 
 impl Outage {
-    /// What was not sealed is lost; an epoch is sealed within a second of its end.
+    /// What was not sealed is lost; an epoch is sealed within a second of its end. An epoch is
+    /// whole if the agent was there a guard before it began.
     fn of(killed_ns: i64, started_ns: i64) -> Self {
         let first = (killed_ns - SECOND_NS).div_euclid(SECOND_NS);
-        Self(first..=started_ns.div_euclid(SECOND_NS))
+        Self(first..=(started_ns + SECOND_NS / 2).div_euclid(SECOND_NS))
     }
 }
 
