@@ -12,7 +12,7 @@ use twixt_capture::free_bytes;
 
 use super::finding::Finding;
 use crate::output::units;
-use tls::{Handshake, shake_hands};
+use tls::{Handshake, shake_hands, trusted};
 
 /// Less room than this is soon filled by epochs that wait for a collector.
 const ROOM_BYTES_MIN: u64 = 1 << 30;
@@ -95,14 +95,22 @@ impl FromStr for Collector {
 impl Collector {
     /// Connects, and shakes hands if it is encrypted. Sends no request.
     pub(super) fn examine(&self, ca: Option<&Path>) -> Finding {
+        let trusted = match trusted(ca) {
+            Ok(trusted) => trusted,
+            Err(error) => {
+                let file = ca.unwrap_or(Path::new("")).display();
+                return Finding::fail("collector", &self.url, format!("{file}: {error}"))
+                    .mended_by(format!("openssl x509 -in {file} -noout -subject"));
+            }
+        };
         let stream = match self.connect() {
             Ok(stream) => stream,
             Err(error) => return self.unreachable(&error),
         };
         if !self.encrypted {
-            return Finding::ok("collector", &self.url, "answers, without encryption");
+            return Finding::ok("collector", &self.url, "takes connections, without encryption");
         }
-        match shake_hands(&self.host, stream, ca) {
+        match shake_hands(&self.host, stream, trusted) {
             Ok(Handshake::Trusted) => {
                 Finding::ok("collector", &self.url, "answers, and its certificate is good")
             }
@@ -140,7 +148,7 @@ impl Collector {
         let detail = format!("answers, but its certificate is not trusted: {reason}");
         match ca {
             Some(_) => Finding::fail("collector", &self.url, detail)
-                .mended_by("twixt collector ca issue DIR NAME, with this host's name"),
+                .mended_by(format!("twixt collector ca init DIR --name {}", self.host)),
             None => {
                 let fix = format!("twixt doctor --collector {} --ca FILE", self.url);
                 Finding::warn("collector", &self.url, detail).mended_by(fix)

@@ -1,7 +1,7 @@
 //! Agents and a collector in the network, as processes that can be stopped, killed and started
 //! again, and what the collector tells.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -135,11 +135,19 @@ pub(crate) struct Key {
     pub(crate) epoch: i64,
 }
 
+/// Epochs of which nothing can be told.
+#[derive(Clone, Debug)]
+pub(crate) struct Gap {
+    /// With the first epoch.
+    key: Key,
+    epochs: i64,
+    reason: String,
+}
+
 /// Everything that a collector told, over all its starts.
 pub(crate) struct Told {
     pub(crate) estimates: BTreeMap<Key, Value>,
-    /// Of each gap, the first epoch and how many.
-    pub(crate) gaps: Vec<(Key, i64)>,
+    pub(crate) gaps: Vec<Gap>,
     /// Estimates that were told again, with the same content.
     pub(crate) repeated: usize,
 }
@@ -173,7 +181,10 @@ impl Told {
                     self.repeated += 1;
                 }
             },
-            Some("gap") => self.gaps.push((key, row["epochs"].as_i64().unwrap())),
+            Some("gap") => {
+                let (epochs, reason) = (row["epochs"].as_i64().unwrap(), text("gap"));
+                self.gaps.push(Gap { key, epochs, reason });
+            }
             _ => {}
         }
     }
@@ -185,12 +196,15 @@ impl Told {
         self.estimates.iter().filter(|(key, _)| is_it(key)).map(|(_, row)| row).collect()
     }
 
-    /// The epochs of which a segment, class and algorithm have a gap.
-    pub(crate) fn gaps(&self, segment: &str, class: &str, algorithm: &str) -> BTreeSet<i64> {
+    /// The epochs of which a segment, class and algorithm have a gap, and why.
+    pub(crate) fn gaps(&self, segment: &str, class: &str, algorithm: &str) -> BTreeMap<i64, &str> {
         let is_it =
             |key: &Key| key.segment == segment && key.class == class && key.algorithm == algorithm;
-        let gaps = self.gaps.iter().filter(|(key, _)| is_it(key));
-        gaps.flat_map(|(key, count)| key.epoch..key.epoch + count).collect()
+        let gaps = self.gaps.iter().filter(|gap| is_it(&gap.key));
+        gaps.flat_map(|Gap { key, epochs, reason }| {
+            (key.epoch..key.epoch + epochs).map(|epoch| (epoch, reason.as_str()))
+        })
+        .collect()
     }
 
     /// Waits until something is told of an epoch or a later one, by all algorithms, and returns
@@ -202,7 +216,8 @@ impl Told {
             let told = Self::read(folder);
             let is_over = |algorithm: &str| {
                 let last = told.of(segment, class, algorithm).last().map(|row| &row["epoch"]);
-                let gap = told.gaps(segment, class, algorithm).last().copied();
+                let gap =
+                    told.gaps(segment, class, algorithm).last_key_value().map(|(epoch, _)| *epoch);
                 last.and_then(Value::as_i64).max(gap) >= Some(epoch)
             };
             if ["lda", "lds"].into_iter().all(is_over) {

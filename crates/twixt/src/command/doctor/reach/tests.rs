@@ -54,6 +54,22 @@ fn check_collector(url: &str, expected: Status, detail: &str) {
 }
 
 #[test]
+fn certificates_that_cannot_be_read_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.pem");
+    let check = |problem: &str| {
+        // Nobody is connected to.
+        let collector: Collector = "https://192.0.2.1".parse().unwrap();
+        let finding = collector.examine(Some(&file));
+        assert_eq!(finding.status, Status::Fail);
+        assert!(finding.detail.contains(problem), "{finding:?}");
+    };
+    check("No such file");
+    std::fs::write(&file, "no PEM").unwrap();
+    check("it holds no certificate");
+}
+
+#[test]
 fn collectors_are_connected_to() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -18,14 +18,27 @@ pub(super) enum Handshake {
     Distrusted(String),
 }
 
-/// Shakes hands; trusts what the certificates of `ca` vouch for, or nobody.
+/// Those whom the certificates in a file name, at least one; or nobody, without a file.
+pub(super) fn trusted(ca: Option<&Path>) -> io::Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    let Some(path) = ca else { return Ok(roots) };
+    for certificate in CertificateDer::pem_file_iter(path).map_err(io::Error::other)? {
+        roots.add(certificate.map_err(io::Error::other)?).map_err(io::Error::other)?;
+    }
+    match roots.is_empty() {
+        true => Err(io::Error::other("it holds no certificate")),
+        false => Ok(roots),
+    }
+}
+
+/// Shakes hands with somebody who must be vouched for.
 pub(super) fn shake_hands(
     host: &str,
     mut stream: TcpStream,
-    ca: Option<&Path>,
+    trusted: RootCertStore,
 ) -> io::Result<Handshake> {
     let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-    let config = Arc::new(configuration(ca)?);
+    let config = Arc::new(configuration(trusted)?);
     let mut connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
     while connection.is_handshaking() {
         let Err(error) = connection.complete_io(&mut stream) else { continue };
@@ -39,19 +52,9 @@ pub(super) fn shake_hands(
     Ok(Handshake::Trusted)
 }
 
-fn configuration(ca: Option<&Path>) -> io::Result<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    for certificate in ca.map(certificates).transpose()?.unwrap_or_default() {
-        roots.add(certificate).map_err(io::Error::other)?;
-    }
+fn configuration(trusted: RootCertStore) -> io::Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider);
     let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
-}
-
-fn certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
-    let unreadable = |error| io::Error::other(format!("{}: {error}", path.display()));
-    let read = CertificateDer::pem_file_iter(path).map_err(unreadable)?;
-    read.collect::<Result<_, _>>().map_err(unreadable)
+    Ok(builder.with_root_certificates(trusted).with_no_client_auth())
 }
