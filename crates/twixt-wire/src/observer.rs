@@ -109,7 +109,7 @@ impl Observer {
         let window = Window::of(frame, &mut space);
         match self.usual(link, frame, window) {
             Some(packet) => Ok(self.hashed(&packet, frame, window, time)),
-            None => self.walked(link, frame, wire_length, time).map(|(observation, _)| observation),
+            None => Ok(self.walked(link, frame, wire_length, time)?.0),
         }
     }
 

@@ -86,12 +86,14 @@ impl Packet {
 
     /// Who sent it.
     #[must_use]
+    #[inline]
     pub fn source(&self) -> IpAddr {
         address(self.version, self.source)
     }
 
     /// Whom it is for.
     #[must_use]
+    #[inline]
     pub fn destination(&self) -> IpAddr {
         address(self.version, self.destination)
     }
@@ -193,6 +195,7 @@ impl Packet {
 
     /// The directed flow.
     #[must_use]
+    #[inline]
     pub fn flow_key(&self) -> FlowKey {
         FlowKey {
             source: self.source(),
@@ -205,6 +208,7 @@ impl Packet {
 
     /// What only some algorithms ask for: flow key, TCP fields, questions and answers.
     #[must_use]
+    #[inline]
     pub fn detail(&self, frame: &[u8]) -> Detail {
         Detail {
             key: self.flow_key(),
@@ -233,18 +237,19 @@ impl Packet {
     /// Fields of the TCP header; `None` for anything else, later fragments, and headers cut
     /// before their flags.
     #[must_use]
+    #[inline]
     pub fn tcp(&self, frame: &[u8]) -> Option<TcpFields> {
         if self.protocol != protocol::TCP || !self.is_first_fragment() {
             return None;
         }
         let transport = self.transport(frame);
-        let flags = *transport.get(13)?;
-        let header_bytes = self.transport_header_bytes(transport);
+        let header: &[u8; 14] = transport.first_chunk()?;
+        let header_bytes = (usize::from(header[12] >> 4) * 4).max(20);
         let before = (self.transport_at - self.ip_at).saturating_add(header_bytes as u32);
         Some(TcpFields {
-            sequence: be32(transport, 4)?,
-            acknowledgement: be32(transport, 8)?,
-            flags,
+            sequence: be32(header, 4)?,
+            acknowledgement: be32(header, 8)?,
+            flags: header[13],
             payload_bytes: self.length.saturating_sub(before),
             timestamps: tcp_timestamps(transport.get(20..header_bytes.min(transport.len()))),
         })
@@ -285,6 +290,7 @@ impl Packet {
     }
 }
 
+#[inline]
 fn address(version: u8, bits: u128) -> IpAddr {
     if version == 4 {
         IpAddr::V4(Ipv4Addr::from_bits((bits >> 96) as u32))
@@ -294,8 +300,18 @@ fn address(version: u8, bits: u128) -> IpAddr {
 }
 
 /// TSval and TSecr (RFC 7323, section 3.2) among the options of a TCP header.
+#[inline]
 fn tcp_timestamps(options: Option<&[u8]>) -> Option<(u32, u32)> {
-    let mut rest = options?;
+    match options? {
+        [] => None,
+        // As nearly all senders write it (RFC 7323, appendix A).
+        [1, 1, 8, 10, value @ ..] if value.len() >= 8 => Some((be32(value, 0)?, be32(value, 4)?)),
+        options => searched_timestamps(options),
+    }
+}
+
+fn searched_timestamps(options: &[u8]) -> Option<(u32, u32)> {
+    let mut rest = options;
     loop {
         rest = match *rest {
             [] | [0, ..] => return None,

@@ -30,7 +30,7 @@ impl FlowEnds {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn of_packet(packet: &Packet) -> Self {
         Self {
             source: packet.source,
@@ -43,7 +43,7 @@ impl FlowEnds {
     }
 
     /// The same of the prefixes alone, ports and protocol zero.
-    #[inline]
+    #[inline(always)]
     pub(super) fn prefixes(&self, groups: GroupPrefixes) -> [u64; 5] {
         let length = if self.version == 4 { groups.v4.min(32) } else { groups.v6.min(128) };
         // Addresses stand in the upper bits, IPv4 ones too.
@@ -61,7 +61,7 @@ impl FlowEnds {
 
     /// Source and destination (16 bytes each, IPv4 in the first four), ports, protocol, version,
     /// two zeros; big-endian. As little-endian words of those 40 bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn words(&self) -> [u64; 5] {
         let last = u64::from(self.source_port) << 48
             | u64::from(self.destination_port) << 32

@@ -110,7 +110,7 @@ pub(super) fn words(packet: &Packet, frame: &[u8]) -> Words {
 }
 
 /// What stands for the IP header.
-#[inline]
+#[inline(always)]
 pub(super) fn ip_words(packet: &Packet) -> [u64; HEADER_AT / 8] {
     let ip = u64::from(packet.version) << 56
         | u64::from(packet.protocol) << 48
@@ -172,7 +172,7 @@ fn short_prefix<const WORDS: usize>(source: &[u8], count: usize) -> [u64; WORDS]
     })
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn word(source: &[u8], index: usize) -> u64 {
     chunk(source, index * 8).copied().map_or(0, u64::from_le_bytes)
 }
@@ -194,7 +194,7 @@ pub(super) fn first_bytes(count: usize, index: usize) -> u64 {
 }
 
 /// An address as the two words of its bytes.
-#[inline]
+#[inline(always)]
 pub(super) fn halves(address: u128) -> [u64; 2] {
     [((address >> 64) as u64).swap_bytes(), (address as u64).swap_bytes()]
 }

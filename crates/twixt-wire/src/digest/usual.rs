@@ -60,12 +60,23 @@ impl UsualMasks {
         let header_mask = &self.header[kept.min(KEPT_MAX).min(end - at)];
         let payload_bytes = end.saturating_sub(at + header_bytes);
         let payload_mask = &self.payload[payload_bytes.min(PAYLOAD_BYTES_MAX as usize)];
-        let [a, b, c, d] = masked(header, header_mask);
-        let [e, f, g] = masked(payload, payload_mask);
+        let header = |index: usize| word(header, index) & header_mask[index];
+        let payload = |index: usize| word(payload, index) & payload_mask[index];
         let ip = ip_words(packet);
-        let [ip_1, ip_2, ip_3, ip_4, ip_5] =
-            std::array::from_fn(|index| ip[index] & self.ip[index]);
-        Some([ip_1, ip_2, ip_3, ip_4, ip_5, a, b, c, d, e, f, g])
+        Some([
+            ip[0] & self.ip[0],
+            ip[1] & self.ip[1],
+            ip[2] & self.ip[2],
+            ip[3] & self.ip[3],
+            ip[4] & self.ip[4],
+            header(0),
+            header(1),
+            header(2),
+            header(3),
+            payload(0),
+            payload(1),
+            payload(2),
+        ])
     }
 }
 
@@ -82,11 +93,6 @@ fn header_mask(keep: [u64; 4], kept: usize) -> [u64; 4] {
 
 fn up_to<const WORDS: usize>(keep: [u64; WORDS], count: usize) -> [u64; WORDS] {
     std::array::from_fn(|index| keep[index] & first_bytes(count, index))
-}
-
-#[inline]
-fn masked<const WORDS: usize>(bytes: &[u8], mask: &[u64; WORDS]) -> [u64; WORDS] {
-    std::array::from_fn(|index| word(bytes, index) & mask[index])
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ impl Secret {
 
     /// Of 12 little-endian words. The order in which XXH3 takes parts of the secret is that of
     /// its loop from both ends of the input towards the middle.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hash_96(&self, words: &[u64; 12]) -> u64 {
         let sum = (96_u64.wrapping_mul(PRIME_1))
             .wrapping_add(self.mixed(words[0], words[1], 0))
@@ -50,7 +50,7 @@ impl Secret {
     }
 
     /// Of 5 little-endian words, of which XXH3 reads those in the middle twice.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hash_40(&self, words: &[u64; 5]) -> u64 {
         let sum = (40_u64.wrapping_mul(PRIME_1))
             .wrapping_add(self.mixed(words[0], words[1], 0))
@@ -60,7 +60,7 @@ impl Secret {
         avalanche(sum)
     }
 
-    #[inline]
+    #[inline(always)]
     fn mixed(&self, low: u64, high: u64, pair: usize) -> u64 {
         let (low, high) = (low ^ self.0[2 * pair], high ^ self.0[2 * pair + 1]);
         let product = u128::from(low) * u128::from(high);
@@ -68,7 +68,7 @@ impl Secret {
     }
 }
 
-#[inline]
+#[inline(always)]
 const fn avalanche(sum: u64) -> u64 {
     let folded = (sum ^ sum >> 37).wrapping_mul(AVALANCHE_PRIME);
     folded ^ folded >> 32

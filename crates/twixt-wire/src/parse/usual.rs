@@ -17,95 +17,131 @@ const UDP_BYTES: usize = 8;
 /// more to tell. Untagged IPv4 only, so that all places are known when compiling.
 #[inline(always)]
 pub(crate) fn usual(window: Window<'_>, frame_bytes: usize, outer: bool) -> Option<Packet> {
-    if window.be16(12) != ether_type::IPV4 {
-        return None;
+    match window.be16(12) {
+        ether_type::IPV4 => ipv4::<14>(window, frame_bytes, outer, NO_VLAN),
+        _ => None,
     }
-    inner(ipv4::<14>(window, frame_bytes, NO_VLAN)?, outer)
 }
 
 /// What is usual in some networks only.
 #[inline]
 pub(super) fn rarer(window: Window<'_>, frame_bytes: usize, outer: bool) -> Option<Packet> {
     let vlan = window.be16(14) & 0x0fff;
-    let packet = match (window.be16(12), window.be16(16)) {
-        (ether_type::IPV6, _) => ipv6::<14>(window, frame_bytes, NO_VLAN),
-        (ether_type::VLAN, ether_type::IPV4) => ipv4::<18>(window, frame_bytes, vlan),
-        (ether_type::VLAN, ether_type::IPV6) => ipv6::<18>(window, frame_bytes, vlan),
+    match (window.be16(12), window.be16(16)) {
+        (ether_type::IPV6, _) => ipv6::<14>(window, frame_bytes, outer, NO_VLAN),
+        (ether_type::VLAN, ether_type::IPV4) => ipv4::<18>(window, frame_bytes, outer, vlan),
+        (ether_type::VLAN, ether_type::IPV6) => ipv6::<18>(window, frame_bytes, outer, vlan),
         _ => None,
-    };
-    inner(packet?, outer)
-}
-
-/// The packet, if nothing can be inside it that is wanted instead.
-#[inline(always)]
-fn inner(packet: Packet, outer: bool) -> Option<Packet> {
-    (outer | !tunnel::is_possible_port(&packet)).then_some(packet)
-}
-
-#[inline(always)]
-fn ipv4<const AT: usize>(window: Window<'_>, frame_bytes: usize, vlan: u16) -> Option<Packet> {
-    let (first, second) = (window.be32(AT), window.be32(AT + 4));
-    let fragment = second as u16 & (MORE_FRAGMENTS | FRAGMENT_OFFSET);
-    let packet = Packet {
-        source: u128::from(window.be32(AT + 12)) << 96,
-        destination: u128::from(window.be32(AT + 16)) << 96,
-        identification: (second >> 16) as u16,
-        version: 4,
-        protocol: window.byte(AT + 9),
-        ttl: window.byte(AT + 8),
-        traffic_class: (first >> 16) as u8,
-        ..placed::<AT, 20>(window, frame_bytes, vlan, u32::from(first as u16))
-    };
-    if (first >> 24 == 0x45) & (fragment == 0) { with_header(packet) } else { None }
-}
-
-#[inline(always)]
-fn ipv6<const AT: usize>(window: Window<'_>, frame_bytes: usize, vlan: u16) -> Option<Packet> {
-    let (first, second) = (window.be32(AT), window.be32(AT + 4));
-    let payload_bytes = second >> 16;
-    let packet = Packet {
-        source: u128::from_be_bytes(*window.chunk(AT + 8)?),
-        destination: u128::from_be_bytes(*window.chunk(AT + 24)?),
-        version: 6,
-        protocol: (second >> 8) as u8,
-        ttl: second as u8,
-        traffic_class: (first >> 20) as u8,
-        ..placed::<AT, 40>(window, frame_bytes, vlan, payload_bytes + 40)
-    };
-    if (first >> 28 == 6) & (payload_bytes > 0) { with_header(packet) } else { None }
-}
-
-/// Where an IP packet lies, and what its transport header begins with. The protocol is not known
-/// yet, so the flags are those of TCP whatever it is.
-#[inline(always)]
-fn placed<const AT: usize, const HEADER: usize>(
-    window: Window<'_>,
-    frame_bytes: usize,
-    vlan: u16,
-    length: u32,
-) -> Packet {
-    let ports = window.be32(AT + HEADER);
-    Packet {
-        ip_at: AT as u32,
-        transport_at: (AT + HEADER) as u32,
-        end: frame_bytes.min(AT + length as usize) as u32,
-        length,
-        source_port: (ports >> 16) as u16,
-        destination_port: ports as u16,
-        vlan,
-        tcp_flags: window.byte(AT + HEADER + 13),
-        ..Packet::BLANK
     }
 }
 
-/// The packet, if it is TCP or UDP and has all of the header, with the flags put right.
 #[inline(always)]
-fn with_header(packet: Packet) -> Option<Packet> {
-    let (is_tcp, is_udp) = (packet.protocol == protocol::TCP, packet.protocol == protocol::UDP);
-    let tcp_flags = packet.tcp_flags & u8::from(is_tcp).wrapping_neg();
-    let header_bytes = if is_tcp { TCP_BYTES } else { UDP_BYTES } as u32;
-    let is_whole = packet.end >= packet.transport_at + header_bytes;
-    ((is_tcp | is_udp) & is_whole).then_some(Packet { tcp_flags, ..packet })
+fn ipv4<const AT: usize>(
+    window: Window<'_>,
+    frame_bytes: usize,
+    outer: bool,
+    vlan: u16,
+) -> Option<Packet> {
+    let (first, second) = (window.be32(AT), window.be32(AT + 4));
+    let (length, fragment) =
+        (u32::from(first as u16), second as u16 & (MORE_FRAGMENTS | FRAGMENT_OFFSET));
+    let protocol = window.byte(AT + 9);
+    let end = frame_bytes.min(AT + length as usize);
+    let transport = Transport::at::<20, AT>(window, end, protocol);
+    if (first >> 24 != 0x45) | (fragment != 0) | !transport.is_usual(outer) {
+        return None;
+    }
+    Some(Packet {
+        source: u128::from(window.be32(AT + 12)) << 96,
+        destination: u128::from(window.be32(AT + 16)) << 96,
+        ip_at: AT as u32,
+        transport_at: AT as u32 + 20,
+        end: end as u32,
+        length,
+        identification: (second >> 16) as u16,
+        fragment: 0,
+        source_port: transport.source_port,
+        destination_port: transport.destination_port,
+        vlan,
+        version: 4,
+        protocol,
+        ttl: window.byte(AT + 8),
+        traffic_class: (first >> 16) as u8,
+        tcp_flags: transport.tcp_flags,
+        mpls: false,
+    })
+}
+
+#[inline(always)]
+fn ipv6<const AT: usize>(
+    window: Window<'_>,
+    frame_bytes: usize,
+    outer: bool,
+    vlan: u16,
+) -> Option<Packet> {
+    let (first, second) = (window.be32(AT), window.be32(AT + 4));
+    let (payload_bytes, protocol) = (second >> 16, (second >> 8) as u8);
+    let end = frame_bytes.min(AT + 40 + payload_bytes as usize);
+    let transport = Transport::at::<40, AT>(window, end, protocol);
+    if (first >> 28 != 6) | (payload_bytes == 0) | !transport.is_usual(outer) {
+        return None;
+    }
+    Some(Packet {
+        source: u128::from_be_bytes(*window.chunk(AT + 8)?),
+        destination: u128::from_be_bytes(*window.chunk(AT + 24)?),
+        ip_at: AT as u32,
+        transport_at: AT as u32 + 40,
+        end: end as u32,
+        length: payload_bytes + 40,
+        identification: 0,
+        fragment: 0,
+        source_port: transport.source_port,
+        destination_port: transport.destination_port,
+        vlan,
+        version: 6,
+        protocol,
+        ttl: second as u8,
+        traffic_class: (first >> 20) as u8,
+        tcp_flags: transport.tcp_flags,
+        mpls: false,
+    })
+}
+
+/// What follows the IP header.
+struct Transport {
+    source_port: u16,
+    destination_port: u16,
+    tcp_flags: u8,
+    is_udp: bool,
+    /// It is TCP or UDP, and the header is all there.
+    is_whole: bool,
+}
+
+impl Transport {
+    #[inline(always)]
+    fn at<const HEADER: usize, const AT: usize>(
+        window: Window<'_>,
+        end: usize,
+        protocol: u8,
+    ) -> Self {
+        let (is_tcp, is_udp) = (protocol == protocol::TCP, protocol == protocol::UDP);
+        let (ports, flags) = (window.be32(AT + HEADER), window.byte(AT + HEADER + 13));
+        let header_bytes = if is_tcp { TCP_BYTES } else { UDP_BYTES };
+        Self {
+            source_port: (ports >> 16) as u16,
+            destination_port: ports as u16,
+            tcp_flags: flags & u8::from(is_tcp).wrapping_neg(),
+            is_udp,
+            is_whole: (is_tcp | is_udp) & (end >= AT + HEADER + header_bytes),
+        }
+    }
+
+    /// Whether nothing can be inside that is wanted instead.
+    #[inline(always)]
+    fn is_usual(&self, outer: bool) -> bool {
+        let is_tunnel = tunnel::is_port(self.destination_port) & self.is_udp & !outer;
+        self.is_whole & !is_tunnel
+    }
 }
 
 #[cfg(test)]
