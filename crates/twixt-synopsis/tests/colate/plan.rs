@@ -35,7 +35,7 @@ fn planned(smallest: f64, largest: f64) -> ColateTraffic {
 fn measured<const N: usize>(
     traffic: &Traffic,
     config: &ColateConfig,
-    sizes: [Range<u64>; N],
+    sizes: &[Range<u64>; N],
 ) -> [f64; N] {
     let truth = || traffic.truth.values().map(|flow| (flow.evidence.packets as f64, flow.delay));
     let packets: f64 = truth().map(|(packets, _)| packets).sum();
@@ -46,7 +46,7 @@ fn measured<const N: usize>(
     for (estimate, flow) in traffic.ask(&ends, "joint", true).iter().zip(&traffic.flows) {
         let real_ns = traffic.truth[&flow.key].delay.unwrap().mean_ns();
         let off_ns = (estimate.delay.unwrap().mean_ns() - real_ns).abs();
-        for (off, sizes) in off.iter_mut().zip(&sizes) {
+        for (off, sizes) in off.iter_mut().zip(sizes) {
             if sizes.contains(&flow.packets.unwrap()) {
                 off.push(off_ns / mean_ns);
             }
@@ -71,7 +71,7 @@ fn check(traffic: &Traffic, model: &ColateTraffic, load: u64) {
     let plan = ColatePlan::within(16 + packets / load * 24, model, &goal).unwrap();
     // The geometric middle of a class is the size that was asked for.
     let classes = SIZES.map(|size| size * 10 / 14..size * 14 / 10);
-    for (size, found) in SIZES.into_iter().zip(measured(traffic, &plan.config, classes)) {
+    for (size, found) in SIZES.into_iter().zip(measured(traffic, &plan.config, &classes)) {
         let expected = plan.expected_error(model, PlannedEstimator::Joint, size as f64);
         let ratio = found / expected;
         println!(

@@ -43,7 +43,7 @@ impl Traffic {
         let mut left = packets;
         let mut flows = Vec::new();
         while left > 0 {
-            let seed = mix(epoch << 32 | flows.len() as u64 + 1);
+            let seed = mix((epoch << 32) | (flows.len() as u64 + 1));
             let size = (size(uniform(mix(seed ^ 1))) as u64).min(left);
             let mean_ns = MEDIAN_NS * (SPREAD * normal(uniform(mix(seed ^ 2)))).exp();
             flows.push(Flow { hash: FlowHash(seed), packets: size, mean_ns });

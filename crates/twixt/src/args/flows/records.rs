@@ -49,7 +49,7 @@ impl Records {
         note_troubles(&shown, &reader);
         match count {
             0 => Err(usage(format!("{shown}: there is no flow record in it"))),
-            ..=RECORDS_MAX => Ok(records),
+            1..=RECORDS_MAX => Ok(records),
             _ => Err(usage(format!("{shown}: more than {RECORDS_MAX} flow records; split it"))),
         }
     }
