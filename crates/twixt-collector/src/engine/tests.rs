@@ -30,6 +30,8 @@ pub(super) struct Seen {
     pub(super) clock_ns: i64,
     /// Every so-manieth packet does not come.
     pub(super) lost: Option<u64>,
+    /// Only every so-manieth packet is there at all.
+    pub(super) sparse: u64,
     /// Added to digests: other than 0, the packets are others.
     pub(super) stream: u64,
     pub(super) run: u64,
@@ -38,8 +40,16 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn at(point: &'static str, delay_ns: i64) -> Self {
-        let (clock_ns, lost, stream, run, clock_bound) = (0, None, 0, 1, None);
-        Self { point, delay_ns, clock_ns, lost, stream, run, clock_bound }
+        Self {
+            point,
+            delay_ns,
+            clock_ns: 0,
+            lost: None,
+            sparse: 1,
+            stream: 0,
+            run: 1,
+            clock_bound: None,
+        }
     }
 
     pub(super) fn clock(self, clock_ns: i64) -> Self {
@@ -60,6 +70,9 @@ pub(super) fn packets(seen: &Seen, seconds: std::ops::Range<i64>) -> Vec<Observa
     let mut packets = Vec::new();
     for number in seconds.start * RATE..seconds.end * RATE {
         let digest = mixed(number as u64 ^ (seen.stream << 40));
+        if !mixed(digest).is_multiple_of(seen.sparse) {
+            continue;
+        }
         if seen.lost.is_some_and(|lost| digest.is_multiple_of(lost)) {
             continue;
         }

@@ -324,6 +324,34 @@ fn an_epoch_is_estimated_as_soon_as_its_neighbours_are_there() {
 }
 
 #[test]
+fn a_pairing_goes_on_where_another_was() {
+    let mut first = pairing();
+    epochs().into_iter().for_each(|sealed| first.receive(sealed));
+    first.advance(at_ms(1_250));
+    let told = list(&events(&mut first));
+    let through = first.concluded_through();
+    assert_eq!(through, Epoch(1));
+    let mut second = Pairing::resumed(first.config.clone(), through, first.short_delays());
+    epochs().into_iter().for_each(|sealed| second.receive(sealed));
+    second.finish();
+    let both = told + &list(&events(&mut second));
+    // The first two come again, and are told already.
+    assert_eq!(second.counts().late, 4);
+    assert_eq!(both.lines().count(), 3, "{both}");
+}
+
+#[test]
+fn what_downstream_has_beyond_upstream_can_be_forgotten() {
+    let mut pairing = pairing();
+    let mut sealed = epochs();
+    sealed.drain(1..3);
+    sealed.into_iter().for_each(|sealed| pairing.receive(sealed));
+    pairing.finish_upstream();
+    assert_eq!(events(&mut pairing).len(), 1);
+    assert_eq!(pairing.concluded_through(), Epoch(0));
+}
+
+#[test]
 fn the_oldest_makes_room_for_the_newest() {
     let mut pairing = pairing();
     for ms in (0..WAITING_EPOCHS_MAX as i64 * 300).step_by(100) {

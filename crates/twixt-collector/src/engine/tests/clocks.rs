@@ -216,3 +216,39 @@ fn a_clock_that_is_set_costs_a_few_epochs_and_no_wrong_estimate() {
         [(100, 0), (101, 0), (102, 0), (103, 0), (104, 0), (105, 0), (106, 0), (107, 0), (108, 0), (109, 0), (119, 3), (120, 3), (121, 3), (122, 3), (123, 3), (124, 3), (125, 3), (126, 3), (127, 3), (128, 3)]
     "#]].assert_eq(&format!("{estimated:?}\n"));
 }
+
+/// Two packets per second, of which few are near a boundary: what is estimated is right, whatever
+/// the clocks. How many epochs are, and how many have packets.
+#[track_caller]
+fn check_sparse(ahead: f64, clock_bound: Option<Delay>, expected: &Expect) {
+    let clock_ns = (ahead * SECOND_NS as f64) as i64;
+    let sparse = |seen| Seen { sparse: 200, clock_bound, ..seen };
+    let up = seal(&sparse(Seen::at("up", 0)), 100..150, "lda");
+    let down = seal(&sparse(Seen::at("down", 5 * MS).clock(clock_ns)), 100..150, "lda");
+    let mut engine = Engine::new(config(&[("up", "down")]));
+    let events = run(&mut engine, in_order(vec![up, down], &[0, clock_ns]));
+    let (mut estimated, mut unverified) = (0, 0);
+    for event in &events {
+        match event {
+            EngineEvent::Estimated(estimate) => {
+                let first = &estimate.estimates[0];
+                let delay_ns = first.delay.map(|delay| delay.mean().as_nanos() - clock_ns);
+                let right = delay_ns.is_none_or(|ns| (5 * MS..=10 * MS).contains(&ns));
+                assert!(right, "{ahead}: {}", show(event));
+                estimated += u64::from(first.evidence.packets > 0);
+            }
+            EngineEvent::Gap(Gap { reason: GapReason::Unverified, .. }) => unverified += 1,
+            _ => {}
+        }
+    }
+    expected.assert_eq(&format!("{estimated} estimated, {unverified} not verified"));
+}
+
+#[test]
+fn few_packets_are_no_reason_to_guess() {
+    check_sparse(0.0, None, &expect!["39 estimated, 0 not verified"]);
+    check_sparse(0.0, Some(Delay::from_nanos(MS)), &expect!["39 estimated, 0 not verified"]);
+    check_sparse(0.4, None, &expect!["0 estimated, 43 not verified"]);
+    check_sparse(1.0, None, &expect!["0 estimated, 46 not verified"]);
+    check_sparse(-2.0, None, &expect!["0 estimated, 45 not verified"]);
+}
