@@ -1,6 +1,6 @@
 //! Who may write which points: bearer tokens and the names in client certificates.
 //!
-//! Knows neither connections nor requests: a header or a certificate goes in, a [`Caller`] comes
+//! Knows neither connections nor requests: a header or a certificate goes in, a `Caller` comes
 //! out. Tokens are kept as hashes only.
 
 mod certificate;

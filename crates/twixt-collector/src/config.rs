@@ -166,7 +166,7 @@ mod tests {
         let found = config.check().err().map(|error| error.to_string());
         match problem {
             Some(problem) => {
-                assert!(found.as_ref().is_some_and(|text| text.contains(problem)), "{found:?}")
+                assert!(found.as_ref().is_some_and(|text| text.contains(problem)), "{found:?}");
             }
             None => assert_eq!(found, None),
         }

@@ -1,5 +1,7 @@
 //! `twixt collector` as a process: its options, its end, and what a sudden end costs.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
 #[path = "collector/kills.rs"]
 mod kills;
 #[path = "collector/process.rs"]

@@ -131,7 +131,7 @@ mod tests {
 
     #[track_caller]
     fn check(length: usize, expected: Result<(), Problem>) {
-        let body: Vec<u8> = (0..length).map(|index| (index * index >> 7) as u8).collect();
+        let body: Vec<u8> = (0..length).map(|index| ((index * index) >> 7) as u8).collect();
         let expected = expected.map(|()| body.clone());
         assert_eq!(read(&body, false, 1 << 20), expected);
         let packed = zstd::encode_all(body.as_slice(), 3).unwrap();

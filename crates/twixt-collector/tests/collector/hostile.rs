@@ -62,7 +62,10 @@ fn damaged_bodies_take_nobody_down() {
 #[test]
 fn what_is_no_request_takes_nobody_down() {
     let folder = tempfile::tempdir().unwrap();
-    let collector = Running::start(config(folder.path()));
+    let mut config = config(folder.path());
+    // All come at once, from one address.
+    config.limits.connections_per_address_max = 512;
+    let collector = Running::start(config);
     let mut random = ChaCha8Rng::seed_from_u64(SEED);
     let request = b"POST /v1/epochs HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nTWXE".to_vec();
     for _ in 0..200 {

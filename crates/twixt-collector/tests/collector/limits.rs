@@ -103,7 +103,8 @@ fn connections_are_limited() {
     let (mut one, mut two) = (connect(), connect());
     assert_eq!(closed(&mut connect()), b"");
     assert!(collector.metrics().contains("{reason=\"too-many-of-one-address\"} 1\n"));
-    (closed(&mut one), closed(&mut two));
+    closed(&mut one);
+    closed(&mut two);
     let answer = collector.send(&body(&Agent::at("up").seal(epoch_now(), 1)));
     assert_eq!(answer.counts(), (1, 0));
 }

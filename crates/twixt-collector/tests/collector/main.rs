@@ -1,5 +1,7 @@
 //! The collector as agents meet it: over connections, with real files.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
 mod access;
 mod disk;
 mod epochs;
