@@ -28,7 +28,7 @@ use twixt_capture::Frame;
 use twixt_measure::survey::{ClockDifference, Comparison, Edges, Method, compare, compare_told};
 use twixt_measure::{Cutting, Marker, Sealed};
 use twixt_model::{Delay, EpochRule, PointId, Segment, Span, protocol};
-use twixt_synopsis::{By, FlowNames};
+use twixt_synopsis::{By, DetailsOf, FlowNames};
 use twixt_wire::{LinkType, ParseOptions, Wanted, parse};
 
 use crate::args::{Chosen, DigestArgs, FlowList, Split, TrafficArgs};
@@ -116,6 +116,14 @@ impl Plan<'_> {
             flow: needs().any(|needs| needs.flow) || self.notes_flows(),
             detail: needs().any(|needs| needs.detail) || self.notes_flows(),
             group: needs().any(|needs| needs.group),
+        }
+    }
+
+    /// Of which packets details are read, if of any.
+    pub(crate) fn details_of(&self) -> DetailsOf {
+        match self.algorithms.as_slice() {
+            [only] if !self.notes_flows() => only.prototype.details_of(),
+            _ => DetailsOf::Every,
         }
     }
 

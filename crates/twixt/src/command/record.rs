@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use twixt_capture::{Frame, SourceCounts};
 use twixt_measure::Cutting;
-use twixt_model::{Delay, EpochRule, PointId, Prefix, TimeSource};
-use twixt_synopsis::By;
+use twixt_model::{Delay, Detail, EpochRule, PointId, Prefix, TimeSource};
+use twixt_synopsis::{By, DetailsOf};
 use twixt_wire::{LinkType, Observer, PAYLOAD_BYTES_MAX, Skip, SkipCounts};
 
 use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, FlowList, Split, TrafficArgs};
@@ -85,6 +85,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         meters: Meters::new(&setting, &plan.algorithms)?,
         observer,
         detailed: plan.wanted().detail,
+        details_of: plan.details_of(),
         follows_markers: plan.cutting != Cutting::Timed,
         toward: args.traffic.toward,
         most: args.count.unwrap_or(u64::MAX),
@@ -138,6 +139,7 @@ struct Taking {
     observer: Observer,
     meters: Meters,
     detailed: bool,
+    details_of: DetailsOf,
     follows_markers: bool,
     toward: Option<Prefix>,
     /// Packets still wanted.
@@ -207,7 +209,10 @@ impl Taking {
             return Err(Skip::WrongDirection);
         }
         match self.detailed {
-            true => self.meters.push_detailed(observation, packet.detail(frame.bytes)),
+            true if self.details_of.includes(&observation) => {
+                self.meters.push_detailed(observation, packet.detail(frame.bytes));
+            }
+            true => self.meters.push_detailed(observation, Detail::default()),
             false => self.meters.push(observation),
         }
         self.most -= 1;
