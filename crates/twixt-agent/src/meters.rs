@@ -5,7 +5,7 @@ use twixt_model::{
     BatchBuffer, Delay, Detail, DigestIdentity, EpochRule, Observation, PointId, TimeSource,
     Timestamp,
 };
-use twixt_synopsis::AnySynopsis;
+use twixt_synopsis::{AnySynopsis, DetailsOf};
 use twixt_wire::SkipCounts;
 
 /// What the meters of a point have in common.
@@ -36,10 +36,11 @@ pub struct Setting {
 }
 
 /// One point's meters.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Meters {
     classes: Vec<ClassMeters>,
     packets: u64,
+    details_of: DetailsOf,
 }
 
 /// The meters of one class, in the order of the algorithms, and what waits to be handed to them.
@@ -91,7 +92,17 @@ impl Meters {
             [] => vec![class("")?],
             names => names.iter().map(|name| class(name)).collect::<Result<_, _>>()?,
         };
-        Ok(Self { classes, packets: 0 })
+        let details_of = match prototypes {
+            [only] => only.details_of(),
+            _ => DetailsOf::Every,
+        };
+        Ok(Self { classes, packets: 0, details_of })
+    }
+
+    /// Of which packets details are read, if of any.
+    #[must_use]
+    pub const fn details_of(&self) -> DetailsOf {
+        self.details_of
     }
 
     /// Adds a packet.

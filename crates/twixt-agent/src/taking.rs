@@ -2,7 +2,8 @@
 
 use twixt_capture::{Frame, SourceCounts};
 use twixt_measure::Marker;
-use twixt_model::{Prefix, Timestamp, protocol};
+use twixt_model::{Detail, Prefix, Timestamp, protocol};
+use twixt_synopsis::DetailsOf;
 use twixt_wire::{LinkType, Observer, PAYLOAD_BYTES_MAX, ParseOptions, Skip, SkipCounts, parse};
 
 use crate::meters::Meters;
@@ -13,6 +14,7 @@ pub struct Taking {
     observer: Observer,
     meters: Meters,
     detailed: bool,
+    details_of: DetailsOf,
     follows_markers: bool,
     toward: Option<Prefix>,
     /// Packets still wanted.
@@ -35,6 +37,7 @@ impl Taking {
     pub fn new(observer: Observer, meters: Meters) -> Self {
         Self {
             detailed: observer.wanted().detail,
+            details_of: meters.details_of(),
             observer,
             meters,
             follows_markers: false,
@@ -152,7 +155,10 @@ impl Taking {
             return Err(Skip::WrongDirection);
         }
         match self.detailed {
-            true => self.meters.push_detailed(observation, packet.detail(frame.bytes)),
+            true if self.details_of.includes(&observation) => {
+                self.meters.push_detailed(observation, packet.detail(frame.bytes));
+            }
+            true => self.meters.push_detailed(observation, Detail::default()),
             false => self.meters.push(observation),
         }
         self.most -= 1;

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::registry::{Algorithm, by_tag};
-use crate::synopsis::{FlowNames, Needs, Synopsis};
+use crate::synopsis::{DetailsOf, FlowNames, Needs, Synopsis};
 use crate::totals::Totals;
 
 /// Object-safe twin of [`Synopsis`], implemented once, for all of them.
@@ -16,6 +16,8 @@ pub trait AnySynopsis: Any + Send {
     fn update_batch(&mut self, batch: Batch<'_>);
     /// What of a packet it reads with its settings.
     fn needs(&self) -> Needs;
+    /// Of which packets it reads details, if it reads any.
+    fn details_of(&self) -> DetailsOf;
     /// Which flows it can name by itself.
     fn flow_names(&self) -> FlowNames;
     /// Whether it reads when packets were sent.
@@ -58,6 +60,10 @@ impl<S: Synopsis> AnySynopsis for S {
 
     fn needs(&self) -> Needs {
         Synopsis::needs(self)
+    }
+
+    fn details_of(&self) -> DetailsOf {
+        Synopsis::details_of(self)
     }
 
     fn flow_names(&self) -> FlowNames {

@@ -32,7 +32,7 @@ use crate::codec::{DecodeError, Reader, Writer};
 use crate::exact::{PACKET_BYTES, kept, read_packet, write_packet};
 use crate::flow_key::{KEY_BYTES, read_key, write_key};
 use crate::question::Question;
-use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
+use crate::synopsis::{ConfigOption, DetailsOf, Needs, OptionKind, Pair, Synopsis, TwoPoint};
 use crate::totals::Totals;
 use places::Places;
 
@@ -168,6 +168,10 @@ impl Synopsis for Cnf {
 
     fn config(&self) -> &CnfConfig {
         &self.config
+    }
+
+    fn details_of(&self) -> DetailsOf {
+        self.config.details_of()
     }
 
     fn update(&mut self, observation: &Observation) {

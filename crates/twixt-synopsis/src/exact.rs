@@ -6,6 +6,7 @@
 
 mod estimate;
 mod matching;
+mod noted;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ use crate::flow_key::{KEY_BYTES, read_key, write_key};
 use crate::question::Question;
 use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
 use crate::totals::Totals;
+use noted::NotedFlows;
 
 /// The referee. Unbounded, and says so.
 #[derive(Clone, Debug)]
@@ -28,6 +30,7 @@ pub struct Exact {
     /// In no particular order: equality and bytes sort first.
     packets: Vec<Observation>,
     keys: BTreeMap<FlowHash, FlowKey>,
+    noted: NotedFlows,
 }
 
 /// How far the referee looks.
@@ -83,7 +86,13 @@ impl Synopsis for Exact {
 
     fn new(config: &ExactConfig) -> Self {
         let (totals, packets) = (Totals::default(), Vec::new());
-        Self { config: config.clone(), totals, packets, keys: BTreeMap::new() }
+        Self {
+            config: config.clone(),
+            totals,
+            packets,
+            keys: BTreeMap::new(),
+            noted: NotedFlows::default(),
+        }
     }
 
     fn config(&self) -> &ExactConfig {
@@ -96,7 +105,9 @@ impl Synopsis for Exact {
     }
 
     fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
-        self.keys.entry(observation.flow).or_insert(detail.key);
+        if self.noted.is_new(observation.flow) {
+            self.keys.entry(observation.flow).or_insert(detail.key);
+        }
         self.update(observation);
     }
 
@@ -136,7 +147,7 @@ impl Synopsis for Exact {
         let packets = (0..packets).map(|_| read_packet(input)).collect::<Result<_, _>>()?;
         let keys = input.count("flow keys", KEY_BYTES)?;
         let keys = (0..keys).map(|_| read_key(input)).collect::<Result<_, _>>()?;
-        Ok(Self { config, totals, packets, keys })
+        Ok(Self { config, totals, packets, keys, noted: NotedFlows::default() })
     }
 }
 

@@ -72,6 +72,7 @@ pub use registry::{
 pub use reorder::{Definition, ReorderExact, ReorderHybrid, ReorderSampled};
 pub use sds::{Sds, SdsConfig};
 pub use synopsis::{
-    ConfigOption, FlowNames, Needs, OnePoint, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint,
+    ConfigOption, DetailsOf, FlowNames, HashShare, Needs, OnePoint, OptionKind, Pair, SplitMerge,
+    Synopsis, TwoPoint,
 };
 pub use totals::Totals;

@@ -56,6 +56,11 @@ pub trait Synopsis: Clone + PartialEq + Debug + Send + Sized + 'static {
         Self::NEEDS
     }
 
+    /// Of which packets it reads details, if it reads any.
+    fn details_of(&self) -> DetailsOf {
+        DetailsOf::Every
+    }
+
     /// Which flows it can name by itself.
     fn flow_names(&self) -> FlowNames {
         if Self::NEEDS.detail { FlowNames::All } else { FlowNames::None }
@@ -161,6 +166,41 @@ pub struct Needs {
     pub detail: bool,
     /// The group of its prefixes.
     pub group: bool,
+}
+
+/// Of which packets details are read. Those of others need not be looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DetailsOf {
+    /// Every packet.
+    Every,
+    /// Packets chosen by their digest.
+    Packets(HashShare),
+    /// Packets of flows that are chosen by their hash.
+    Flows(HashShare),
+}
+
+/// A share of all hashes: those whose upper half, derived with `salt`, is below a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HashShare {
+    /// Keeps the choice apart from what else is derived from the hash.
+    pub salt: u64,
+    /// 2^32 is all.
+    pub below: u64,
+}
+
+impl DetailsOf {
+    /// Whether the details of this packet are read.
+    #[must_use]
+    #[inline]
+    pub const fn includes(self, observation: &Observation) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Packets(HashShare { salt, below }) => {
+                observation.digest.derive(salt) >> 32 < below
+            }
+            Self::Flows(HashShare { salt, below }) => observation.flow.derive(salt) >> 32 < below,
+        }
+    }
 }
 
 /// Which flows a synopsis can name by itself. Of the others somebody must tell the names.

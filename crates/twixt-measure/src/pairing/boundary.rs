@@ -21,6 +21,10 @@ impl Pairing {
             let before = before.unwrap_or(&mut nothing);
             match moves_between(boundary, before, &after) {
                 Some(moves) => {
+                    if is_severed(before, &after) {
+                        before.blurred = true;
+                        after.blurred = true;
+                    }
                     self.counts.moved = self.counts.moved.saturating_add(moves.count());
                     // Judged by packets in flight as they were found, so before they are moved.
                     note_missing(&moves, before, &mut after);
@@ -100,6 +104,17 @@ fn moves_between(boundary: Timestamp, before: &Slot, after: &Slot) -> Option<Mov
             edge(boundary, before.downstream.as_ref(), after.downstream.as_ref()),
         )
     })
+}
+
+/// Whether no run of an agent saw both sides of the boundary. One that was killed took with it
+/// what it had seen of the later epoch, and the next run may have begun after that.
+fn is_severed(before: &Slot, after: &Slot) -> bool {
+    let is_severed = |before: &Option<Half>, after: &Option<Half>| match (before, after) {
+        (Some(before), Some(after)) => !before.runs.iter().any(|run| after.runs.contains(run)),
+        _ => false,
+    };
+    is_severed(&before.upstream, &after.upstream)
+        || is_severed(&before.downstream, &after.downstream)
 }
 
 /// Where one half is missing and the other has packets of its own, some that were in flight may

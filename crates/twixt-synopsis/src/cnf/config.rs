@@ -6,6 +6,7 @@ use twixt_model::Observation;
 use super::association::{Rule, TimingBounds};
 use super::cache::FlowCacheConfig;
 use crate::codec::{DecodeError, Reader, Writer};
+use crate::synopsis::{DetailsOf, HashShare};
 
 /// Settings of Consistent NetFlow. By default 1 % of packets, timeouts of 30 minutes and 15
 /// seconds, association by label.
@@ -197,11 +198,17 @@ impl CnfConfig {
     #[must_use]
     #[inline]
     pub fn selects(&self, observation: &Observation) -> bool {
-        let bits = match self.select {
-            Select::Packet => observation.digest.derive(SELECT_SALT),
-            Select::Flow => observation.flow.derive(SELECT_SALT),
-        };
-        (bits >> 32) < self.threshold
+        self.details_of().includes(observation)
+    }
+
+    /// Which packets are metered.
+    #[inline]
+    pub(super) const fn details_of(&self) -> DetailsOf {
+        let share = HashShare { salt: SELECT_SALT, below: self.threshold };
+        match self.select {
+            Select::Packet => DetailsOf::Packets(share),
+            Select::Flow => DetailsOf::Flows(share),
+        }
     }
 
     /// The longest that a record lasts.

@@ -2,22 +2,28 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use twixt_capture::PcapWriter;
 use twixt_sim::{Config, Point, Simulation};
 
-/// A capture in a folder of its own, which goes with it.
+/// What two points captured, in a folder of its own, which goes with it.
 pub(crate) struct Capture {
     folder: TempDir,
 }
 
-const NAME: &str = "capture.pcap";
+const UPSTREAM: &str = "capture.pcap";
+const DOWNSTREAM: &str = "downstream.pcap";
 
 impl Capture {
-    pub(crate) fn path(&self) -> std::path::PathBuf {
-        self.folder.path().join(NAME)
+    /// The upstream capture, which all commands with one capture read.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder().join(UPSTREAM)
+    }
+
+    pub(crate) fn downstream(&self) -> PathBuf {
+        self.folder().join(DOWNSTREAM)
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -30,12 +36,14 @@ pub(crate) fn simulated(packets: u64) -> Capture {
     let folder = tempfile::tempdir().unwrap();
     let config = Config { packets: Some(packets), ..Config::default() };
     let simulation = Simulation::run(&config).unwrap();
-    let out = BufWriter::new(File::create(folder.path().join(NAME)).unwrap());
-    let mut writer = PcapWriter::new(out, 1, 128).unwrap();
-    for sighting in simulation.sightings(Point::Upstream) {
-        let frame = simulation.frame(Point::Upstream, sighting).unwrap();
-        writer.write(sighting.time, frame.bytes(), frame.wire_length()).unwrap();
+    for (point, name) in [(Point::Upstream, UPSTREAM), (Point::Downstream, DOWNSTREAM)] {
+        let out = BufWriter::new(File::create(folder.path().join(name)).unwrap());
+        let mut writer = PcapWriter::new(out, 1, 128).unwrap();
+        for sighting in simulation.sightings(point) {
+            let frame = simulation.frame(point, sighting).unwrap();
+            writer.write(sighting.time, frame.bytes(), frame.wire_length()).unwrap();
+        }
+        writer.flush().unwrap();
     }
-    writer.flush().unwrap();
     Capture { folder }
 }

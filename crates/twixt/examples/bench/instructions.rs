@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use super::capture::Capture;
-use super::whole::{Whole, binary};
+use super::whole::Whole;
 
 /// Packets to count over; valgrind is some fifty times slower than the machine.
 pub(crate) const PACKETS: u64 = 100_000;
@@ -24,7 +24,7 @@ pub(crate) fn of_stage(name: &str, small: &Capture) -> Option<f64> {
 /// Of a whole command, starting up included.
 pub(crate) fn of_command(whole: &Whole, small: &Capture) -> Option<f64> {
     let mut command = valgrind();
-    command.arg(binary()).args(whole.arguments(small));
+    command.arg(whole.program()).args(whole.arguments(small));
     Some(collected(command)? as f64 / PACKETS as f64)
 }
 

@@ -7,19 +7,26 @@
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on stops")]
 
 mod capture;
+mod clock;
 mod instructions;
 mod stages;
 mod whole;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use clock::Start;
 use stages::Stage;
 
 /// How to run.
 struct Options {
     packets: u64,
     repeats: usize,
-    json: bool,
+    /// Only what has this in its name, and the two reference loops.
+    only: String,
+    /// Whether programs of others run too.
+    peers: bool,
+    /// Where the table goes as JSON.
+    json: Option<String>,
 }
 
 /// One line of the table.
@@ -45,21 +52,24 @@ fn main() {
     let small = capture::simulated(instructions::PACKETS);
     eprintln!("{} packets in {}", options.packets, file.path().display());
     let lines = measure(&options, &file, &small);
-    match options.json {
-        true => println!("{}", serde_json::to_string_pretty(&lines).unwrap()),
-        false => print_table(&lines),
+    print_table(&lines);
+    if let Some(path) = &options.json {
+        std::fs::write(path, serde_json::to_string_pretty(&lines).unwrap()).unwrap();
     }
 }
 
 fn options(arguments: &[String]) -> Options {
-    let value = |flag: &str, default: u64| {
-        let index = arguments.iter().position(|argument| argument == flag);
-        index.map_or(default, |index| arguments[index + 1].parse().unwrap())
+    let value = |flag: &str| {
+        let index = arguments.iter().position(|argument| argument == flag)?;
+        Some(arguments[index + 1].clone())
     };
+    let number = |flag, default: u64| value(flag).map_or(default, |text| text.parse().unwrap());
     Options {
-        packets: value("--packets", 5_000_000),
-        repeats: value("--repeats", 7) as usize,
-        json: arguments.iter().any(|argument| argument == "--json"),
+        packets: number("--packets", 5_000_000),
+        repeats: number("--repeats", 7) as usize,
+        only: value("--only").unwrap_or_default(),
+        peers: arguments.iter().any(|argument| argument == "--peers"),
+        json: value("--json"),
     }
 }
 
@@ -73,12 +83,14 @@ fn run_stage(name: &str, file: &str, times: usize) {
 }
 
 fn measure(options: &Options, file: &capture::Capture, small: &capture::Capture) -> Vec<Line> {
+    let is_asked_for = |name: &str| name.contains(&options.only);
     let mut stages: Vec<Stage> = stages::all(&file.path());
+    stages.retain(|stage| ["walk", "floor"].contains(&&*stage.name) || is_asked_for(&stage.name));
     let mut times: Vec<Vec<Duration>> = vec![Vec::new(); stages.len()];
     // In turn rather than one after the other, so that noise hits all alike.
     for _ in 0..options.repeats {
         for (stage, times) in stages.iter_mut().zip(&mut times) {
-            let start = Instant::now();
+            let start = Start::now();
             std::hint::black_box((stage.run)());
             times.push(start.elapsed());
         }
@@ -102,7 +114,11 @@ fn measure(options: &Options, file: &capture::Capture, small: &capture::Capture)
         .zip(&costs)
         .map(|(stage, &ns)| line(&stage.name, ns, instructions::of_stage(&stage.name, small), None))
         .collect();
-    for command in whole::commands() {
+    let peers = if options.peers { whole::peers() } else { Vec::new() };
+    for command in whole::commands().into_iter().chain(peers) {
+        if !is_asked_for(&command.name) {
+            continue;
+        }
         let (ns, memory) = command.measure(file, options.packets, options.repeats);
         lines.push(line(&command.name, ns, instructions::of_command(&command, small), memory));
     }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use twixt_capture::{BatchEnd, CaptureFile, Frame};
-use twixt_model::{Batch, Detail, DigestHash, DigestProfile, Observation};
+use twixt_model::{Batch, BatchBuffer, Detail, DigestHash, DigestProfile, Observation};
 use twixt_synopsis::{ALGORITHMS, Algorithm, Purpose};
 use twixt_wire::{
     Digester, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX, ParseOptions,
@@ -40,6 +40,7 @@ pub(crate) fn all(path: &Path) -> Vec<Stage> {
         stage("read + parse + digest + flow hash", on(|path| observe(path, true))),
     ];
     stages.extend(ALGORITHMS.iter().map(|algorithm| update(algorithm, &path)));
+    stages.extend(ALGORITHMS.iter().map(|algorithm| pipeline(algorithm, &path)));
     stages
 }
 
@@ -120,9 +121,13 @@ fn for_each_frame(path: &Path, mut each: impl FnMut(&Frame<'_>) -> u64) -> u64 {
 }
 
 fn observer(flow: bool) -> Observer {
+    observer_of(Wanted { digest: true, flow, detail: false, group: false })
+}
+
+fn observer_of(wanted: Wanted) -> Observer {
     let key = HashKey::from_seed(1);
     Observer::new(ObserverOptions {
-        wanted: Wanted { digest: true, flow, detail: false, group: false },
+        wanted,
         outer: false,
         filter: None,
         classes: Vec::new(),
@@ -146,11 +151,53 @@ fn update(algorithm: &'static Algorithm, path: &Path) -> Stage {
         }
         synopsis.totals().packets
     };
-    let name = match algorithm.purpose {
-        Purpose::Delay => format!("update of {}", algorithm.name),
-        purpose => format!("update of {} {}", purpose.name(), algorithm.name),
+    Stage { name: named("update of", algorithm), run: Box::new(run) }
+}
+
+/// All of a one-pass command but starting, cutting epochs and writing.
+fn pipeline(algorithm: &'static Algorithm, path: &Path) -> Stage {
+    let path = path.to_owned();
+    let run = move || {
+        let mut synopsis = (algorithm.start)(&toml::Table::new()).unwrap();
+        let (needs, details_of) = (synopsis.needs(), synopsis.details_of());
+        let observer = observer_of(Wanted {
+            digest: needs.digest,
+            flow: needs.flow,
+            detail: needs.detail,
+            group: needs.group,
+        });
+        let mut waiting = BatchBuffer::new();
+        for_each_frame(&path, |frame| {
+            let link = LinkType(frame.link_type);
+            let (bytes, wire_length) = (frame.bytes, frame.wire_length);
+            if needs.detail {
+                let seen = observer.observe_packet(link, bytes, wire_length, frame.time);
+                let Ok((seen, packet)) = seen else { return 0 };
+                let is_read = details_of.includes(&seen);
+                let detail = if is_read { packet.detail(bytes) } else { Detail::default() };
+                waiting.push_detailed(seen, detail);
+            } else {
+                let seen = observer.observe(link, bytes, wire_length, frame.time);
+                let Ok(seen) = seen else { return 0 };
+                waiting.push(seen);
+            }
+            if waiting.is_full() {
+                synopsis.update_batch(waiting.as_batch());
+                waiting.clear();
+            }
+            1
+        });
+        synopsis.update_batch(waiting.as_batch());
+        synopsis.totals().packets
     };
-    Stage { name, run: Box::new(run) }
+    Stage { name: named("pipeline of", algorithm), run: Box::new(run) }
+}
+
+fn named(what: &str, algorithm: &Algorithm) -> String {
+    match algorithm.purpose {
+        Purpose::Delay => format!("{what} {}", algorithm.name),
+        purpose => format!("{what} {} {}", purpose.name(), algorithm.name),
+    }
 }
 
 fn observations(path: &Path, detail: bool) -> (Vec<Observation>, Vec<Detail>) {

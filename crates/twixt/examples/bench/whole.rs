@@ -1,49 +1,84 @@
 //! Whole commands, run as users run them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use twixt_synopsis::{ALGORITHMS, Algorithm, Purpose};
 
 use super::capture::Capture;
+use super::clock;
 
 /// A command over one capture.
 pub(crate) struct Whole {
     pub(crate) name: String,
-    algorithm: &'static Algorithm,
+    program: PathBuf,
+    /// Its first thread does not do all the work, so the time that passes counts.
+    has_threads: bool,
+    /// `CAPTURE`, `DOWNSTREAM` and `OUT` stand for files.
+    arguments: Vec<String>,
 }
 
-/// The one-pass pipeline with every algorithm.
+const CAPTURE: &str = "CAPTURE";
+const DOWNSTREAM: &str = "DOWNSTREAM";
+const OUT: &str = "OUT";
+
+/// Every command that reads a capture: in one pass with every algorithm, `delay`, and what else there is.
 pub(crate) fn commands() -> Vec<Whole> {
-    let served = |entry: &&Algorithm| matches!(entry.purpose, Purpose::Delay | Purpose::RoundTrip);
-    let whole = |algorithm: &'static Algorithm| Whole {
-        name: format!("{} with {}", command(algorithm), algorithm.name),
-        algorithm,
-    };
-    ALGORITHMS.iter().filter(served).map(whole).collect()
+    let of = |purpose: Purpose| ALGORITHMS.iter().filter(move |entry| entry.purpose == purpose);
+    let record = of(Purpose::Delay)
+        .map(|entry| own("record", entry, &["record", "-a", entry.name, "-r", CAPTURE, "-w", OUT]));
+    let one_point = [Purpose::RoundTrip, Purpose::Reorder, Purpose::Heavy].into_iter().flat_map(of);
+    let one_pass = one_point.map(|entry| {
+        let command = entry.purpose.name();
+        own(command, entry, &[command, "-a", entry.name, "-r", CAPTURE])
+    });
+    let delay = of(Purpose::Delay).map(|entry| Whole {
+        has_threads: true,
+        ..own("delay", entry, &["delay", "-a", entry.name, CAPTURE, DOWNSTREAM])
+    });
+    let info = Whole::new("info", binary(), &["info", CAPTURE]);
+    record.chain(one_pass).chain(delay).chain([info]).collect()
 }
 
-/// The command that runs an algorithm in one pass.
-fn command(algorithm: &Algorithm) -> &'static str {
-    match algorithm.purpose {
-        Purpose::Delay => "record",
-        purpose => purpose.name(),
-    }
+/// Other people's programs for round trips, where they are installed.
+pub(crate) fn peers() -> Vec<Whole> {
+    const PEERS: [(&str, &[&str]); 2] = [
+        ("tcptrace", &["-n", "-r", "-l", CAPTURE]),
+        ("tshark", &["-n", "-r", CAPTURE, "-T", "fields", "-e", "tcp.analysis.ack_rtt"]),
+    ];
+    PEERS
+        .into_iter()
+        .filter(|(program, _)| Command::new(program).arg("-h").output().is_ok())
+        .map(|(program, arguments)| Whole::new(program, program.into(), arguments))
+        .collect()
+}
+
+fn own(command: &str, algorithm: &Algorithm, arguments: &[&str]) -> Whole {
+    Whole::new(&format!("{command} with {}", algorithm.name), binary(), arguments)
 }
 
 impl Whole {
-    /// The command line.
+    fn new(name: &str, program: PathBuf, arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        Self { name: name.to_owned(), program, has_threads: false, arguments }
+    }
+
+    /// What is run.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The command line behind it.
     pub(crate) fn arguments(&self, file: &Capture) -> Vec<String> {
         let path = |path: PathBuf| path.display().to_string();
-        let (name, out) = (self.algorithm.name, path(file.folder().join("out.epochs")));
-        let mut arguments = vec![command(self.algorithm), "-a", name, "-r"];
-        let read = path(file.path());
-        arguments.push(&read);
-        if self.algorithm.purpose == Purpose::Delay {
-            arguments.extend(["-w", &out]);
-        }
-        arguments.into_iter().map(str::to_owned).collect()
+        let filled = |argument: &String| match argument.as_str() {
+            CAPTURE => path(file.path()),
+            DOWNSTREAM => path(file.downstream()),
+            OUT => path(file.folder().join("out.epochs")),
+            other => other.to_owned(),
+        };
+        self.arguments.iter().map(filled).collect()
     }
 
     /// Nanoseconds per packet (median) and peak memory.
@@ -61,18 +96,20 @@ impl Whole {
 
     fn run(&self, file: &Capture) -> (Duration, Option<u64>) {
         let start = Instant::now();
-        let mut child = Command::new(binary())
+        let mut child = Command::new(&self.program)
             .args(self.arguments(file))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut peak = None;
+        let (mut peak, mut computed) = (None, None);
         while child.try_wait().unwrap().is_none() {
             peak = peak.max(peak_memory(child.id()));
+            computed = computed.max(clock::computed(&child.id().to_string()));
             std::thread::sleep(Duration::from_millis(1));
         }
-        (start.elapsed(), peak)
+        let passed = start.elapsed();
+        (if self.has_threads { passed } else { computed.unwrap_or(passed) }, peak)
     }
 }
 

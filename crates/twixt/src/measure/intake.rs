@@ -1,7 +1,5 @@
 //! Which frames of one point are measured, in one pass. Does not know what is measured about them.
 
-use std::net::IpAddr;
-
 use twixt_capture::{Frame, SourceCounts};
 use twixt_model::{Detail, Observation, Prefix, Span};
 use twixt_wire::{LinkType, Observer, Packet, Skip, SkipCounts};
@@ -27,23 +25,31 @@ impl Intake {
     }
 
     /// The packet in a frame, with its flow key and TCP fields, if it is to be measured.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn detailed(&mut self, frame: &Frame<'_>) -> Option<(Observation, Detail)> {
-        self.admit(frame, |observer, link| {
-            let (observation, detail) =
-                observer.observe_detailed(link, frame.bytes, frame.wire_length, frame.time)?;
-            Ok((detail.key.destination, (observation, detail)))
-        })
+        let (observation, packet) = self.packet(frame)?;
+        Some((observation, packet.detail(frame.bytes)))
     }
 
     /// The packet in a frame, as it was parsed, if it is to be measured.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn packet(&mut self, frame: &Frame<'_>) -> Option<(Observation, Packet)> {
-        self.admit(frame, |observer, link| {
-            let (observation, packet) =
-                observer.observe_packet(link, frame.bytes, frame.wire_length, frame.time)?;
-            Ok((packet.destination(), (observation, packet)))
-        })
+        if self.wanted == 0 {
+            return None;
+        }
+        match self.judge(frame) {
+            Ok(packet) => {
+                let here = Span::at(frame.time);
+                self.span = Some(self.span.map_or(here, |span| span.union(here)));
+                self.wanted -= 1;
+                self.packets += 1;
+                Some(packet)
+            }
+            Err(skip) => {
+                self.skipped.count(skip);
+                None
+            }
+        }
     }
 
     /// Whether all packets that were wanted have been seen.
@@ -71,43 +77,17 @@ impl Intake {
         }
     }
 
-    #[inline]
-    fn admit<T>(
-        &mut self,
-        frame: &Frame<'_>,
-        observe: impl FnOnce(&Observer, LinkType) -> Result<(IpAddr, T), Skip>,
-    ) -> Option<T> {
-        if self.wanted == 0 {
-            return None;
-        }
-        match self.judge(frame, observe) {
-            Ok(packet) => {
-                let here = Span::at(frame.time);
-                self.span = Some(self.span.map_or(here, |span| span.union(here)));
-                self.wanted -= 1;
-                self.packets += 1;
-                Some(packet)
-            }
-            Err(skip) => {
-                self.skipped.count(skip);
-                None
-            }
-        }
-    }
-
-    #[inline]
-    fn judge<T>(
-        &self,
-        frame: &Frame<'_>,
-        observe: impl FnOnce(&Observer, LinkType) -> Result<(IpAddr, T), Skip>,
-    ) -> Result<T, Skip> {
+    #[inline(always)]
+    fn judge(&self, frame: &Frame<'_>) -> Result<(Observation, Packet), Skip> {
         if is_timeless(frame.time) {
             return Err(Skip::NoTime);
         }
-        let (destination, packet) = observe(&self.observer, LinkType(frame.link_type))?;
-        match self.toward.is_some_and(|prefix| !prefix.contains(destination)) {
+        let link = LinkType(frame.link_type);
+        let (observation, packet) =
+            self.observer.observe_packet(link, frame.bytes, frame.wire_length, frame.time)?;
+        match self.toward.is_some_and(|prefix| !prefix.contains(packet.destination())) {
             true => Err(Skip::WrongDirection),
-            false => Ok(packet),
+            false => Ok((observation, packet)),
         }
     }
 }

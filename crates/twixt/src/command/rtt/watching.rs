@@ -17,6 +17,8 @@ pub(super) struct Watching<'a> {
     rule: EpochRule,
     /// The epoch that packets fall into now.
     epoch: Option<Epoch>,
+    /// Its last moment: cheaper to compare with than to divide for every packet.
+    epoch_end: Option<Timestamp>,
     /// Packets that the synopsis was not yet given.
     waiting: BatchBuffer,
     /// First and last packet of the epoch.
@@ -59,6 +61,7 @@ impl<'a> Watching<'a> {
             conclude,
             rule,
             epoch: None,
+            epoch_end: None,
             waiting: BatchBuffer::new(),
             span: None,
             synopsis_bytes: 0,
@@ -89,13 +92,18 @@ impl<'a> Watching<'a> {
     /// come.
     #[inline]
     pub(super) fn advance(&mut self, time: Timestamp) {
-        let epoch = self.rule.epoch_of(time);
-        if self.epoch.is_some_and(|current| current < epoch) {
+        if self.epoch_end.is_none_or(|end| time > end) {
+            self.enter_epoch(self.rule.epoch_of(time));
+        }
+    }
+
+    #[cold]
+    fn enter_epoch(&mut self, epoch: Epoch) {
+        if self.epoch.is_some() {
             self.end_epoch().expect("a synopsis is of its own algorithm and settings");
         }
-        if self.epoch.is_none_or(|current| current < epoch) {
-            self.epoch = Some(epoch);
-        }
+        self.epoch = Some(epoch);
+        self.epoch_end = Some(self.rule.span_of(epoch).end);
     }
 
     /// Round trips that were found since the last time, the first of which only begins to keep

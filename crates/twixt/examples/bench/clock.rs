@@ -1,0 +1,30 @@
+//! How long something computed: without what others took of the machine meanwhile, where the kernel
+//! says so, else the time that passed.
+
+use std::time::{Duration, Instant};
+
+/// A moment in the life of this process.
+pub(crate) struct Start {
+    passed: Instant,
+    computed: Option<Duration>,
+}
+
+impl Start {
+    pub(crate) fn now() -> Self {
+        Self { passed: Instant::now(), computed: computed("self") }
+    }
+
+    /// Since then.
+    pub(crate) fn elapsed(&self) -> Duration {
+        let passed = self.passed.elapsed();
+        let computed = self.computed.zip(computed("self"));
+        computed.map_or(passed, |(before, after)| after.saturating_sub(before))
+    }
+}
+
+/// What the first thread of a process computed so far. The kernel adds up at every tick and
+/// whenever somebody else is let run: good to a few milliseconds.
+pub(crate) fn computed(process: &str) -> Option<Duration> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/schedstat")).ok()?;
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+}
