@@ -36,7 +36,7 @@ pub struct Setting {
 }
 
 /// One point's meters.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Meters {
     classes: Vec<ClassMeters>,
     packets: u64,

@@ -17,6 +17,16 @@ pub struct Claim {
     pub note: &'static str,
 }
 
+/// A claim that needs no note.
+pub(crate) const fn claim(
+    claim: &'static str,
+    published: &'static str,
+    value: &'static str,
+    holds: Holds,
+) -> Claim {
+    Claim { claim, published, value, holds, note: "" }
+}
+
 /// When a measured number agrees with a claim.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Holds {
@@ -70,6 +80,11 @@ pub struct Judged {
 }
 
 impl Claim {
+    /// The same with something to say beside the verdict.
+    pub(crate) const fn noting(self, note: &'static str) -> Self {
+        Self { note, ..self }
+    }
+
     pub(crate) fn judge(&'static self, summary: &Summary) -> Judged {
         let measured = summary.value(self.value);
         let verdict = match (self.holds, measured) {

@@ -169,9 +169,10 @@ pub struct Needs {
 }
 
 /// Of which packets details are read. Those of others need not be looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DetailsOf {
     /// Every packet.
+    #[default]
     Every,
     /// Packets chosen by their digest.
     Packets(HashShare),

@@ -28,7 +28,6 @@ use twixt_synopsis::cnf::rivals::{Crossed, Means, truth};
 use twixt_synopsis::cnf::{TimingBounds, TimingVerdict, judge_by_timing};
 use twixt_synopsis::{By, Cnf, CnfConfig, Pair, Question, Synopsis, TwoPoint};
 
-use crate::claim::{Claim, Holds};
 use crate::experiment::{Setting, Trial};
 
 /// Packets per second of the paper's CHIC trace.
@@ -187,15 +186,6 @@ impl Run {
         };
         means.iter().filter_map(of_flow).collect()
     }
-}
-
-const fn claim(
-    claim: &'static str,
-    published: &'static str,
-    value: &'static str,
-    holds: Holds,
-) -> Claim {
-    Claim { claim, published, value, holds, note: "" }
 }
 
 /// What timing alone says of each upstream record, flow by flow.

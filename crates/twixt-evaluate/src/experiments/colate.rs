@@ -17,7 +17,6 @@ use twixt_sim::quantity::PacketRate;
 use twixt_synopsis::{Colate, ColateConfig};
 
 use super::segment::{Answers, Packets, Segment, Sizes};
-use crate::claim::{Claim, Holds};
 use crate::experiment::Setting;
 
 /// Packets that the numbers of counters below are meant for.
@@ -64,14 +63,4 @@ fn vector(counters: u32, per_flow: u32) -> ColateConfig {
 
 fn ask(segment: &Segment, ends: &(Colate, Colate), estimator: &str) -> Answers {
     segment.ask((&ends.0, &ends.1), estimator, Sizes::Known)
-}
-
-const fn claim(
-    claim: &'static str,
-    published: &'static str,
-    value: &'static str,
-    holds: Holds,
-    note: &'static str,
-) -> Claim {
-    Claim { claim, published, value, holds, note }
 }

@@ -19,7 +19,6 @@ use twixt_sim::{Config, Loss};
 use twixt_synopsis::{Lds, LdsConfig};
 
 use super::segment::{Answers, Packets, Segment, Sizes, median};
-use crate::claim::{Claim, Holds};
 use crate::experiment::{Setting, Trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::summary::Summary;
@@ -127,14 +126,4 @@ fn note_distribution(trial: &mut Trial, name: &str, mut errors: Vec<f64>) {
         trial.point(name, most, below as f64 / errors.len() as f64);
     }
     trial.value(name, median(errors));
-}
-
-const fn claim(
-    claim: &'static str,
-    published: &'static str,
-    value: &'static str,
-    holds: Holds,
-    note: &'static str,
-) -> Claim {
-    Claim { claim, published, value, holds, note }
 }

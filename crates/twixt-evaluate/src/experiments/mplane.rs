@@ -2,7 +2,7 @@
 
 use twixt_network::{Plan, ShortestPaths, Strategy, import};
 
-use crate::claim::{Claim, Holds};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::summary::Summary;
@@ -41,15 +41,6 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     ],
     figures,
 };
-
-const fn claim(
-    claim: &'static str,
-    published: &'static str,
-    value: &'static str,
-    holds: Holds,
-) -> Claim {
-    Claim { claim, published, value, holds, note: "" }
-}
 
 /// Paths of topologies in the folder of others' files, and their names here.
 const TOPOLOGIES: [(&str, &str); 4] = [

@@ -5,8 +5,8 @@ use twixt_sim::quantity::{Nanoseconds, PacketRate};
 use twixt_sim::{Config, Loss, Simulation};
 use twixt_synopsis::cnf::{Associated, Rule, TimingBounds, TimingVerdict, associate};
 
-use super::{PACKET_BITS, claim, config, meters, traffic};
-use crate::claim::Holds;
+use super::{PACKET_BITS, config, meters, traffic};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::summary::Summary;

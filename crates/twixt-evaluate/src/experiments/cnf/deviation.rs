@@ -9,8 +9,8 @@ use twixt_model::{Delay, FlowHash};
 use twixt_synopsis::cnf::Sums;
 
 use super::ways::load;
-use super::{OFFERED_BITS, RED, Run, claim, config, distribution, median, queue, ratio};
-use crate::claim::{Claim, Holds};
+use super::{OFFERED_BITS, RED, Run, config, distribution, median, queue, ratio};
+use crate::claim::{Claim, Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Figure, Mark, Series};
 use crate::summary::Summary;

@@ -4,10 +4,10 @@ use twixt_synopsis::CnfConfig;
 
 use super::ways::{load, ways};
 use super::{
-    DROPTAIL, OFFERED_BITS, Run, SHORT_BURSTS, bursty_queue, claim, config, distribution, median,
-    queue, ratio,
+    DROPTAIL, OFFERED_BITS, Run, SHORT_BURSTS, bursty_queue, config, distribution, median, queue,
+    ratio,
 };
-use crate::claim::{Claim, Holds};
+use crate::claim::{Claim, Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Figure, Mark, Series};
 use crate::summary::Summary;

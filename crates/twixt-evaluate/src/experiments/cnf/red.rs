@@ -1,8 +1,8 @@
 //! A queue that drops early (RED), at a load at which it does not yet.
 
 use super::ways::{load, ways};
-use super::{OFFERED_BITS, RED, Run, claim, config, distribution, median, queue, ratio};
-use crate::claim::{Claim, Holds};
+use super::{OFFERED_BITS, RED, Run, config, distribution, median, queue, ratio};
+use crate::claim::{Claim, Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::summary::Summary;

@@ -4,8 +4,8 @@ use twixt_model::ClassId;
 use twixt_synopsis::cnf::Endpoints;
 use twixt_synopsis::cnf::rivals::interpolation;
 
-use super::{DROPTAIL, Run, claim, config, median, queue, ratio};
-use crate::claim::{Claim, Holds};
+use super::{DROPTAIL, Run, config, median, queue, ratio};
+use crate::claim::{Claim, Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::summary::Summary;

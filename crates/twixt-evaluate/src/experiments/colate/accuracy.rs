@@ -3,8 +3,8 @@
 use twixt_sim::Config;
 use twixt_sim::quantity::Nanoseconds;
 
-use super::{FEW, LARGE, MANY, MEDIUM, PER_FLOW, ask, claim, packets, scaled, traffic, vector};
-use crate::claim::Holds;
+use super::{FEW, LARGE, MANY, MEDIUM, PER_FLOW, ask, packets, scaled, traffic, vector};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::experiments::segment::Segment;
 use crate::figure::{Axis, Figure, Series};
@@ -20,37 +20,35 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     seeds: Seeds { quick: 2, full: 6 },
     trial,
     claims: &[
-        claim("joint, n = 45 533: mean off by", "–", "joint@45533", Holds::AtMost(0.008), ""),
-        claim("median, n = 45 533: mean off by", "–", "median@45533", Holds::AtMost(0.035), ""),
-        claim("joint, n = 455 334: mean off by", "–", "joint@455334", Holds::AtMost(0.003), ""),
+        claim("joint, n = 45 533: mean off by", "–", "joint@45533", Holds::AtMost(0.008)),
+        claim("median, n = 45 533: mean off by", "–", "median@45533", Holds::AtMost(0.035)),
+        claim("joint, n = 455 334: mean off by", "–", "joint@455334", Holds::AtMost(0.003)),
         claim(
             "joint over paper (equation 4 on differences), n = 45 533",
             "–",
             "joint@45533 / paper@45533",
             Holds::AtMost(0.5),
-            "",
         ),
         claim(
             "joint over paper, n = 45 533, flows of 100 to 999",
             "–",
             "joint@45533, medium / paper@45533, medium",
             Holds::AtMost(0.5),
-            "",
         ),
         claim(
             "joint, n = 45 533: with 20 ms in common, over without",
             "–",
             "joint@45533 + 20 ms / joint@45533",
             Holds::Between(0.9, 1.1),
-            "everything is taken relative to the mean of all packets",
-        ),
+        )
+        .noting("everything is taken relative to the mean of all packets"),
         claim(
             "paper, n = 45 533: with 20 ms in common, over without",
             "not considered",
             "paper@45533 + 20 ms / paper@45533",
             Holds::Between(0.9, 1.1),
-            "centred like the others; as printed, a common delay of other flows would leak in",
-        ),
+        )
+        .noting("centred like the others; as printed, a common delay of other flows would leak in"),
     ],
     figures,
 };

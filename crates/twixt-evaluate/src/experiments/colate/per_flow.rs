@@ -2,8 +2,8 @@
 
 use twixt_sim::{Config, Loss};
 
-use super::{FEW, LARGE, MANY, ask, claim, packets, scaled, traffic, vector};
-use crate::claim::Holds;
+use super::{FEW, LARGE, MANY, ask, packets, scaled, traffic, vector};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::experiments::segment::{Segment, median};
 use crate::figure::{Axis, Figure, Series};
@@ -19,49 +19,33 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     seeds: Seeds { quick: 2, full: 2 },
     trial,
     claims: &[
-        claim(
-            "joint, m = 20: mean off by",
-            "m = 20 is typical",
-            "joint@20",
-            Holds::AtMost(0.01),
-            "",
-        ),
-        claim(
-            "joint, m = 1: mean off by",
-            "–",
-            "joint@1",
-            Holds::AtMost(0.001),
+        claim("joint, m = 20: mean off by", "m = 20 is typical", "joint@20", Holds::AtMost(0.01)),
+        claim("joint, m = 1: mean off by", "–", "joint@1", Holds::AtMost(0.001)).noting(
             "some ten counters for each flow: alone in one of them, a flow is known exactly. \
              Spread over twenty it always meets others, and how its packets spread is not known",
         ),
-        claim(
-            "joint: m = 200 over m = 20",
-            "–",
-            "joint@200 / joint@20",
-            Holds::AtLeast(1.5),
-            "spread wide, every flow meets all others",
-        ),
+        claim("joint: m = 200 over m = 20", "–", "joint@200 / joint@20", Holds::AtLeast(1.5))
+            .noting("spread wide, every flow meets all others"),
         claim(
             "0.1 % lost, m = 1: flows without an answer",
             "–",
             "unanswered@1",
             Holds::AtLeast(0.5),
-            "what several counters are for",
-        ),
+        )
+        .noting("what several counters are for"),
         claim(
             "0.1 % lost, m = 20: flows without an answer",
             "–",
             "unanswered@20",
             Holds::AtMost(0.01),
-            "",
         ),
         claim(
             "deviation off by, m = 100 over m = 20",
             "–",
             "deviation@100 / deviation@20",
             Holds::AtMost(0.8),
-            "1 / sqrt(2 (m - 1)) at best: 0.07 over 0.16",
-        ),
+        )
+        .noting("1 / sqrt(2 (m - 1)) at best: 0.07 over 0.16"),
     ],
     figures,
 };

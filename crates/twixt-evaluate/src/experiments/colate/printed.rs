@@ -3,8 +3,8 @@
 use twixt_sim::Point;
 use twixt_synopsis::PrintedColate;
 
-use super::{FEW, PER_FLOW, ask, claim, packets, scaled, segment, vector};
-use crate::claim::Holds;
+use super::{FEW, PER_FLOW, ask, packets, scaled, segment, vector};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::experiments::segment::{Segment, median};
 use crate::summary::Summary;
@@ -25,28 +25,27 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "within 5 % for 95 % of flows",
             "printed",
             Holds::Differs,
+        )
+        .noting(
             "not percent: times the delay. What is left of other flows in each sum is whole time \
              stamps, tens of seconds each, and a delay is a difference of two such sums",
         ),
-        claim(
-            "as printed: share of flows within 5 %",
-            "95 %",
-            "printed, within",
-            Holds::Differs,
-            "see above",
-        ),
+        claim("as printed: share of flows within 5 %", "95 %", "printed, within", Holds::Differs)
+            .noting("see above"),
         claim(
             "its root mean square error, over sqrt(2 P m / n) times that of stamps",
             "–",
             "over formula",
             Holds::Between(0.7, 1.4),
-            "the failure is what arithmetic predicts, and no accident of this traffic",
-        ),
+        )
+        .noting("the failure is what arithmetic predicts, and no accident of this traffic"),
         claim(
             "corrected (joint): mean off by",
             "within 5 % for 95 % of flows",
             "corrected",
             Holds::AtMost(0.01),
+        )
+        .noting(
             "the packet picks its counter, alike at both points, and counters are compared first",
         ),
     ],

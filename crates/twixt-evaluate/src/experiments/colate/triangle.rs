@@ -4,8 +4,8 @@ use twixt_model::GroupId;
 use twixt_sim::Point;
 use twixt_synopsis::{Colate, ColateConfig, Synopsis};
 
-use super::{FEW, FULL_PACKETS, LARGE, MEDIUM, PER_FLOW, ask, claim, scaled, traffic, vector};
-use crate::claim::Holds;
+use super::{FEW, FULL_PACKETS, LARGE, MEDIUM, PER_FLOW, ask, scaled, traffic, vector};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::experiments::segment::{Answers, Segment};
 use crate::summary::Summary;
@@ -21,19 +21,20 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     seeds: Seeds { quick: 1, full: 2 },
     trial,
     claims: &[
-        claim("alone, flows of 1000+: mean off by", "–", "alone", Holds::AtMost(0.012), ""),
+        claim("alone, flows of 1000+: mean off by", "–", "alone", Holds::AtMost(0.012)),
         claim(
             "in banks over alone, flows of 1000+",
             "the number of points does not matter",
             "in banks / alone",
             Holds::AtMost(2.0),
-            "",
         ),
         claim(
             "without banks over alone, flows of 1000+",
             "the number of points does not matter",
             "without banks / alone",
             Holds::Differs,
+        )
+        .noting(
             "a counter that also holds packets which never pass the other point is of no use to \
              this pair, and most do: four of the six segments meet in every point",
         ),
@@ -42,14 +43,13 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "the number of points does not matter",
             "without banks, medium / alone, medium",
             Holds::Differs,
-            "see above",
-        ),
+        )
+        .noting("see above"),
         claim(
             "in banks: flows of 1000+ without an answer",
             "–",
             "in banks, unanswered",
             Holds::AtMost(0.0),
-            "",
         ),
     ],
     figures: |_: &Summary| Vec::new(),

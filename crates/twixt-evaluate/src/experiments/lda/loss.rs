@@ -3,7 +3,7 @@
 use twixt_synopsis::LdaConfig;
 
 use super::{Compared, LOSSES, Law, ROWS, compare, delays, tuned, uniform_losses};
-use crate::claim::{Claim, Holds};
+use crate::claim::{Claim, Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::summary::Summary;
@@ -75,15 +75,6 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     ],
     figures,
 };
-
-const fn claim(
-    claim: &'static str,
-    published: &'static str,
-    value: &'static str,
-    holds: Holds,
-) -> Claim {
-    Claim { claim, published, value, holds, note: "" }
-}
 
 const LAWS: [(&str, Law); 4] = [
     ("weibull 0.6", Law::Weibull { shape: 0.6 }),

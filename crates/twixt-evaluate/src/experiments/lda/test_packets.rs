@@ -3,7 +3,7 @@
 use twixt_synopsis::LdaConfig;
 
 use super::{Law, MEAN_NS, compare, delays, episodes_of_loss, tuned, uniform};
-use crate::claim::{Claim, Holds};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::summary::Summary;
@@ -41,15 +41,6 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     ],
     figures,
 };
-
-const fn claim(
-    claim: &'static str,
-    published: &'static str,
-    value: &'static str,
-    holds: Holds,
-) -> Claim {
-    Claim { claim, published, value, holds, note: "" }
-}
 
 const LOSSES: [f64; 6] = [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1];
 const RATES_HZ: [u64; 4] = [1, 7, 144, 10_000];

@@ -9,8 +9,8 @@ use twixt_synopsis::cnf::rivals::{
 };
 use twixt_synopsis::{By, Cnf, CnfConfig, Pair, Question, Synopsis, TwoPoint};
 
-use super::{COLUMNS, ask, claim, note_distribution, scaled, segment, whole_rows};
-use crate::claim::Holds;
+use super::{COLUMNS, ask, note_distribution, scaled, segment, whole_rows};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::experiments::segment::{Answers, Packets, Segment, Sizes};
 use crate::figure::{Axis, Figure, Series};
@@ -36,56 +36,50 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "greatly outperforms",
             "LDS, paper, >1000 / Multiflow 10 %, >1000",
             Holds::AtMost(0.2),
-            "",
         ),
         claim(
             "paper over Multiflow 1 %, above 1000 packets",
             "greatly outperforms",
             "LDS, paper, >1000 / Multiflow 1 %, >1000",
             Holds::AtMost(0.2),
-            "",
         ),
         claim(
             "paper over RLI, above 1000 packets",
             "greatly outperforms",
             "LDS, paper, >1000 / RLI 1 kHz, >1000",
             Holds::AtMost(0.2),
-            "",
         ),
         claim(
             "paper over RLI, above 100 packets",
             "outperforms",
             "LDS, paper, >100 / RLI 1 kHz, >100",
             Holds::AtMost(0.5),
-            "",
         ),
         claim(
             "paper over RLI, all flows",
             "consistently above the state of the art",
             "LDS, paper, all / RLI 1 kHz, all",
             Holds::AtMost(1.0),
-            FEW_PACKETS,
-        ),
+        )
+        .noting(FEW_PACKETS),
         claim(
             "paper over Multiflow 10 %, all flows",
             "consistently above the state of the art",
             "LDS, paper, all / Multiflow 10 %, all",
             Holds::AtMost(1.0),
-            FEW_PACKETS,
-        ),
+        )
+        .noting(FEW_PACKETS),
         claim(
             "paper over the mean of all, all flows",
             "better than the mean of all",
             "LDS, paper, all / mean of all, all",
             Holds::AtMost(1.0),
-            "",
         ),
         claim(
             "joint over the mean of all, all flows",
             "–",
             "LDS, joint, all / mean of all, all",
             Holds::AtMost(1.0),
-            "",
         ),
     ],
     figures,

@@ -1,7 +1,7 @@
 //! With twenty times as many flows as cells.
 
-use super::{COLUMNS, by_class, by_size, claim};
-use crate::claim::Holds;
+use super::{COLUMNS, by_class, by_size};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::Figure;
 use crate::summary::Summary;
@@ -20,29 +20,26 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "–",
             "joint, 100-499 / paper, 100-499",
             Holds::AtMost(0.5),
-            "",
         ),
         claim(
             "joint over paper, 1000 and more, sizes known",
             "–",
             "joint, 1000+ / paper, 1000+",
             Holds::AtMost(0.5),
-            "",
         ),
         claim(
             "joint, 1000 and more, sizes known: 95 % intervals that hold",
             "–",
             "joint, 1000+, covered",
             Holds::AtLeast(0.9),
-            "",
         ),
         claim(
             "joint over paper, 1000 and more, sizes estimated",
             "–",
             "joint, sizes estimated, 1000+ / paper, 1000+",
             Holds::AtMost(1.0),
-            "counts do not tell sizes here: most flows are answered as by the paper",
-        ),
+        )
+        .noting("counts do not tell sizes here: most flows are answered as by the paper"),
     ],
     figures,
 };

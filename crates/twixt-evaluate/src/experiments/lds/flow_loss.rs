@@ -2,8 +2,8 @@
 
 use twixt_sim::Loss;
 
-use super::{COLUMNS, LARGE, ask, claim, scaled, segment, whole_rows};
-use crate::claim::Holds;
+use super::{COLUMNS, LARGE, ask, scaled, segment, whole_rows};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::experiments::segment::Sizes;
 use crate::figure::Figure;
@@ -19,12 +19,12 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     seeds: Seeds { quick: 1, full: 3 },
     trial,
     claims: &[
-        claim("0.1 % lost: flows that are told", "–", "0.001, told", Holds::AtLeast(0.9), ""),
-        claim("0.1 % lost: of these, told right", "–", "0.001, right", Holds::AtLeast(0.95), ""),
-        claim("0.1 % lost: told none", "–", "0.001, denied", Holds::AtMost(0.0), ""),
-        claim("1 % lost: flows that are told", "–", "0.01, told", Holds::AtLeast(0.9), ""),
-        claim("1 % lost: of these, told right", "–", "0.01, right", Holds::AtLeast(0.95), ""),
-        claim("1 % lost: told none", "–", "0.01, denied", Holds::AtMost(0.0), ""),
+        claim("0.1 % lost: flows that are told", "–", "0.001, told", Holds::AtLeast(0.9)),
+        claim("0.1 % lost: of these, told right", "–", "0.001, right", Holds::AtLeast(0.95)),
+        claim("0.1 % lost: told none", "–", "0.001, denied", Holds::AtMost(0.0)),
+        claim("1 % lost: flows that are told", "–", "0.01, told", Holds::AtLeast(0.9)),
+        claim("1 % lost: of these, told right", "–", "0.01, right", Holds::AtLeast(0.95)),
+        claim("1 % lost: told none", "–", "0.01, denied", Holds::AtMost(0.0)),
     ],
     figures,
 };

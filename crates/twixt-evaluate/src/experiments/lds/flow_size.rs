@@ -1,7 +1,7 @@
 //! Error by flow size with twice as many flows as cells.
 
-use super::{COLUMNS, by_class, by_size, claim};
-use crate::claim::Holds;
+use super::{COLUMNS, by_class, by_size};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Figure, Series};
 use crate::summary::Summary;
@@ -27,144 +27,126 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "20 %",
             "packets of small flows",
             Holds::Differs,
-            "Pareto sizes of shape 1.05, as all of our simulations have",
-        ),
+        )
+        .noting("Pareto sizes of shape 1.05, as all of our simulations have"),
         claim(
             "paper, 500 to 999 packets: mean off by",
             "1.2 %",
             "paper, 500-999",
             Holds::AtMost(0.012),
-            TRACE,
-        ),
+        )
+        .noting(TRACE),
         claim(
             "paper, 1000 packets and more: mean off by",
             "0.4 % and less",
             "paper, 1000+",
             Holds::AtMost(0.004),
-            TRACE,
-        ),
+        )
+        .noting(TRACE),
         claim(
             "paper: 500 to 999 over 100 to 499",
             "falls with size",
             "paper, 500-999 / paper, 100-499",
             Holds::AtMost(0.6),
-            "",
         ),
         claim(
             "paper: 1000 and more over 500 to 999",
             "falls with size: 0.33",
             "paper, 1000+ / paper, 500-999",
             Holds::AtMost(0.6),
-            "",
         ),
-        claim("paper, 500 to 999: our bound", "–", "paper, 500-999", Holds::AtMost(0.06), ""),
-        claim("paper, 1000 and more: our bound", "–", "paper, 1000+", Holds::AtMost(0.02), ""),
+        claim("paper, 500 to 999: our bound", "–", "paper, 500-999", Holds::AtMost(0.06)),
+        claim("paper, 1000 and more: our bound", "–", "paper, 1000+", Holds::AtMost(0.02)),
         claim(
             "joint over paper, 100 to 499, sizes known",
             "–",
             "joint, 100-499 / paper, 100-499",
             Holds::AtMost(0.3),
-            "",
         ),
         claim(
             "joint over paper, 500 to 999, sizes known",
             "–",
             "joint, 500-999 / paper, 500-999",
             Holds::AtMost(0.3),
-            "",
         ),
         claim(
             "joint over paper, 1000 and more, sizes known",
             "–",
             "joint, 1000+ / paper, 1000+",
             Holds::AtMost(0.3),
-            "",
         ),
         claim(
             "joint over paper, 10 to 99, sizes estimated",
             "–",
             "joint, sizes estimated, 10-99 / paper, 10-99",
             Holds::AtMost(1.0),
-            "",
         ),
         claim(
             "joint over paper, 100 to 499, sizes estimated",
             "–",
             "joint, sizes estimated, 100-499 / paper, 100-499",
             Holds::AtMost(1.0),
-            "",
         ),
         claim(
             "joint over paper, 1000 and more, sizes estimated",
             "–",
             "joint, sizes estimated, 1000+ / paper, 1000+",
             Holds::AtMost(1.0),
-            "",
         ),
-        claim("joint, 1 to 9: 95 % intervals that hold", "–", "joint, 1-9, covered", COVERED, ""),
-        claim(
-            "joint, 10 to 99: 95 % intervals that hold",
-            "–",
-            "joint, 10-99, covered",
-            COVERED,
-            "",
-        ),
+        claim("joint, 1 to 9: 95 % intervals that hold", "–", "joint, 1-9, covered", COVERED),
+        claim("joint, 10 to 99: 95 % intervals that hold", "–", "joint, 10-99, covered", COVERED),
         claim(
             "joint, 100 to 499: 95 % intervals that hold",
             "–",
             "joint, 100-499, covered",
             COVERED,
-            "",
         ),
         claim(
             "joint, 500 to 999: 95 % intervals that hold",
             "–",
             "joint, 500-999, covered",
             COVERED,
-            "few flows: one interval is a percent or two",
-        ),
+        )
+        .noting("few flows: one interval is a percent or two"),
         claim(
             "joint, 1000 and more: 95 % intervals that hold",
             "–",
             "joint, 1000+, covered",
             COVERED,
-            "few flows: one interval is a percent or two",
-        ),
+        )
+        .noting("few flows: one interval is a percent or two"),
         claim(
             "joint, sizes estimated, 1 to 9: 95 % intervals that hold",
             "–",
             "joint, sizes estimated, 1-9, covered",
             COVERED,
-            "",
         ),
         claim(
             "joint, sizes estimated, 10 to 99: 95 % intervals that hold",
             "–",
             "joint, sizes estimated, 10-99, covered",
             COVERED,
-            "",
         ),
         claim(
             "joint, sizes estimated, 100 to 499: 95 % intervals that hold",
             "–",
             "joint, sizes estimated, 100-499, covered",
             COVERED,
-            "",
         ),
         claim(
             "joint, sizes estimated, 500 to 999: 95 % intervals that hold",
             "–",
             "joint, sizes estimated, 500-999, covered",
             COVERED,
-            "few flows: one interval is a percent or two",
-        ),
+        )
+        .noting("few flows: one interval is a percent or two"),
         claim(
             "joint, sizes estimated, 1000 and more: 95 % intervals that hold",
             "–",
             "joint, sizes estimated, 1000+, covered",
             COVERED,
-            "few flows: one interval is a percent or two",
-        ),
+        )
+        .noting("few flows: one interval is a percent or two"),
     ],
     figures,
 };

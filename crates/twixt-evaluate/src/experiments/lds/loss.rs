@@ -3,8 +3,8 @@
 use twixt_sim::Loss;
 use twixt_synopsis::LdsConfig;
 
-use super::{COLUMNS, LARGE, ROWS, ask, claim, scaled, segment};
-use crate::claim::Holds;
+use super::{COLUMNS, LARGE, ROWS, ask, scaled, segment};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::experiments::segment::{Packets, Sizes};
 use crate::figure::{Axis, Figure, Series};
@@ -29,69 +29,64 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "consistently well",
             "banks, paper@0",
             Holds::AtMost(0.05),
-            "",
         ),
         claim(
             "banks, paper, 0.1 % lost: mean off by",
             "consistently well",
             "banks, paper@0.001",
             Holds::AtMost(0.05),
-            "",
         ),
         claim(
             "banks, paper, 1 % lost: mean off by",
             "consistently well",
             "banks, paper@0.01",
             Holds::AtMost(0.1),
-            "",
         ),
         claim(
             "banks, 1 % lost: flows without an answer",
             "very seldom",
             "banks, paper@0.01, unanswered",
             Holds::AtMost(0.05),
-            "",
         ),
         claim(
             "banks, 1 % lost: their share of packets",
             "–",
             "banks, paper@0.01, unanswered packets",
             Holds::AtMost(0.05),
-            LARGEST_FLOWS,
-        ),
+        )
+        .noting(LARGEST_FLOWS),
         claim(
             "banks, 1 % lost: flows of 20 000+ without an answer",
             "–",
             "banks, paper@0.01, unanswered of 20 000+",
             Holds::AtMost(0.05),
-            LARGEST_FLOWS,
-        ),
+        )
+        .noting(LARGEST_FLOWS),
         claim(
             "every packet, 1 % lost: flows without an answer",
             "measurements are lost",
             "every packet, paper@0.01, unanswered",
             Holds::AtLeast(0.5),
-            "",
         ),
         claim(
             "5 %, no loss: off by, over banks",
             "underperforms on low loss",
             "5 %, paper@0 / banks, paper@0",
             Holds::AtLeast(1.0),
-            "",
         ),
         claim(
             "joint over paper, banks, 0.1 % lost",
             "–",
             "banks, joint@0.001 / banks, paper@0.001",
             Holds::AtMost(0.7),
-            "",
         ),
         claim(
             "joint over paper, banks, 1 % lost",
             "–",
             "banks, joint@0.01 / banks, paper@0.01",
             Holds::AtMost(0.7),
+        )
+        .noting(
             "most of the answer comes from rows that sample little here, where chance decides; of \
              the few large flows of a quick run nothing can be said",
         ),

@@ -1,7 +1,7 @@
 //! With more cells than flows, all flows at once are exact.
 
-use super::{by_class, by_size, claim};
-use crate::claim::Holds;
+use super::{by_class, by_size};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::Figure;
 use crate::summary::Summary;
@@ -15,35 +15,22 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     seeds: Seeds { quick: 1, full: 3 },
     trial,
     claims: &[
-        claim(
-            "joint, 10 to 99 packets: mean off by",
-            "–",
-            "joint, 10-99",
-            Holds::AtMost(0.001),
-            "",
-        ),
-        claim("joint, 1000 and more: mean off by", "–", "joint, 1000+", Holds::AtMost(0.001), ""),
+        claim("joint, 10 to 99 packets: mean off by", "–", "joint, 10-99", Holds::AtMost(0.001)),
+        claim("joint, 1000 and more: mean off by", "–", "joint, 1000+", Holds::AtMost(0.001)),
         claim(
             "joint, sizes estimated, 10 to 99: mean off by",
             "–",
             "joint, sizes estimated, 10-99",
             Holds::AtMost(0.001),
-            "",
         ),
         claim(
             "joint, sizes estimated, 1000 and more: mean off by",
             "–",
             "joint, sizes estimated, 1000+",
             Holds::AtMost(0.001),
-            "",
         ),
-        claim(
-            "paper, 10 to 99: mean off by",
-            "–",
-            "paper, 10-99",
-            Holds::AtMost(0.1),
-            "the same memory, and the emptiest cell of each flow",
-        ),
+        claim("paper, 10 to 99: mean off by", "–", "paper, 10-99", Holds::AtMost(0.1))
+            .noting("the same memory, and the emptiest cell of each flow"),
     ],
     figures,
 };

@@ -3,8 +3,8 @@
 use twixt_sim::Config;
 use twixt_synopsis::LdsConfig;
 
-use super::{LARGE, WAYS, ask, by_size, claim, note_classes};
-use crate::claim::Holds;
+use super::{LARGE, WAYS, ask, by_size, note_classes};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::experiments::segment::Segment;
 use crate::figure::Figure;
@@ -23,42 +23,36 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     seeds: Seeds { quick: 1, full: 5 },
     trial,
     claims: &[
-        claim("packets lost", "–", "lost", Holds::Between(0.01, 0.1), "chosen by us"),
+        claim("packets lost", "–", "lost", Holds::Between(0.01, 0.1)).noting("chosen by us"),
         claim(
             "joint over paper, 1000 and more",
             "–",
             "joint, 1000+ / paper, 1000+",
             Holds::AtMost(1.0),
-            "",
         ),
-        claim(
-            "joint over paper, 1 to 9",
-            "–",
-            "joint, 1-9 / paper, 1-9",
-            Holds::AtMost(1.0),
-            "delays hardly differ between flows here, so there is nothing to tell apart",
-        ),
+        claim("joint over paper, 1 to 9", "–", "joint, 1-9 / paper, 1-9", Holds::AtMost(1.0))
+            .noting("delays hardly differ between flows here, so there is nothing to tell apart"),
         claim(
             "joint, 1 to 9: 95 % intervals that hold",
             "–",
             "joint, 1-9, covered",
             Holds::AtLeast(0.9),
-            RESTLESS,
-        ),
+        )
+        .noting(RESTLESS),
         claim(
             "joint, 1000 and more: 95 % intervals that hold",
             "–",
             "joint, 1000+, covered",
             Holds::AtLeast(0.9),
-            RESTLESS,
-        ),
+        )
+        .noting(RESTLESS),
         claim(
             "flows of 1000 and more without an answer",
             "–",
             "joint, unanswered",
             Holds::AtMost(0.05),
-            "a drop-tail queue takes many packets of one flow",
-        ),
+        )
+        .noting("a drop-tail queue takes many packets of one flow"),
     ],
     figures,
 };

@@ -3,8 +3,7 @@
 use twixt_model::mix;
 use twixt_synopsis::RowPlan;
 
-use super::claim;
-use crate::claim::Holds;
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::summary::Summary;
@@ -18,44 +17,37 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     seeds: Seeds { quick: 2, full: 10 },
     trial,
     claims: &[
-        claim("z = 0.0875: best number of rows", "4.2", "rows", Holds::Between(4.203, 4.205), ""),
+        claim("z = 0.0875: best number of rows", "4.2", "rows", Holds::Between(4.203, 4.205)),
         claim(
             "z = 0.0875: surviving with 4 rows",
             "0.985",
             "survival",
             Holds::Between(0.984_9, 0.985_1),
-            "",
         ),
         claim(
             "z = 0.0875: surviving with 1 row",
             "0.9125",
             "survival of one",
             Holds::Between(0.912_4, 0.912_6),
-            "",
         ),
         claim(
             "z = 0.0875: surviving with 4 rows, thrown",
             "0.985",
             "thrown@4",
             Holds::Between(0.98, 0.995),
+        )
+        .noting(
             "the formula takes nP R / C for the probability to meet another large flow, which is \
              a bound: 1 - exp(-nP R / C)",
         ),
-        claim("5 % missed: rows", "3.0", "rows for 5 %", Holds::Between(2.99, 3.01), ""),
+        claim("5 % missed: rows", "3.0", "rows for 5 %", Holds::Between(2.99, 3.01)),
         claim(
             "5 % missed: largest load",
             "0.1228",
             "load for 5 %",
             Holds::Between(0.122_7, 0.122_9),
-            "",
         ),
-        claim(
-            "5 % missed: gain over one row",
-            "2.46",
-            "gain for 5 %",
-            Holds::Between(2.45, 2.46),
-            "",
-        ),
+        claim("5 % missed: gain over one row", "2.46", "gain for 5 %", Holds::Between(2.45, 2.46)),
     ],
     figures,
 };

@@ -4,8 +4,8 @@ use twixt_model::{ClassId, FlowHash, Observation, mix};
 use twixt_sim::{Loss, Point};
 use twixt_synopsis::{Lds, LdsConfig, Synopsis};
 
-use super::{ask, claim, note_distribution, scaled, segment, whole_rows};
-use crate::claim::Holds;
+use super::{ask, note_distribution, scaled, segment, whole_rows};
+use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::experiments::segment::{Answers, Packets, Segment, Sizes};
 use crate::figure::{Axis, Figure, Series};
@@ -26,35 +26,30 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "most accurate",
             "weighted, 100, >100 / plain, 100, >100",
             Holds::AtMost(0.5),
-            "",
         ),
         claim(
             "weight 25 over no weight, flows of more than 100 packets",
             "in between",
             "weighted, 25, >100 / plain, 25, >100",
             Holds::AtMost(0.9),
-            "",
         ),
         claim(
             "weight 1 over no weight, flows of more than 100 packets",
             "pays for the others",
             "weighted, 1, >100 / plain, 1, >100",
             Holds::AtLeast(1.0),
-            "",
         ),
         claim(
             "weight 100 over weight 1, all flows",
             "far below",
             "weighted, 100, all / weighted, 1, all",
             Holds::AtMost(0.7),
-            "",
         ),
         claim(
             "weight 100 over no weight, all flows",
             "far below",
             "weighted, 100, all / plain, 100, all",
             Holds::AtMost(0.7),
-            "",
         ),
     ],
     figures,

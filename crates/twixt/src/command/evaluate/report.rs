@@ -74,7 +74,7 @@ impl ClaimDocument {
 pub(super) fn list() -> String {
     let entry = |experiment: &&Experiment| {
         let Experiment { name, paper, about, .. } = experiment;
-        format!("{name}  ({paper})\n{}\n", wrapped(about, "    "))
+        format!("{name}\n{}\n{}\n", wrapped(paper, "    "), wrapped(about, "        "))
     };
     EXPERIMENTS.iter().map(entry).collect()
 }
