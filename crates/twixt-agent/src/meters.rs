@@ -41,6 +41,8 @@ pub struct Meters {
     classes: Vec<ClassMeters>,
     packets: u64,
     details_of: DetailsOf,
+    /// Of all packets added so far; kept where there are several classes.
+    newest: Option<Timestamp>,
 }
 
 /// The meters of one class, in the order of the algorithms, and what waits to be handed to them.
@@ -96,7 +98,7 @@ impl Meters {
             [only] => only.details_of(),
             _ => DetailsOf::Every,
         };
-        Ok(Self { classes, packets: 0, details_of })
+        Ok(Self { classes, packets: 0, details_of, newest: None })
     }
 
     /// Of which packets details are read, if of any.
@@ -158,6 +160,14 @@ impl Meters {
         }
     }
 
+    /// Lets classes of few packets seal their epochs when the others do: an epoch without packets
+    /// is one that the other point can be compared with.
+    pub fn keep_in_step(&mut self) {
+        if let Some(newest) = self.newest {
+            self.advance(newest);
+        }
+    }
+
     /// Hands over what waits, and seals everything.
     pub fn finish(&mut self) {
         self.hand_over();
@@ -190,8 +200,11 @@ impl Meters {
     #[inline]
     fn class_of(&mut self, observation: &Observation) -> &mut ClassMeters {
         self.packets += 1;
-        let index = if self.classes.len() == 1 { 0 } else { usize::from(observation.class.0) };
-        &mut self.classes[index]
+        if self.classes.len() == 1 {
+            return &mut self.classes[0];
+        }
+        self.newest = self.newest.max(Some(observation.time));
+        &mut self.classes[usize::from(observation.class.0)]
     }
 }
 

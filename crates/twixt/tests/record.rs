@@ -126,6 +126,26 @@ fn classes_are_recorded_apart() {
     assert_eq!(found, [("class names", MILLISECOND), ("class other", 2 * MILLISECOND)]);
 }
 
+/// No name arrives: downstream has empty epochs of that class, which say so.
+#[test]
+fn a_class_of_which_nothing_arrives_is_lost_and_not_missing() {
+    let mut crossing = Crossing::of(0, |_| None);
+    for number in 0..400 {
+        let time_ns = i64::from(number) * MILLISECOND;
+        let name = Packet::udp("10.0.0.1:5000", "10.0.1.9:53", number);
+        let transfer = Packet::tcp("10.0.0.1:40000", "10.0.1.9:443", number);
+        crossing.send(time_ns, &name, None);
+        crossing.send(time_ns + 9, &transfer, Some(MILLISECOND));
+    }
+    let scene = crossing.scene();
+    record(&scene, "-a lda --epoch 100ms --by class --class names=udp");
+    let document = paired(&scene, "--by class");
+    let rows = document["estimates"].as_array().expect("there are estimates");
+    let names = rows.iter().filter(|row| row["scope"] == "class names");
+    let sums = ["/packets", "/lost"].map(|key| names.clone().map(|row| number(row, key)).sum());
+    assert_eq!(sums, [400, 400], "{document}");
+}
+
 #[test]
 fn only_as_many_packets_are_recorded_as_were_asked_for() {
     let scene = Crossing::varied().scene();

@@ -256,6 +256,31 @@ fn parts_of_two_runs_make_one_epoch() {
     );
 }
 
+/// Downstream's agent is killed 4 ms into epoch 1: it sent epoch 0, and what it had seen of epoch 1
+/// is gone. The next run begins at once and sees the rest.
+#[test]
+fn what_a_killed_run_had_seen_of_the_next_epoch_is_not_taken_for_lost() {
+    let packets = delayed(&sent(), 5);
+    let killed = seal(config("down"), "lda", &packets).into_iter().take(1);
+    let rest: Vec<Observation> =
+        packets.into_iter().filter(|packet| packet.time > at_ms(104)).collect();
+    let mut sealed = seal(config("up"), "lda", &sent());
+    sealed.extend(killed);
+    let restarted = seal(MeterConfig { run: 2, ..config("down") }, "lda", &rest);
+    sealed.extend(
+        restarted.into_iter().map(|sealed| Sealed { torn: sealed.epoch == Epoch(1), ..sealed }),
+    );
+    check_order(
+        sealed,
+        &expect![[r#"
+        epoch 0: 5 ms, used 14 of 15, lost unknown, moved 0
+        epoch 1: refused: down missed the start or the end of the epoch
+        epoch 2: 5 ms, used 14 of 14, lost 0, moved 1
+        duplicates 0, out of order 0, merged 0, late 0
+    "#]],
+    );
+}
+
 #[test]
 fn epochs_of_other_points_and_classes_are_ignored() {
     let other = MeterConfig { class: "voice".to_owned(), ..config("up") };

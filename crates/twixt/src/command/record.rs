@@ -157,8 +157,9 @@ impl OnePass for Recording {
 
     fn end_batch(&mut self, so_far: &SoFar) -> anyhow::Result<()> {
         self.taking.tell_counts(so_far.counts);
-        if let Some(now) = so_far.silent_until {
-            self.taking.meters_mut().advance(now);
+        match so_far.silent_until {
+            Some(now) => self.taking.meters_mut().advance(now),
+            None => self.taking.meters_mut().keep_in_step(),
         }
         self.out.write_sealed(self.taking.meters_mut())
     }
