@@ -142,7 +142,8 @@ fn a_class_of_which_nothing_arrives_is_lost_and_not_missing() {
     let document = paired(&scene, "--by class");
     let rows = document["estimates"].as_array().expect("there are estimates");
     let names = rows.iter().filter(|row| row["scope"] == "class names");
-    let sums = ["/packets", "/lost"].map(|key| names.clone().map(|row| number(row, key)).sum());
+    let sums =
+        ["/packets", "/lost"].map(|key| names.clone().map(|row| number(row, key)).sum::<i64>());
     assert_eq!(sums, [400, 400], "{document}");
 }
 
