@@ -203,6 +203,10 @@ impl Meters {
         if self.classes.len() == 1 {
             return &mut self.classes[0];
         }
+        if self.newest.is_none() {
+            // All classes begin with the first packet of any.
+            self.advance(observation.time);
+        }
         self.newest = self.newest.max(Some(observation.time));
         &mut self.classes[usize::from(observation.class.0)]
     }
