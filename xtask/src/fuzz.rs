@@ -33,21 +33,30 @@ pub(crate) struct Arguments {
     seconds: u32,
 }
 
+/// How long a target runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Length {
+    Seconds(u32),
+    /// So many inputs: the same ones on every machine, however fast it is.
+    Inputs(u32),
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let steps = Steps::start();
-    let Some(target) = &arguments.target else { return run_all(&steps, arguments.seconds) };
+    let length = Length::Seconds(arguments.seconds);
+    let Some(target) = &arguments.target else { return run_all(&steps, length) };
     let known = targets()?;
     if !known.contains(target) {
         bail!("no target {target:?}; known are: {}", known.join(", "));
     }
     let folder = build(&steps)?;
-    run_target(&steps, &folder, target, arguments.seconds)
+    run_target(&steps, &folder, target, length)
 }
 
-/// Builds every target and runs each for so many seconds.
-pub(crate) fn run_all(steps: &Steps, seconds: u32) -> Result<()> {
+/// Builds every target and runs each for so long.
+pub(crate) fn run_all(steps: &Steps, length: Length) -> Result<()> {
     let folder = build(steps)?;
-    targets()?.iter().try_for_each(|target| run_target(steps, &folder, target, seconds))
+    targets()?.iter().try_for_each(|target| run_target(steps, &folder, target, length))
 }
 
 /// Lints the harnesses and runs them over the seeds, as plain tests.
@@ -80,9 +89,12 @@ fn build(steps: &Steps) -> Result<PathBuf> {
     Ok(target_folder().join(host).join("release"))
 }
 
-fn run_target(steps: &Steps, folder: &Path, target: &str, seconds: u32) -> Result<()> {
-    steps.announce(&format!("fuzz {target}, {seconds} s"));
-    libfuzzer::run(&folder.join(target), target, seconds)
+fn run_target(steps: &Steps, folder: &Path, target: &str, length: Length) -> Result<()> {
+    steps.announce(&match length {
+        Length::Seconds(seconds) => format!("fuzz {target}, {seconds} s"),
+        Length::Inputs(inputs) => format!("fuzz {target}, {inputs} inputs"),
+    });
+    libfuzzer::run(&folder.join(target), target, length)
 }
 
 fn in_fuzz_workspace(arguments: &[&str]) -> Command {

@@ -6,7 +6,7 @@ use crate::step::{Steps, cargo, works};
 use crate::{docs, fuzz, setup};
 
 /// Of each fuzz target.
-const FUZZ_SECONDS: u32 = 5;
+const FUZZ_LENGTH: fuzz::Length = fuzz::Length::Inputs(10_000);
 const FUZZ_MANIFEST: &[&str] = &["--manifest-path", "fuzz/Cargo.toml"];
 
 pub(crate) fn run() -> Result<()> {
@@ -20,7 +20,7 @@ pub(crate) fn run() -> Result<()> {
         &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     )?;
     fuzz::replay_seeds(&steps)?;
-    fuzz::run_all(&steps, FUZZ_SECONDS)?;
+    fuzz::run_all(&steps, FUZZ_LENGTH)?;
     steps.run("examples in the documentation", &mut cargo(&["test", "--doc", "--workspace"]))?;
     docs::check(&steps)?;
     run_tests(&steps)

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
+use super::Length;
 use crate::repository::root;
 use crate::step::{StepFailed, program};
 
@@ -32,9 +33,9 @@ const NOISE: &[&str] = &[
     "INFO: ",
 ];
 
-/// Runs a target for so many seconds. What it finds lies in `fuzz/artifacts` afterwards.
-pub(super) fn run(program_path: &Path, target: &str, seconds: u32) -> Result<()> {
-    let mut command = command(program_path, target, seconds)?;
+/// Runs a target for so long. What it finds lies in `fuzz/artifacts` afterwards.
+pub(super) fn run(program_path: &Path, target: &str, length: Length) -> Result<()> {
+    let mut command = command(program_path, target, length)?;
     let shown = format!("fuzz target {target}");
     let mut child = command.spawn().with_context(|| format!("cannot run {shown}"))?;
     let output = child.stderr.take().expect("it was asked for");
@@ -45,7 +46,7 @@ pub(super) fn run(program_path: &Path, target: &str, seconds: u32) -> Result<()>
     Ok(())
 }
 
-fn command(program_path: &Path, target: &str, seconds: u32) -> Result<Command> {
+fn command(program_path: &Path, target: &str, length: Length) -> Result<Command> {
     let folder = |kind: &str| root().join("fuzz").join(kind).join(target);
     // libFuzzer writes what it learns into the first folder; the seeds are only read.
     let (corpus, seeds, artifacts) = (folder("corpus"), folder("seeds"), folder("artifacts"));
@@ -58,7 +59,10 @@ fn command(program_path: &Path, target: &str, seconds: u32) -> Result<Command> {
         .args(["-c", WITHIN_MEMORY])
         .arg(program_path)
         .args([SEED, TIME_LIMIT])
-        .arg(format!("-max_total_time={seconds}"))
+        .arg(match length {
+            Length::Seconds(seconds) => format!("-max_total_time={seconds}"),
+            Length::Inputs(inputs) => format!("-runs={inputs}"),
+        })
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
         .args([corpus, seeds])
         .stderr(Stdio::piped());

@@ -17,6 +17,10 @@ impl Histogram {
         }
         let (mean_ns, half_width_ns) = self.mean();
         let ranks = self.ranks();
+        // A stranger's histogram may claim weight that no bucket has.
+        if ranks.is_empty() {
+            return None;
+        }
         let percentile = |share: f64| {
             let doubt = Z95 * self.rank_deviation(&ranks, share);
             Percentile {
@@ -41,7 +45,8 @@ impl Histogram {
     /// for sorted values the element floor(share n).
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<i64> {
-        (self.count > 0).then(|| self.quantile(&self.ranks(), share))
+        let ranks = self.ranks();
+        (self.count > 0 && !ranks.is_empty()).then(|| self.quantile(&ranks, share))
     }
 
     /// The share of the weight on values up to `value`, within half a bucket.
