@@ -32,7 +32,7 @@ pub const PAYLOAD_BYTES_MAX: u8 = 24;
 /// ECN, flow label, IPv4 options, IPv6 extension headers, VLAN tags, MPLS labels.
 ///
 /// [`DigestProfile::Headers`](twixt_model::DigestProfile::Headers) zeroes the options and the payload: captures may be cut behind the
-/// fixed transport header. [`DigestProfile::Nat`] zeroes addresses and ports, and bytes 4..6 of ICMP, where echoes have
+/// fixed transport header. [`Nat`](twixt_model::DigestProfile::Nat) zeroes addresses and ports, and bytes 4..6 of ICMP, where echoes have
 /// the identifier that translators use in place of a port (RFC 5508, section 3.1).
 pub type Record = [u8; RECORD_BYTES];
 
