@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 
 use serde_json::Value;
-use support::{Crossing, MILLISECOND, Packet, Run, START, Scene, evidence, number};
+use support::{Crossing, MILLISECOND, Run, START, Scene, evidence, number};
 
 /// Records both captures with the same options.
 #[track_caller]
@@ -106,15 +106,7 @@ fn epochs_make_a_series() {
 
 #[test]
 fn classes_are_recorded_apart() {
-    let mut crossing = Crossing::of(0, |_| None);
-    for number in 0..200 {
-        let time_ns = i64::from(number) * MILLISECOND;
-        let name = Packet::udp("10.0.0.1:5000", "10.0.1.9:53", number);
-        let transfer = Packet::tcp("10.0.0.1:40000", "10.0.1.9:443", number);
-        crossing.send(time_ns, &name, Some(MILLISECOND));
-        crossing.send(time_ns + 9, &transfer, Some(2 * MILLISECOND));
-    }
-    let scene = crossing.scene();
+    let scene = Crossing::names_and_transfer(200, Some(MILLISECOND)).scene();
     record(&scene, "-a lda --by class --class names=udp");
     let document = paired(&scene, "--by class");
     let found: Vec<(&str, i64)> = document["estimates"]
@@ -130,15 +122,7 @@ fn classes_are_recorded_apart() {
 /// a single delay late packets cannot be told from lost ones.
 #[test]
 fn epochs_of_a_class_of_which_nothing_arrives_are_compared() {
-    let mut crossing = Crossing::of(0, |_| None);
-    for number in 0..400 {
-        let time_ns = i64::from(number) * MILLISECOND;
-        let name = Packet::udp("10.0.0.1:5000", "10.0.1.9:53", number);
-        let transfer = Packet::tcp("10.0.0.1:40000", "10.0.1.9:443", number);
-        crossing.send(time_ns, &name, None);
-        crossing.send(time_ns + 9, &transfer, Some(MILLISECOND));
-    }
-    let scene = crossing.scene();
+    let scene = Crossing::names_and_transfer(400, None).scene();
     record(&scene, "-a lda --epoch 100ms --by class --class names=udp");
     let document = paired(&scene, "--by class");
     let rows = document["estimates"].as_array().expect("there are estimates");

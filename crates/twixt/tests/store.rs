@@ -100,15 +100,7 @@ fn a_part_of_the_time_gives_the_same_epochs() {
 
 #[test]
 fn flows_are_asked_for_by_name() {
-    let mut crossing = Crossing::of(0, |_| None);
-    for number in 0..200 {
-        let time_ns = i64::from(number) * MILLISECOND;
-        let name = Packet::udp("10.0.0.1:5000", "10.0.1.9:53", number);
-        let transfer = Packet::tcp("10.0.0.1:40000", "10.0.1.9:443", number);
-        crossing.send(time_ns, &name, Some(MILLISECOND));
-        crossing.send(time_ns + 9, &transfer, Some(2 * MILLISECOND));
-    }
-    let scene = crossing.scene();
+    let scene = Crossing::names_and_transfer(200, Some(MILLISECOND)).scene();
     for algorithm in ["exact", "lds"] {
         store(&scene, &format!("-a {algorithm}"));
         let arguments =

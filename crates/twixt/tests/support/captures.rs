@@ -103,6 +103,20 @@ impl Crossing {
         })
     }
 
+    /// Names over UDP and a transfer over TCP, a packet of each per millisecond. Transfers take
+    /// 2 ms; names take as long as is said, or are all lost.
+    pub(crate) fn names_and_transfer(packets: u16, name_delay_ns: Option<i64>) -> Self {
+        let mut crossing = Self::default();
+        for number in 0..packets {
+            let time_ns = i64::from(number) * MILLISECOND;
+            let name = Packet::udp("10.0.0.1:5000", "10.0.1.9:53", number);
+            let transfer = Packet::tcp("10.0.0.1:40000", "10.0.1.9:443", number);
+            crossing.send(time_ns, &name, name_delay_ns);
+            crossing.send(time_ns + 9, &transfer, Some(2 * MILLISECOND));
+        }
+        crossing
+    }
+
     /// A packet that goes downstream, through a router.
     pub(crate) fn send(&mut self, time_ns: i64, packet: &Packet, delay_ns: Option<i64>) {
         let arriving = packet.clone().ttl(63).frame();
