@@ -20,7 +20,7 @@ use support::testbed::load::{self, Traffic};
 use support::testbed::referee::{Counted, TCP, Tcpdump, UDP, times_ns, truth};
 use support::testbed::system::{AgentPlan, Process, Told};
 use support::testbed::{Offloads, Place, Testbed};
-use support::{folder, number, twixt, twixt_in};
+use support::{folder, number, twixt_in};
 
 /// Not a test: this program is started again through it, to send or to receive.
 #[test]
@@ -35,14 +35,6 @@ const ALGORITHMS: [&str; 2] = ["lda", "lds"];
 const BEGINNING: Duration = Duration::from_millis(1500);
 /// tcpdump hands over what it has after a second.
 const SETTLING: Duration = Duration::from_millis(1500);
-
-/// Why there can be no live system here.
-fn obstacle() -> Option<String> {
-    let is_missing = |command| twixt([command, "--help"]).code != Some(0);
-    let missing = ["agent", "collector"].into_iter().find(|command| is_missing(command));
-    let missing = missing.map(|command| format!("there is no `twixt {command}`"));
-    missing.or_else(Testbed::obstacle)
-}
 
 fn is_long() -> bool {
     std::env::var_os("TWIXT_LONG").is_some()
@@ -89,7 +81,7 @@ fn last_epoch(folder: &Path) -> i64 {
 
 #[test]
 fn agents_and_collector_tell_what_captures_tell() {
-    if let Some(obstacle) = obstacle() {
+    if let Some(obstacle) = Testbed::obstacle() {
         return println!("skipped: {obstacle}");
     }
     let (bed, folder) = (Testbed::new(Offloads::Off), folder());
@@ -181,7 +173,7 @@ fn check_doctor(bed: &Testbed, folder: &Path) {
 
 #[test]
 fn a_chain_of_points_survives_a_restart_of_the_collector() {
-    if let Some(obstacle) = obstacle() {
+    if let Some(obstacle) = Testbed::obstacle() {
         return println!("skipped: {obstacle}");
     }
     let (bed, folder) = (Testbed::new(Offloads::Off), folder());
@@ -245,7 +237,7 @@ impl Dice {
 #[test]
 fn nothing_that_was_acknowledged_is_lost_when_processes_are_killed() {
     const SEED: u64 = 0x7717_0001;
-    if let Some(obstacle) = obstacle() {
+    if let Some(obstacle) = Testbed::obstacle() {
         return println!("skipped: {obstacle}");
     }
     let (bed, folder, mut dice) = (Testbed::new(Offloads::Off), folder(), Dice(SEED));
