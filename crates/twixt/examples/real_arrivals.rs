@@ -1,11 +1,14 @@
 //! The packets of a real capture through a drop-tail and a RED queue at 85 % load: every way to the
 //! delay of its flows out of records, beside those that look at packets.
 //!
-//! `cargo run --release -p twixt --example real_arrivals -- CAPTURE [SAMPLING]`
+//! `cargo run --release -p twixt --example real_arrivals -- CAPTURE [SAMPLING] [COPIES]`
+
+use std::net::IpAddr;
 
 use anyhow::Context;
 use twixt_capture::CaptureFile;
 use twixt_evaluate::{FlowError, record_ways};
+use twixt_model::{Delay, FlowKey};
 use twixt_sim::{Arrival, Config, Simulation};
 use twixt_wire::{LinkType, ParseOptions, parse};
 
@@ -20,7 +23,8 @@ fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().context("which capture?")?;
     let sampling: f64 = arguments.next().map_or(Ok(0.1), |text| text.parse())?;
-    let arrivals = arrivals(&path)?;
+    let copies: u32 = arguments.next().map_or(Ok(1), |text| text.parse())?;
+    let arrivals = overlaid(&arrivals(&path)?, copies);
     let (bits, seconds) = offered(&arrivals).context("there are no packets in it")?;
     println!("{} packets in {seconds:.1} s, {:.2} Mbit/s", arrivals.len(), bits / seconds / 1e6);
     let line_bits = (bits / seconds / LOAD).round();
@@ -44,6 +48,33 @@ fn arrivals(path: &str) -> anyhow::Result<Vec<Arrival>> {
         }
     });
     Ok(arrivals)
+}
+
+/// The capture laid over itself so many times, each time with hosts of its own and turned by
+/// another share of its length: as many flows at a time as a busier line has.
+fn overlaid(arrivals: &[Arrival], copies: u32) -> Vec<Arrival> {
+    let times = || arrivals.iter().map(|arrival| arrival.time);
+    let (Some(first), Some(last)) = (times().min(), times().max()) else { return Vec::new() };
+    let length_ns = (last - first).as_nanos() + 1;
+    let turned = |copy: u32| {
+        let by_ns = length_ns / i64::from(copies) * i64::from(copy);
+        arrivals.iter().map(move |arrival| {
+            let since_ns = ((arrival.time - first).as_nanos() + by_ns) % length_ns;
+            let key = FlowKey { source: another(arrival.key.source, copy), ..arrival.key };
+            Arrival { time: first + Delay::from_nanos(since_ns), key, ..*arrival }
+        })
+    };
+    let mut overlaid: Vec<Arrival> = (0..copies).flat_map(turned).collect();
+    overlaid.sort_by_key(|arrival| arrival.time);
+    overlaid
+}
+
+/// The address of the same host in another copy.
+fn another(host: IpAddr, copy: u32) -> IpAddr {
+    match host {
+        IpAddr::V4(address) => IpAddr::V4((address.to_bits() ^ (copy << 20)).into()),
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() ^ (u128::from(copy) << 100)).into()),
+    }
 }
 
 /// Bits of all packets, and how long they take.

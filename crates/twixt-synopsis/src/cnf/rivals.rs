@@ -50,6 +50,24 @@ pub fn mean_of_all(packets: &[Crossed]) -> Option<f64> {
     active_packets(packets, 1)
 }
 
+/// The mean of all packets that pass from a flow's first to its last packet: what Multiflow tends to
+/// when ever more records have their ends there.
+#[must_use]
+pub fn all_between(packets: &[Crossed]) -> Means {
+    let mut by_time: Vec<&Crossed> = packets.iter().collect();
+    by_time.sort_by_key(|packet| packet.sent);
+    let mut sums_ns = vec![0.0];
+    let mut spans: BTreeMap<FlowHash, (usize, usize)> = BTreeMap::new();
+    for (place, packet) in by_time.iter().enumerate() {
+        sums_ns.push(sums_ns[place] + packet.delay.as_nanos() as f64);
+        spans.entry(packet.flow).or_insert((place, place)).1 = place;
+    }
+    let mean_ns = |(first, last): (usize, usize)| {
+        (sums_ns[last + 1] - sums_ns[first]) / (last + 1 - first) as f64
+    };
+    spans.into_iter().map(|(flow, span)| (flow, mean_ns(span))).collect()
+}
+
 /// Interpolation between the ends of records at the times of the flow's own packets. A packet
 /// outside of all records is left out.
 #[must_use]
@@ -187,6 +205,8 @@ mod tests {
         assert_eq!(mean_of_all(&packets), Some(30.0));
         assert_eq!(active_packets(&packets, 2), Some(20.0));
         assert_eq!(active_packets(&[], 2), None);
+        assert_eq!(all_between(&packets)[&FlowHash(0)], 20.0);
+        assert_eq!(all_between(&packets)[&FlowHash(1)], 110.0 / 3.0);
         let sampled = trajectory_sampling(&packets, |packet| packet.digest.0 > 1);
         assert_eq!(sampled[&FlowHash(0)], 30.0);
     }

@@ -6,7 +6,7 @@ use twixt_sim::Simulation;
 use twixt_synopsis::CnfConfig;
 use twixt_synopsis::cnf::Endpoints;
 use twixt_synopsis::cnf::rivals::{
-    Crossed, Means, ReferenceRate, active_packets, interpolation, mean_of_all,
+    Crossed, Means, ReferenceRate, active_packets, all_between, interpolation, mean_of_all,
     reference_interpolation, trajectory_sampling,
 };
 
@@ -51,7 +51,8 @@ pub fn record_ways(
         };
         means.iter().filter_map(error).collect()
     };
-    let ways = ways(&run, &config, line_bits_per_second);
+    let mut ways = ways(&run, &config, line_bits_per_second).to_vec();
+    ways.push(("all between", all_between(&run.packets)));
     RecordWays {
         load: load(&run, line_bits_per_second),
         lost_share: run.lost_share,
