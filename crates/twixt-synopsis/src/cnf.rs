@@ -17,7 +17,6 @@ mod cache;
 mod config;
 mod endpoints;
 mod estimate;
-mod keyed;
 mod merge;
 mod pairing;
 mod places;

@@ -6,13 +6,13 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use twixt_model::{ClassId, Estimate, FlowKey, FlowRecord, Scope, Span, Timestamp};
 
 use super::association::{Associated, Association, AssociationCounts, Rule, Side};
 use super::config::CnfConfig;
 use super::endpoints::Sums;
 use super::estimate::{FlowQuestion, Group, RecordEstimator};
-use super::keyed::Keyed;
 use super::recent::RecentDelays;
 use crate::question::By;
 
@@ -267,7 +267,7 @@ impl RecordPairing {
 /// One line for each scope of the answer.
 #[derive(Debug)]
 struct Scopes {
-    places: HashMap<Scope, u32, Keyed>,
+    places: HashMap<Scope, u32, RandomState>,
     groups: Vec<Group>,
     scopes_max: usize,
 }

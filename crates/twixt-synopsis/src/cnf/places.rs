@@ -2,18 +2,19 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use twixt_model::PacketDigest;
 
 use super::Selected;
-use super::keyed::Keyed;
 
 /// The places of the packets of each digest. Mostly one.
 #[derive(Clone, Debug)]
-pub(super) struct Places(HashMap<PacketDigest, Vec<usize>, Keyed>);
+pub(super) struct Places(HashMap<PacketDigest, Vec<usize>, RandomState>);
 
 impl Places {
     pub(super) fn of(packets: &[Selected]) -> Self {
-        let mut places = Self(HashMap::with_capacity_and_hasher(packets.len(), Keyed::default()));
+        let mut places =
+            Self(HashMap::with_capacity_and_hasher(packets.len(), RandomState::default()));
         for (place, selected) in packets.iter().enumerate() {
             places.add(selected.packet.digest, place);
         }

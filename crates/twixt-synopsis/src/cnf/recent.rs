@@ -31,8 +31,10 @@ pub(super) struct RecentDelays {
 /// Delays of one class in the order of their upstream times.
 #[derive(Debug, Default)]
 struct Settled {
-    /// Each with the sums of it and all that were before it.
-    delays: VecDeque<(Timestamp, Delay, Sums)>,
+    /// Apart from the sums: these are searched.
+    times: VecDeque<Timestamp>,
+    /// Of each delay and all that were before it.
+    sums: VecDeque<Sums>,
     /// The sums of all that are gone.
     gone: Sums,
 }
@@ -53,7 +55,7 @@ impl RecentDelays {
 
     /// Delays that are held.
     pub(super) fn len(&self) -> usize {
-        self.waiting.len() + self.classes.values().map(|class| class.delays.len()).sum::<usize>()
+        self.waiting.len() + self.classes.values().map(|class| class.times.len()).sum::<usize>()
     }
 
     /// Delays that are not in order yet.
@@ -116,46 +118,48 @@ impl RecentDelays {
     pub(super) fn forget(&mut self) {
         let reach = Timestamp::from_nanos(self.settled.as_nanos().saturating_sub(self.reach_ns));
         for class in self.classes.values_mut() {
-            while class.delays.front().is_some_and(|&(time, ..)| time < reach) {
+            while class.times.front().is_some_and(|&time| time < reach) {
                 class.pop();
             }
-            while class.delays.len() > self.delays_max {
+            while class.times.len() > self.delays_max {
                 class.pop();
                 self.forgotten += 1;
             }
         }
-        self.classes.retain(|_, class| !class.delays.is_empty());
+        self.classes.retain(|_, class| !class.times.is_empty());
     }
 }
 
 impl Settled {
     fn push(&mut self, time: Timestamp, delay: Delay) {
-        let mut sums = match self.delays.back() {
-            Some((_, _, sums)) => *sums,
+        let mut sums = match self.sums.back() {
+            Some(sums) => *sums,
             None => {
                 self.gone = Sums::relative_to(delay);
                 self.gone
             }
         };
         sums.add(delay);
-        self.delays.push_back((time, delay, sums));
+        self.times.push_back(time);
+        self.sums.push_back(sums);
     }
 
     fn pop(&mut self) {
-        if let Some((_, _, sums)) = self.delays.pop_front() {
+        self.times.pop_front();
+        if let Some(sums) = self.sums.pop_front() {
             self.gone = sums;
         }
     }
 
     fn between(&self, from: Timestamp, to: Timestamp) -> Sums {
-        let start = self.delays.partition_point(|&(time, ..)| time < from);
-        let end = self.delays.partition_point(|&(time, ..)| time <= to).max(start);
+        let start = self.times.partition_point(|&time| time < from);
+        let end = self.times.partition_point(|&time| time <= to).max(start);
         self.sums(end).minus(&self.sums(start))
     }
 
     /// Of all up to that many of those that are here.
     fn sums(&self, count: usize) -> Sums {
-        count.checked_sub(1).map_or(self.gone, |last| self.delays[last].2)
+        count.checked_sub(1).map_or(self.gone, |last| self.sums[last])
     }
 }
 

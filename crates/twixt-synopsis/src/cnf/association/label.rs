@@ -2,17 +2,17 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use foldhash::fast::RandomState;
 use twixt_model::{FlowRecord, PacketDigest, Timestamp};
 
-use super::super::keyed::Keyed;
 use super::{Associated, Side};
 
 /// Records that wait for one with the same label.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
-    records: HashMap<u64, (Side, FlowRecord), Keyed>,
+    records: HashMap<u64, (Side, FlowRecord), RandomState>,
     /// By side, end and label. Of two records with equal labels, the later is found.
-    index: HashMap<(Side, End, PacketDigest), u64, Keyed>,
+    index: HashMap<(Side, End, PacketDigest), u64, RandomState>,
     /// Oldest first; those that found their partner are gone from `records`.
     order: VecDeque<u64>,
     next: u64,

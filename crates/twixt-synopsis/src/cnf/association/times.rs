@@ -3,9 +3,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use foldhash::fast::RandomState;
 use twixt_model::{ClassId, FlowKey, FlowRecord, Timestamp};
 
-use super::super::keyed::Keyed;
 use super::timing::{Judge, Neighbours, TimingBounds, TimingVerdict};
 use super::{Associated, AssociationCounts, Side};
 
@@ -17,7 +17,7 @@ pub(super) struct Times {
     held: VecDeque<Held>,
     /// The number of the first of `held`: records are numbered as they come.
     first: u64,
-    flows: HashMap<(FlowKey, ClassId), Flow, Keyed>,
+    flows: HashMap<(FlowKey, ClassId), Flow, RandomState>,
     /// A record is looked at so long after it is due, and all of its flow that is due by then is
     /// concluded with it: a flow of many records is not looked through for each.
     pace_ns: i64,
@@ -129,7 +129,7 @@ impl Times {
     ) {
         let Self { held, first, flows, bounds, lanes, .. } = self;
         let flow = flows.get_mut(&name).expect("a record that waits has its flow");
-        fill(lanes, held, *first, flow.newest);
+        fill(lanes, held, *first, flow);
         let [upstream, downstream] = lanes;
         let upstream_done = upstream.ended(due.upstream);
         let mut judge = Judge {
@@ -160,15 +160,19 @@ impl Times {
 }
 
 /// Fills the lanes with the records of a flow that wait upstream and downstream.
-fn fill(lanes: &mut [Lane; 2], held: &VecDeque<Held>, first: u64, newest: Option<u64>) {
+fn fill(lanes: &mut [Lane; 2], held: &VecDeque<Held>, first: u64, flow: &Flow) {
     lanes.iter_mut().for_each(Lane::clear);
-    let mut next = newest;
-    while let Some(number) = next.filter(|&number| number >= first) {
+    let (mut next, mut left) = (flow.newest, flow.waiting);
+    // Each step may be far in memory: none is taken beyond the last that waits.
+    while left > 0
+        && let Some(number) = next
+    {
         let Held { record, side, is_concluded, older } = &held[(number - first) as usize];
         if !is_concluded {
             let lane = &mut lanes[usize::from(*side == Side::Downstream)];
             lane.records.push(*record);
             lane.numbers.push(number);
+            left -= 1;
         }
         next = *older;
     }
