@@ -1,16 +1,17 @@
-//! Simulated captures to measure with.
+//! Captures to measure with: simulated, or of the user.
 
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use twixt_capture::PcapWriter;
+use twixt_capture::{CaptureFile, PcapWriter};
 use twixt_sim::{Config, Point, Simulation};
 
 /// What two points captured, in a folder of its own, which goes with it.
 pub(crate) struct Capture {
     folder: TempDir,
+    pub(crate) packets: u64,
 }
 
 const UPSTREAM: &str = "capture.pcap";
@@ -22,6 +23,7 @@ impl Capture {
         self.folder().join(UPSTREAM)
     }
 
+    /// The downstream capture, if there is one.
     pub(crate) fn downstream(&self) -> PathBuf {
         self.folder().join(DOWNSTREAM)
     }
@@ -45,5 +47,23 @@ pub(crate) fn simulated(packets: u64) -> Capture {
         }
         writer.flush().unwrap();
     }
-    Capture { folder }
+    let packets = simulation.sightings(Point::Upstream).len() as u64;
+    Capture { folder, packets }
+}
+
+/// The packets of a capture of whatever kind, as a plain one: the reference loops read no other.
+pub(crate) fn copied(path: &Path) -> Capture {
+    let folder = tempfile::tempdir().unwrap();
+    let out = BufWriter::new(File::create(folder.path().join(UPSTREAM)).unwrap());
+    let mut writer = PcapWriter::new(out, 1, 65_535).unwrap();
+    let mut packets = 0;
+    CaptureFile::open(path).unwrap().read_to_end(|frame| {
+        // A plain capture has one link type; of a mixed one Ethernet counts.
+        if frame.link_type == 1 {
+            writer.write(frame.time, frame.bytes, frame.wire_length).unwrap();
+            packets += 1;
+        }
+    });
+    writer.flush().unwrap();
+    Capture { folder, packets }
 }

@@ -14,7 +14,12 @@ impl Start {
         Self { passed: Instant::now(), computed: computed("self") }
     }
 
-    /// Since then.
+    /// Time that passed since then, whoever had the machine.
+    pub(crate) fn passed(&self) -> Duration {
+        self.passed.elapsed()
+    }
+
+    /// Computed since then.
     pub(crate) fn elapsed(&self) -> Duration {
         let passed = self.passed.elapsed();
         let computed = self.computed.zip(computed("self"));

@@ -18,14 +18,14 @@ pub(crate) fn of_stage(name: &str, small: &Capture) -> Option<f64> {
         collected(command)
     };
     let (more, less) = (count("3")?, count("1")?);
-    Some((more - less) as f64 / (2 * PACKETS) as f64)
+    Some((more - less) as f64 / (2 * small.packets) as f64)
 }
 
 /// Of a whole command, starting up included.
 pub(crate) fn of_command(whole: &Whole, small: &Capture) -> Option<f64> {
     let mut command = valgrind();
     command.arg(whole.program()).args(whole.arguments(small));
-    Some(collected(command)? as f64 / PACKETS as f64)
+    Some(collected(command)? as f64 / small.packets as f64)
 }
 
 fn valgrind() -> Command {

@@ -8,25 +8,52 @@
 
 mod capture;
 mod clock;
+mod epochs;
+mod growth;
 mod instructions;
+mod joint;
 mod stages;
+mod table;
 mod whole;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use capture::Capture;
+use clap::Parser;
 use clock::Start;
 use stages::Stage;
+use table::Table;
 
-/// How to run.
+/// What a packet costs, as ratios to two reference loops in the same run.
+#[derive(Parser)]
 struct Options {
+    /// Packets of the simulated capture.
+    #[arg(long, default_value_t = 5_000_000)]
     packets: u64,
-    repeats: usize,
+    /// Times that each is measured; the median counts.
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
+    repeats: u16,
     /// Only what has this in its name, and the two reference loops.
+    #[arg(long, default_value = "")]
     only: String,
-    /// Whether programs of others run too.
+    /// Programs of others too, where they are installed: tcptrace, tshark.
+    #[arg(long)]
     peers: bool,
-    /// Where the table goes as JSON.
-    json: Option<String>,
+    /// A capture of yours in place of the simulated one.
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
+    /// Where the tables go as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Everything that was measured.
+#[derive(serde::Serialize)]
+struct Report {
+    packets: u64,
+    lines: Vec<Line>,
+    tables: Vec<Table>,
 }
 
 /// One line of the table.
@@ -42,35 +69,44 @@ struct Line {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [flag, name, file, times] = arguments.as_slice()
-        && flag == "--stage"
-    {
-        return run_stage(name, file, times.parse().unwrap());
-    }
-    let options = options(&arguments);
-    let file = capture::simulated(options.packets);
-    let small = capture::simulated(instructions::PACKETS);
-    eprintln!("{} packets in {}", options.packets, file.path().display());
-    let lines = measure(&options, &file, &small);
-    print_table(&lines);
-    if let Some(path) = &options.json {
-        std::fs::write(path, serde_json::to_string_pretty(&lines).unwrap()).unwrap();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["--stage", name, file, times] => run_stage(name, file, times.parse().unwrap()),
+        ["--joint", flows, columns] => {
+            joint::run(flows.parse().unwrap(), columns.parse().unwrap());
+        }
+        _ => report(&Options::parse()),
     }
 }
 
-fn options(arguments: &[String]) -> Options {
-    let value = |flag: &str| {
-        let index = arguments.iter().position(|argument| argument == flag)?;
-        Some(arguments[index + 1].clone())
+fn report(options: &Options) {
+    let (file, small) = match &options.capture {
+        Some(path) => (capture::copied(path), capture::copied(path)),
+        None => (capture::simulated(options.packets), capture::simulated(instructions::PACKETS)),
     };
-    let number = |flag, default: u64| value(flag).map_or(default, |text| text.parse().unwrap());
-    Options {
-        packets: number("--packets", 5_000_000),
-        repeats: number("--repeats", 7) as usize,
-        only: value("--only").unwrap_or_default(),
-        peers: arguments.iter().any(|argument| argument == "--peers"),
-        json: value("--json"),
+    eprintln!("{} packets in {}", file.packets, file.path().display());
+    let report = Report {
+        packets: file.packets,
+        lines: measure(options, &file, &small),
+        tables: tables(options),
+    };
+    print_table(&report.lines);
+    report.tables.iter().for_each(Table::print);
+    if let Some(path) = &options.json {
+        std::fs::write(path, serde_json::to_string_pretty(&report).unwrap()).unwrap();
     }
+}
+
+/// What is not measured by packets of a capture.
+fn tables(options: &Options) -> Vec<Table> {
+    if options.capture.is_some() {
+        return Vec::new();
+    }
+    let repeats = usize::from(options.repeats);
+    let is_asked_for = |name: &str| name.contains(&options.only);
+    let mut tables: Vec<Table> = epochs::table(repeats, is_asked_for).into_iter().collect();
+    tables.extend(joint::table(repeats, is_asked_for));
+    tables.extend(growth::tables(repeats, is_asked_for));
+    tables
 }
 
 /// For counting instructions: one stage, so many times.
@@ -82,7 +118,7 @@ fn run_stage(name: &str, file: &str, times: usize) {
     }
 }
 
-fn measure(options: &Options, file: &capture::Capture, small: &capture::Capture) -> Vec<Line> {
+fn measure(options: &Options, file: &Capture, small: &Capture) -> Vec<Line> {
     let is_asked_for = |name: &str| name.contains(&options.only);
     let mut stages: Vec<Stage> = stages::all(&file.path());
     stages.retain(|stage| ["walk", "floor"].contains(&&*stage.name) || is_asked_for(&stage.name));
@@ -97,7 +133,7 @@ fn measure(options: &Options, file: &capture::Capture, small: &capture::Capture)
     }
     let per_packet = |times: &mut Vec<Duration>| {
         times.sort();
-        times[times.len() / 2].as_nanos() as f64 / options.packets as f64
+        times[times.len() / 2].as_nanos() as f64 / file.packets as f64
     };
     let costs: Vec<f64> = times.iter_mut().map(per_packet).collect();
     let (walk, floor) = (costs[0], costs[1]);
@@ -115,11 +151,11 @@ fn measure(options: &Options, file: &capture::Capture, small: &capture::Capture)
         .map(|(stage, &ns)| line(&stage.name, ns, instructions::of_stage(&stage.name, small), None))
         .collect();
     let peers = if options.peers { whole::peers() } else { Vec::new() };
-    for command in whole::commands().into_iter().chain(peers) {
+    for command in whole::commands(file).into_iter().chain(peers) {
         if !is_asked_for(&command.name) {
             continue;
         }
-        let (ns, memory) = command.measure(file, options.packets, options.repeats);
+        let (ns, memory) = command.measure(file, usize::from(options.repeats));
         lines.push(line(&command.name, ns, instructions::of_command(&command, small), memory));
     }
     lines

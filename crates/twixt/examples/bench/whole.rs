@@ -24,7 +24,7 @@ const DOWNSTREAM: &str = "DOWNSTREAM";
 const OUT: &str = "OUT";
 
 /// Every command that reads a capture: in one pass with every algorithm, `delay`, and what else there is.
-pub(crate) fn commands() -> Vec<Whole> {
+pub(crate) fn commands(file: &Capture) -> Vec<Whole> {
     let of = |purpose: Purpose| ALGORITHMS.iter().filter(move |entry| entry.purpose == purpose);
     let record = of(Purpose::Delay)
         .map(|entry| own("record", entry, &["record", "-a", entry.name, "-r", CAPTURE, "-w", OUT]));
@@ -33,12 +33,24 @@ pub(crate) fn commands() -> Vec<Whole> {
         let command = entry.purpose.name();
         own(command, entry, &[command, "-a", entry.name, "-r", CAPTURE])
     });
-    let delay = of(Purpose::Delay).map(|entry| Whole {
-        has_threads: true,
-        ..own("delay", entry, &["delay", "-a", entry.name, CAPTURE, DOWNSTREAM])
-    });
     let info = Whole::new("info", binary(), &["info", CAPTURE]);
-    record.chain(one_pass).chain(delay).chain([info]).collect()
+    let one_capture = record.chain(one_pass).chain([info]);
+    match file.downstream().exists() {
+        true => one_capture.chain(of(Purpose::Delay).flat_map(delay)).collect(),
+        false => one_capture.collect(),
+    }
+}
+
+/// `delay`, and the same on one core, where it takes as long as two captures take one after the
+/// other: half of it is the time of one.
+fn delay(entry: &Algorithm) -> [Whole; 2] {
+    let arguments = ["delay", "-a", entry.name, CAPTURE, DOWNSTREAM];
+    let free = Whole { has_threads: true, ..own("delay", entry, &arguments) };
+    let mut on_one_core = vec!["--cpu-list".to_owned(), "0".to_owned()];
+    on_one_core.push(binary().display().to_string());
+    on_one_core.extend(arguments.map(str::to_owned));
+    let name = format!("delay with {}, one core", entry.name);
+    [free, Whole { name, program: "taskset".into(), has_threads: true, arguments: on_one_core }]
 }
 
 /// Other people's programs for round trips, where they are installed.
@@ -82,16 +94,11 @@ impl Whole {
     }
 
     /// Nanoseconds per packet (median) and peak memory.
-    pub(crate) fn measure(
-        &self,
-        file: &Capture,
-        packets: u64,
-        repeats: usize,
-    ) -> (f64, Option<u64>) {
+    pub(crate) fn measure(&self, file: &Capture, repeats: usize) -> (f64, Option<u64>) {
         let mut runs: Vec<(Duration, Option<u64>)> = (0..repeats).map(|_| self.run(file)).collect();
         runs.sort();
         let memory = runs.iter().filter_map(|run| run.1).max();
-        (runs[repeats / 2].0.as_nanos() as f64 / packets as f64, memory)
+        (runs[repeats / 2].0.as_nanos() as f64 / file.packets as f64, memory)
     }
 
     fn run(&self, file: &Capture) -> (Duration, Option<u64>) {
