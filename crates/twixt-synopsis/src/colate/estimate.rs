@@ -57,7 +57,7 @@ fn one_by_one(
     sizes: &[Size],
     estimator: fn(&Means<'_>, Place, f64) -> Option<Found>,
 ) -> Vec<Option<Found>> {
-    let means = Means::of(table);
+    let means = Means::of(table, flows);
     let flows = flows.iter().zip(sizes);
     flows.map(|(flow, size)| estimator(&means, Place::of(flow), size.load)).collect()
 }
