@@ -181,7 +181,7 @@ impl ColateConfig {
     /// Bytes of state that counters take at one point.
     #[must_use]
     pub fn state_bytes(&self) -> u64 {
-        (size_of::<Totals>() + self.cells() * Sums::BYTES) as u64
+        (size_of::<Totals>() + self.sampling.len() * self.counters as usize * Sums::BYTES) as u64
     }
 
     pub(super) fn cells(&self) -> usize {
