@@ -11,6 +11,7 @@
 //! on its counter, equally at both points; counters also count, so that those which saw other
 //! packets at one end are left out; and everything is taken relative to the mean delay.
 
+mod alone;
 mod bits;
 mod config;
 mod deviation;

@@ -72,7 +72,7 @@ pub use registry::{
 pub use reorder::{Definition, ReorderExact, ReorderHybrid, ReorderSampled};
 pub use sds::{Sds, SdsConfig};
 pub use synopsis::{
-    ConfigOption, DetailsOf, FlowNames, HashShare, Needs, OnePoint, OptionKind, Pair, Reading, SplitMerge,
-    Synopsis, TwoPoint,
+    ConfigOption, DetailsOf, FlowNames, HashShare, Needs, OnePoint, OptionKind, Pair, Reading,
+    SplitMerge, Synopsis, TwoPoint,
 };
 pub use totals::Totals;

@@ -244,7 +244,7 @@ impl ColateConfig {
         vector * self.counters as usize + before as usize
     }
 
-    const fn bank_counters(&self) -> u32 {
+    pub(super) const fn bank_counters(&self) -> u32 {
         self.counters / self.banks
     }
 
@@ -303,7 +303,9 @@ impl Layout for ColateConfig {
     }
 
     fn region_cells(&self) -> usize {
-        self.excerpt.as_ref().map_or(self.bank_counters() as usize, |excerpt| excerpt.region_cells())
+        self.excerpt
+            .as_ref()
+            .map_or(self.bank_counters() as usize, |excerpt| excerpt.region_cells())
     }
 
     fn cells_of(&self, place: Place, row: usize) -> impl ExactSizeIterator<Item = usize> {

@@ -23,7 +23,8 @@ struct Compared {
 /// Asks about each flow alone.
 fn ask(traffic: &Traffic, ends: &(Colate, Colate), estimator: &str, sizes_known: bool) -> Compared {
     let mut compared = Compared::default();
-    for flow in &traffic.flows {
+    // One in three is enough to tell.
+    for flow in traffic.flows.iter().step_by(3) {
         let flow = KnownFlow { packets: flow.packets.filter(|_| sizes_known), ..*flow };
         let question = Question {
             by: By::Flow,
@@ -64,8 +65,9 @@ fn scores(traffic: &Traffic, compared: &Compared, name: &str) -> [[Class; 3]; 2]
     scores
 }
 
-/// Intervals hold as often, within two of a hundred, and answers are as near, within a tenth (within
-/// a half for large flows: the median of a few dozen varies so much). The few counters add `PER_FLOW / OTHERS` to the variance, 2 %; there is room for five times that, as
+/// Nine in ten intervals hold, where they claim nineteen in twenty, and answers of both kinds are as
+/// near, within a quarter (within a half for large flows: the median of a dozen varies so much). The
+/// few counters add `PER_FLOW / OTHERS` to the variance, 2 %; there is room for twice that, as
 /// counters with large flows are few and make it vary.
 #[track_caller]
 fn check(traffic: &Traffic, ends: &(Colate, Colate), estimator: &str, sizes_known: bool) {
@@ -75,14 +77,14 @@ fn check(traffic: &Traffic, ends: &(Colate, Colate), estimator: &str, sizes_know
     for (whole, excerpt) in whole.iter().zip(&excerpt) {
         assert_eq!(whole.errors.len(), excerpt.errors.len());
         let errors = (whole.median_error(), excerpt.median_error());
-        let tolerance = if whole.flows < 100 { 0.5 } else { 0.1 };
+        let tolerance = if whole.flows < 50 { 0.5 } else { 0.25 };
         assert!((errors.0 - errors.1).abs() <= tolerance * errors.0, "{errors:?}");
-        let covered = (whole.coverage(), excerpt.coverage());
-        assert!(covered.0.is_nan() || (covered.0 - covered.1).abs() <= 0.02, "{covered:?}");
+        let covered = [whole.coverage(), excerpt.coverage()];
+        assert!(covered[0].is_nan() || covered.iter().all(|&share| share >= 0.9), "{covered:?}");
     }
     let difference = compared.difference();
     let expected = f64::from(PER_FLOW) / OTHERS;
-    assert!(difference.is_nan() || difference < 5.0 * expected, "{difference}");
+    assert!(difference.is_nan() || difference < 2.0 * expected, "{difference}");
 }
 
 #[test]
@@ -108,5 +110,28 @@ fn bytes_are_read_no_further_than_a_flow_needs() {
         let read = Colate::decode_for(&mut Reader::new(&bytes), reading).unwrap();
         assert_eq!(Some(&read), upstream.about(&[*flow]).as_ref());
         assert!(read.counters().len() <= 1024 + PER_FLOW as usize);
+    }
+}
+
+/// Lists that leave out some flows, chosen by chance. Run by hand: it shows from which share of
+/// strangers on flows are better off alone.
+#[test]
+#[ignore = "an experiment"]
+fn lists_that_are_not_complete() {
+    let traffic = traffic(&config(6, 200_000));
+    let ends = traffic.ends(&ColateConfig::new(9_107, PER_FLOW, &[1.0]).unwrap());
+    for listed in [100, 98, 95, 90, 80, 50, 20] {
+        let of_hash = |flow: &&KnownFlow| twixt_model::mix(flow.hash.0) % 100 < listed;
+        let flows: Vec<KnownFlow> = traffic.flows.iter().filter(of_hash).copied().collect();
+        let packets =
+            |flows: &[KnownFlow]| flows.iter().filter_map(|flow| flow.packets).sum::<u64>();
+        let share = packets(&flows) as f64 / packets(&traffic.flows) as f64;
+        let question = Question {
+            by: By::Flow,
+            flows: &flows,
+            ..Question::about(traffic.truth.values().next().unwrap().span)
+        };
+        let found = Colate::estimate(Pair { upstream: &ends.0, downstream: &ends.1 }, &question);
+        show(&format!("{:.1} % of packets listed", share * 100.0), &traffic.scores(&found));
     }
 }

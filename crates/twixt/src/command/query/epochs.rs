@@ -183,11 +183,7 @@ fn in_order(heads: [Heads; 2], families: [&str; 2]) -> Vec<(End, Found)> {
 
 /// Reads an epoch as far as it takes to answer for some flows; all of it, if none are named. The
 /// store compares checksums.
-fn read(
-    payloads: &mut Payloads<'_>,
-    found: &Found,
-    flows: &[KnownFlow],
-) -> Result<Sealed, Damage> {
+fn read(payloads: &mut Payloads<'_>, found: &Found, flows: &[KnownFlow]) -> Result<Sealed, Damage> {
     let payload = payloads.read(found)?;
     Sealed::about(payload, flows).map_err(|error| found.damage(&error.to_string()))
 }

@@ -6,8 +6,8 @@ use twixt_measure::Stream;
 use twixt_model::Span;
 use twixt_store::{Found, Log};
 
-use super::heads::Heads;
 use super::Args;
+use super::heads::Heads;
 use crate::exit::{no_answer, usage};
 
 /// A family of streams for each point.
