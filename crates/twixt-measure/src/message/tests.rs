@@ -163,10 +163,9 @@ proptest! {
         }
         let cut_short = bytes[..CHECKSUM_BYTES + cut.index(bytes.len() - CHECKSUM_BYTES)].to_vec();
         for hostile in [with_checksum(bytes), with_checksum(cut_short), noise] {
-            for read in [Sealed::from_bytes(&hostile), Sealed::about(&hostile, &[])] {
-                if let Ok(sealed) = read {
-                    let _ = sealed.to_bytes();
-                }
+            let read = [Sealed::from_bytes(&hostile), Sealed::about(&hostile, &[])];
+            for sealed in read.into_iter().flatten() {
+                let _ = sealed.to_bytes();
             }
         }
     }

@@ -93,7 +93,9 @@ impl<'a> Strangers<'a> {
         // The 95 % interval of a median, by order.
         let spread = 0.5 * Z95 / (counts.len() as f64).sqrt();
         let (low, high) = (quantile(&counts, 0.5 - spread), quantile(&counts, 0.5 + spread));
-        let load = ((quantile(&counts, 0.5) - region.usual_count()) * whole).max(1.0);
+        let most = counts.iter().sum::<f64>() / rate(vector);
+        let load = (quantile(&counts, 0.5) - region.usual_count()) * whole;
+        let load = load.max(1.0).min(most);
         Size { load, error: (high - low) / 2.0 / Z95 * whole, known: false, weight: 1.0 }
     }
 
