@@ -21,14 +21,17 @@
 //! | synopsis | block, an envelope of its own |
 //! | checksum of all before | u64, XXH3 |
 //!
-//! A stash is its bound (u32), its overflow (u64), a count (u64) and so many observations: time
-//! (i64), digest (u64), flow hash (u64), length (u32), class (u16), group (u16, from version 2 on).
+//! A stash is its bound (u32), its overflow (u64), a count (u64) and so many observations, as
+//! `message/observations.rs` says. Up to version 2 these were: time (i64), digest (u64), flow hash
+//! (u64), length (u32), class (u16), group (u16, from version 2 on).
+
+mod observations;
 
 use twixt_model::{
     ClassId, Delay, DigestHash, DigestIdentity, DigestProfile, Epoch, EpochRule, FlowHash, GroupId,
     GroupPrefixes, Observation, PacketDigest, PointId, Span, TimeSource, Timestamp,
 };
-use twixt_synopsis::{DecodeError, Reader, Writer};
+use twixt_synopsis::{Algorithm, AnySynopsis, DecodeError, KnownFlow, Reader, Writer};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::cut;
@@ -43,11 +46,13 @@ pub const EPOCH_NS_MIN: i64 = 1_000;
 
 const MAGIC: &[u8; 4] = b"TWXM";
 /// Format version that this release writes; it reads all up to this one.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// The first that has groups.
 const GROUPS_VERSION: u8 = 2;
+/// The first that has observations column by column.
+const COLUMNS_VERSION: u8 = 3;
 const CHECKSUM_BYTES: usize = 8;
-/// In version 1; later ones have more.
+/// In version 1; the next has more.
 const OBSERVATION_BYTES_MIN: usize = 8 + 8 + 8 + 4 + 2;
 /// A skip reason of no letters.
 const SKIP_BYTES_MIN: usize = 4 + 8;
@@ -73,9 +78,28 @@ impl Sealed {
     /// # Errors
     /// When the bytes are damaged, cut short, written by a newer release or by nobody of ours.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let (version, body) = checked_body(bytes)?;
+        let (version, body) = body_if(bytes, |bytes, checksum| xxh3_64(bytes) == checksum)?;
+        Self::read(body, version, twixt_synopsis::decode)
+    }
+
+    /// The same with as much of the synopsis as it takes to answer for some flows, and of bytes that
+    /// are known to be sound: a store has checked them already. Such an epoch can be paired with
+    /// others about the same flows, and asked about these. It cannot be written.
+    ///
+    /// # Errors
+    /// When the bytes are cut short, written by a newer release or by nobody of ours.
+    pub fn about(bytes: &[u8], flows: &[KnownFlow]) -> Result<Self, DecodeError> {
+        let (version, body) = body_if(bytes, |_, _| true)?;
+        Self::read(body, version, |bytes| twixt_synopsis::decode_about(bytes, flows))
+    }
+
+    fn read(
+        body: &[u8],
+        version: u8,
+        decode: impl FnOnce(&[u8]) -> Result<Decoded, DecodeError>,
+    ) -> Result<Self, DecodeError> {
         let mut input = Reader::new(body);
-        let sealed = Self::read_fields(&mut input, version)?;
+        let sealed = Self::read_fields(&mut input, version, decode)?;
         input.finish()?;
         Ok(sealed)
     }
@@ -120,7 +144,11 @@ impl Sealed {
     }
 
     /// Fields are read in the order in which they are written here.
-    fn read_fields(input: &mut Reader<'_>, version: u8) -> Result<Self, DecodeError> {
+    fn read_fields(
+        input: &mut Reader<'_>,
+        version: u8,
+        decode: impl FnOnce(&[u8]) -> Result<Decoded, DecodeError>,
+    ) -> Result<Self, DecodeError> {
         let domain = read_name(input, "domain")?;
         let point = PointId(read_name(input, "point")?);
         let class = read_name(input, "class")?;
@@ -140,7 +168,7 @@ impl Sealed {
         let tally = read_tally(input)?;
         let head = read_stash(input, version, "head", Stash::head)?;
         let tail = read_stash(input, version, "tail", Stash::tail)?;
-        let (_, synopsis) = twixt_synopsis::decode(input.block("synopsis")?)?;
+        let (_, synopsis) = decode(input.block("synopsis")?)?;
         Ok(Self {
             domain,
             point,
@@ -165,8 +193,14 @@ impl Sealed {
     }
 }
 
-/// The version, and what lies between it and the checksum, having checked both.
-fn checked_body(bytes: &[u8]) -> Result<(u8, &[u8]), DecodeError> {
+/// A synopsis, and which algorithm wrote it.
+type Decoded = (&'static Algorithm, Box<dyn AnySynopsis>);
+
+/// The version, and what lies between it and the checksum, if that is right.
+fn body_if(
+    bytes: &[u8],
+    is_right: impl FnOnce(&[u8], u64) -> bool,
+) -> Result<(u8, &[u8]), DecodeError> {
     let mut input = Reader::new(bytes);
     if input.raw("magic", MAGIC.len())? != MAGIC {
         return Err(DecodeError::Magic { expected: "a sealed epoch" });
@@ -177,7 +211,7 @@ fn checked_body(bytes: &[u8]) -> Result<(u8, &[u8]), DecodeError> {
     }
     let body = input.raw("body", input.left().saturating_sub(CHECKSUM_BYTES))?;
     let checked = &bytes[..bytes.len() - input.left()];
-    if input.u64("checksum")? != xxh3_64(checked) {
+    if !is_right(checked, input.u64("checksum")?) {
         return Err(DecodeError::Checksum { what: "sealed epoch" });
     }
     Ok((found, body))
@@ -267,14 +301,7 @@ fn write_stash(out: &mut Writer, stash: &Stash) {
     out.u32(u32::try_from(stash.max()).expect("stashes are bounded by STASH_LIMIT"));
     out.u64(stash.overflow());
     out.u64(stash.observations().len() as u64);
-    for observation in stash.observations() {
-        out.i64(observation.time.as_nanos());
-        out.u64(observation.digest.0);
-        out.u64(observation.flow.0);
-        out.u32(observation.length);
-        out.u16(observation.class.0);
-        out.u16(observation.group.0);
-    }
+    observations::write(stash.observations(), out);
 }
 
 fn read_stash(
@@ -285,13 +312,19 @@ fn read_stash(
 ) -> Result<Stash, DecodeError> {
     let max = input.u32(field)? as usize;
     let overflow = input.u64(field)?;
-    let count = input.count(field, OBSERVATION_BYTES_MIN)?;
+    let least = match version < COLUMNS_VERSION {
+        true => OBSERVATION_BYTES_MIN,
+        false => observations::BYTES_MIN,
+    };
+    let count = input.count(field, least)?;
     if max > STASH_LIMIT || count > max {
         let problem = format!("{count} observations with a bound of {max}");
         return Err(DecodeError::invalid(field, problem));
     }
-    let observations =
-        (0..count).map(|_| read_observation(input, version, field)).collect::<Result<_, _>>()?;
+    let observations = match version < COLUMNS_VERSION {
+        true => (0..count).map(|_| read_observation(input, version, field)).collect(),
+        false => observations::read(count, input, field),
+    }?;
     Ok(empty(max).restored(observations, overflow))
 }
 

@@ -1,4 +1,4 @@
-//! Payloads, packed with zstd where that makes them smaller.
+//! Payloads, packed with zstd where that makes them much smaller.
 
 use std::io::{self, Read};
 
@@ -6,11 +6,14 @@ use crate::format::Packing;
 
 /// Level of zstd unless one is asked for: most of the gain at a fraction of the cost.
 pub const LEVEL_DEFAULT: i32 = 3;
+/// Packing must save at least this part. What has been packed by those who know what it is would
+/// gain little, and could not be read in part any more.
+const GAIN_MIN: usize = 16;
 
 /// Appends a payload as it is stored.
 pub(crate) fn pack(payload: &[u8], level: i32, out: &mut Vec<u8>) -> io::Result<Packing> {
     let packed = zstd::bulk::compress(payload, level)?;
-    if packed.len() < payload.len() {
+    if packed.len() < payload.len() - payload.len() / GAIN_MIN {
         out.extend_from_slice(&packed);
         return Ok(Packing::Zstd);
     }
@@ -18,20 +21,24 @@ pub(crate) fn pack(payload: &[u8], level: i32, out: &mut Vec<u8>) -> io::Result<
     Ok(Packing::None)
 }
 
-/// The payload as it was; `None` if it is not `raw_bytes` long. Allocates what is unpacked, not
-/// what is promised.
+/// The payload as it was; `None` if it is not `raw_bytes` long.
 pub(crate) fn unpack(stored: Vec<u8>, packing: Packing, raw_bytes: u32) -> Option<Vec<u8>> {
-    let raw_bytes = raw_bytes as usize;
-    let payload = match packing {
-        Packing::None => stored,
-        Packing::Zstd => {
-            let mut payload = Vec::with_capacity(raw_bytes.min(stored.len().saturating_mul(4)));
-            let decoder = zstd::stream::read::Decoder::with_buffer(stored.as_slice()).ok()?;
-            decoder.take(raw_bytes as u64 + 1).read_to_end(&mut payload).ok()?;
-            payload
-        }
-    };
-    (payload.len() == raw_bytes).then_some(payload)
+    let mut payload = stored;
+    if packing == Packing::Zstd {
+        let stored = std::mem::take(&mut payload);
+        unpack_zstd(&stored, raw_bytes, &mut payload)?;
+    }
+    (payload.len() == raw_bytes as usize).then_some(payload)
+}
+
+/// Fills `payload` with what it was; `None` if it cannot be unpacked. Allocates what is unpacked,
+/// not what is promised.
+pub(crate) fn unpack_zstd(stored: &[u8], raw_bytes: u32, payload: &mut Vec<u8>) -> Option<()> {
+    payload.clear();
+    payload.reserve((raw_bytes as usize).min(stored.len().saturating_mul(4)));
+    let decoder = zstd::stream::read::Decoder::with_buffer(stored).ok()?;
+    decoder.take(u64::from(raw_bytes) + 1).read_to_end(payload).ok()?;
+    Some(())
 }
 
 #[cfg(test)]
@@ -56,6 +63,16 @@ mod tests {
         check(b"", Packing::None);
         check(b"short", Packing::None);
         check(&[7; 100_000], Packing::Zstd);
+    }
+
+    #[test]
+    fn what_gains_next_to_nothing_is_left_as_it_is() {
+        let noise = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        let mut payload: Vec<u8> = (0..4000).flat_map(|n| noise(noise(n)).to_le_bytes()).collect();
+        payload.extend([0; 1500]);
+        check(&payload, Packing::None);
+        payload.extend([0; 1500]);
+        check(&payload, Packing::Zstd);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The log as a whole: its points, its writers and scans.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,10 +7,10 @@ use crate::compress::LEVEL_DEFAULT;
 use crate::day_files::{self, DayFiles};
 use crate::error::StoreError;
 use crate::name;
-use crate::query::{Depth, Found, Query};
-use crate::report::{Cause, Damage};
-use crate::scan::{Scan, read_body};
-use crate::walk::Source;
+use crate::payloads::Payloads;
+use crate::query::{Found, Query};
+use crate::report::Damage;
+use crate::scan::Scan;
 use crate::writer::Writer;
 
 /// How to write.
@@ -92,20 +91,13 @@ impl Log {
     /// # Errors
     /// When it is damaged, or deleted since.
     pub fn payload(&self, found: &Found) -> Result<Vec<u8>, Damage> {
-        let cause = match self.read_payload(found) {
-            Ok(Some(payload)) => return Ok(payload),
-            Ok(None) => Cause::Payload,
-            Err(error) => Cause::Unreadable(error.to_string()),
-        };
-        Err(Damage {
-            point: found.point.clone(),
-            day: found.day,
-            place: found.place,
-            bytes: found.stored_bytes,
-            cause,
-            span: Some(found.span),
-            epoch: Some(found.epoch),
-        })
+        self.payloads().read(found).map(<[u8]>::to_vec)
+    }
+
+    /// Reads payloads of records that scans found, one after the other.
+    #[must_use]
+    pub fn payloads(&self) -> Payloads<'_> {
+        Payloads::new(self)
     }
 
     /// All days of all points: points by name, days in order.
@@ -121,24 +113,10 @@ impl Log {
         day_files::points(&self.folder).map_err(StoreError::open("list", &self.folder))
     }
 
-    fn folder_of(&self, point: &str) -> Result<PathBuf, StoreError> {
+    pub(crate) fn folder_of(&self, point: &str) -> Result<PathBuf, StoreError> {
         let folder = name::folder_of(point)
             .ok_or_else(|| StoreError::PointName { point: point.to_owned() })?;
         Ok(self.folder.join(folder))
-    }
-
-    fn read_payload(&self, found: &Found) -> io::Result<Option<Vec<u8>>> {
-        let folder = self.folder_of(&found.point).map_err(io::Error::other)?;
-        let files = DayFiles::new(&folder, &found.point, found.day);
-        let mut data = Source::new(File::open(&files.data)?);
-        let Some(head) = data.head_at(found.place)? else { return Ok(None) };
-        // Nothing is allocated for bytes that are not there.
-        let end = found.place.saturating_add(head.frame_bytes());
-        if head.frame_bytes() != found.stored_bytes || end > data.file.metadata()?.len() {
-            return Ok(None);
-        }
-        let body = read_body(&mut data, found.place, &head, Depth::Payloads)?;
-        Ok(body.map(|(_, payload)| payload))
     }
 }
 

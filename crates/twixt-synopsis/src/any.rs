@@ -6,8 +6,9 @@ use twixt_model::Batch;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec::{DecodeError, Reader, Writer};
-use crate::registry::{Algorithm, by_tag};
-use crate::synopsis::{DetailsOf, FlowNames, Needs, Synopsis};
+use crate::question::KnownFlow;
+use crate::registry::{ALGORITHMS, Algorithm, by_tag};
+use crate::synopsis::{DetailsOf, FlowNames, Needs, Reading, Synopsis};
 use crate::totals::Totals;
 
 /// Object-safe twin of [`Synopsis`], implemented once, for all of them.
@@ -39,6 +40,8 @@ pub trait AnySynopsis: Any + Send {
     fn name(&self) -> &'static str;
     /// Tag of its algorithm.
     fn tag(&self) -> u16;
+    /// Version of the bytes that it writes.
+    fn version(&self) -> u8;
     /// Its configuration, as users write it.
     fn config(&self) -> toml::Table;
     /// Appends configuration and state.
@@ -103,6 +106,10 @@ impl<S: Synopsis> AnySynopsis for S {
 
     fn tag(&self) -> u16 {
         S::TAG
+    }
+
+    fn version(&self) -> u8 {
+        S::VERSION
     }
 
     fn config(&self) -> toml::Table {
@@ -171,8 +178,6 @@ fn config_table<S: Synopsis>(config: &S::Config) -> toml::Table {
 
 /// Starts every encoded synopsis.
 const MAGIC: &[u8; 4] = b"TWXS";
-/// Format version that this release writes; it reads all up to this one.
-const VERSION: u8 = 1;
 const CHECKSUM_BYTES: usize = 8;
 
 /// A synopsis as bytes that describe themselves: magic, version, algorithm's tag, configuration
@@ -181,7 +186,7 @@ const CHECKSUM_BYTES: usize = 8;
 pub fn encode(synopsis: &dyn AnySynopsis) -> Vec<u8> {
     let mut out = Writer::new();
     out.raw(MAGIC);
-    out.u8(VERSION);
+    out.u8(synopsis.version());
     out.u16(synopsis.tag());
     synopsis.write(&mut out);
     out.u64(xxh3_64(out.as_slice()));
@@ -193,23 +198,51 @@ pub fn encode(synopsis: &dyn AnySynopsis) -> Vec<u8> {
 /// # Errors
 /// When the bytes are damaged, cut short, or written by a newer release.
 pub fn decode(bytes: &[u8]) -> Result<(&'static Algorithm, Box<dyn AnySynopsis>), DecodeError> {
+    let checked = bytes.len().saturating_sub(CHECKSUM_BYTES);
+    let sum = bytes[checked..].try_into().map(u64::from_le_bytes);
+    envelope(bytes, None, |bytes| sum.is_ok_and(|sum| sum == xxh3_64(bytes)))
+}
+
+/// The same, of bytes that have been checked as part of a whole: as much of a synopsis as it takes
+/// to answer for these flows. It must not be asked about anything else, nor be written.
+///
+/// # Errors
+/// As [`decode`], but for damage.
+pub fn decode_about(
+    bytes: &[u8],
+    flows: &[KnownFlow],
+) -> Result<(&'static Algorithm, Box<dyn AnySynopsis>), DecodeError> {
+    envelope(bytes, Some(flows), |_| true)
+}
+
+/// Reads an envelope; `is_sound` judges all but the checksum.
+fn envelope(
+    bytes: &[u8],
+    flows: Option<&[KnownFlow]>,
+    is_sound: impl FnOnce(&[u8]) -> bool,
+) -> Result<(&'static Algorithm, Box<dyn AnySynopsis>), DecodeError> {
     let mut header = Reader::new(bytes);
     if header.raw("magic", MAGIC.len())? != MAGIC {
         return Err(DecodeError::Magic { expected: "a synopsis" });
     }
-    let found = header.u8("version")?;
-    if found > VERSION {
-        return Err(DecodeError::NewerVersion { what: "synopsis", found, newest: VERSION });
-    }
+    let version = header.u8("version")?;
     let body = header.raw("body", header.left().saturating_sub(CHECKSUM_BYTES))?;
-    let checked = &bytes[..bytes.len() - header.left()];
-    if header.u64("checksum")? != xxh3_64(checked) {
+    header.u64("checksum")?;
+    let newest = ALGORITHMS.iter().map(|algorithm| algorithm.version).max().unwrap_or(0);
+    if version > newest {
+        return Err(DecodeError::NewerVersion { what: "synopsis", found: version, newest });
+    }
+    if !is_sound(&bytes[..bytes.len() - CHECKSUM_BYTES]) {
         return Err(DecodeError::Checksum { what: "synopsis" });
     }
     let mut body = Reader::new(body);
     let tag = body.u16("algorithm")?;
     let algorithm = by_tag(tag).ok_or(DecodeError::UnknownAlgorithm { tag })?;
-    let synopsis = (algorithm.decode)(&mut body)?;
+    if version > algorithm.version {
+        let newest = algorithm.version;
+        return Err(DecodeError::NewerVersion { what: algorithm.name, found: version, newest });
+    }
+    let synopsis = (algorithm.decode)(&mut body, Reading { version, flows })?;
     body.finish()?;
     Ok((algorithm, synopsis))
 }

@@ -11,6 +11,7 @@
 //! on its counter, equally at both points; counters also count, so that those which saw other
 //! packets at one end are left out; and everything is taken relative to the mean delay.
 
+mod alone;
 mod bits;
 mod config;
 mod deviation;
@@ -31,10 +32,10 @@ use twixt_model::{Delay, Estimate, Observation};
 
 use self::bits::low_mask;
 use crate::codec::{DecodeError, Reader, Writer};
-use crate::question::Question;
+use crate::question::{KnownFlow, Question};
 use crate::sketch::{Layout, Sketch};
 use crate::sums::{Sums, Usable};
-use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
+use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Reading, Synopsis, TwoPoint};
 use crate::totals::Totals;
 
 /// Vectors of counters, as COLATE keeps them at one point for one epoch.
@@ -65,6 +66,16 @@ impl Colate {
             masks.trim(cell);
         }
         Some(later)
+    }
+
+    /// Those counters only that are needed to answer for some flows; `None` where that is most of
+    /// them. It can be asked about these flows and about no others.
+    #[must_use]
+    pub fn about(&self, flows: &[KnownFlow]) -> Option<Self> {
+        let config = self.config.about(flows)?;
+        let wanted = config.excerpt()?;
+        let cells = wanted.iter().map(|&cell| self.cells[cell as usize]).collect();
+        Some(Self { config, totals: self.totals, cells })
     }
 
     /// What a packet adds to its counters.
@@ -119,6 +130,8 @@ impl Synopsis for Colate {
             help: "bits of a sum of digests that are kept, of 64",
         },
     ];
+    /// The first had no lengths of blocks.
+    const VERSION: u8 = 2;
     type Config = ColateConfig;
 
     fn sized(memory_bytes: u64) -> Option<ColateConfig> {
@@ -168,6 +181,7 @@ impl Synopsis for Colate {
     }
 
     fn encode(&self, out: &mut Writer) {
+        debug_assert!(self.config.excerpt().is_none(), "excerpts are for asking, not for keeping");
         self.config.encode(out);
         self.totals.encode(out);
         for vector in self.cells.chunks_exact(self.config.counters() as usize) {
@@ -176,15 +190,40 @@ impl Synopsis for Colate {
     }
 
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Self::decode_for(input, Reading { version: Self::VERSION, flows: None })
+    }
+
+    fn decode_for(input: &mut Reader<'_>, reading: Reading<'_>) -> Result<Self, DecodeError> {
         let config = ColateConfig::decode(input)?;
         let totals = Totals::decode(input)?;
         let counters = config.counters() as usize;
+        let vectors = config.cells() / counters;
         let mut cells = Vec::new();
-        for _ in 0..config.cells() / counters {
-            packing::decode(counters, config.stored(), input, &mut cells)?;
+        let about = reading.flows.and_then(|flows| config.about(flows));
+        if let Some(config) = about.filter(|_| reading.version > 1) {
+            let wanted = config.excerpt().expect("that is what was made");
+            for vector in 0..vectors {
+                let wanted = excerpt_of_vector(wanted, vector, counters);
+                packing::decode_some(counters, &wanted, config.stored(), input, &mut cells)?;
+            }
+            return Ok(Self { config, totals, cells });
         }
-        Ok(Self { config, totals, cells })
+        let decode = if reading.version > 1 { packing::decode } else { packing::decode_first };
+        for _ in 0..vectors {
+            decode(counters, config.stored(), input, &mut cells)?;
+        }
+        let whole = Self { config, totals, cells };
+        Ok(reading.flows.and_then(|flows| whole.about(flows)).unwrap_or(whole))
     }
+}
+
+/// The counters of an excerpt that are in one vector, as numbered there.
+fn excerpt_of_vector(cells: &[u32], vector: usize, counters: usize) -> Vec<u32> {
+    let start = (vector * counters) as u32;
+    let end = start + counters as u32;
+    let (from, to) =
+        (cells.partition_point(|&cell| cell < start), cells.partition_point(|&cell| cell < end));
+    cells[from..to].iter().map(|cell| cell - start).collect()
 }
 
 /// What of a counter's sums is kept.

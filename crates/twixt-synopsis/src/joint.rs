@@ -28,6 +28,7 @@ use covariance::Covariance;
 use gradients::Solver;
 use shares::Shares;
 use variance::Variances;
+pub(crate) use variance::{Noise, fit_noise};
 
 /// Counts and sums beyond this are not believed. Sums of 64-bit words stay below it, and squares
 /// of it are far from the end of `f64`.

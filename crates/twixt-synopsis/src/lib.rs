@@ -50,7 +50,7 @@ mod sums;
 mod synopsis;
 mod totals;
 
-pub use any::{AnySynopsis, Mismatch, decode, encode};
+pub use any::{AnySynopsis, Mismatch, decode, decode_about, encode};
 pub use cnf::{Cnf, CnfConfig, FlowCache, FlowCacheConfig, FlowCacheCounts};
 pub use codec::{DecodeError, Reader, Writer};
 pub use colate::{
@@ -66,13 +66,13 @@ pub use lda::{Lda, LdaConfig};
 pub use lds::{Lds, LdsConfig, Pareto, RowPlan, expected_error, sampling_for_losses};
 pub use question::{By, KnownFlow, Question};
 pub use registry::{
-    ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, EstimateTwoPoint, Estimator,
+    ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, Decode, EstimateTwoPoint, Estimator,
     Purpose, TakeSamples, find,
 };
 pub use reorder::{Definition, ReorderExact, ReorderHybrid, ReorderSampled};
 pub use sds::{Sds, SdsConfig};
 pub use synopsis::{
-    ConfigOption, DetailsOf, FlowNames, HashShare, Needs, OnePoint, OptionKind, Pair, SplitMerge,
-    Synopsis, TwoPoint,
+    ConfigOption, DetailsOf, FlowNames, HashShare, Needs, OnePoint, OptionKind, Pair, Reading,
+    SplitMerge, Synopsis, TwoPoint,
 };
 pub use totals::Totals;

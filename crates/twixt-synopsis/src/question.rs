@@ -63,7 +63,7 @@ impl Question<'_> {
 
 /// A flow that is known to have sent packets: from a list of the user's, from flow records, or
 /// from a table kept beside the synopsis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownFlow {
     /// Stands for it in observations.
     pub hash: FlowHash,

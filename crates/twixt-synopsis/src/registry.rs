@@ -18,7 +18,9 @@ use crate::question::Question;
 use crate::reorder::{ReorderExact, ReorderHybrid, ReorderSampled};
 use crate::rtt::{ExactRoundTrips, Fridge, Fridges, RoundTrips, SimpleRoundTrips};
 use crate::sds::Sds;
-use crate::synopsis::{ConfigOption, Needs, OnePoint, Pair, SplitMerge, Synopsis, TwoPoint};
+use crate::synopsis::{
+    ConfigOption, Needs, OnePoint, Pair, Reading, SplitMerge, Synopsis, TwoPoint,
+};
 
 /// Every algorithm we ship. Configuration, decoding, command-line help, the documentation's
 /// index, the law tests, the accuracy table and the benches all walk it. An entry answers one
@@ -80,6 +82,8 @@ pub struct Algorithm {
     pub name: &'static str,
     /// Identifies it in encoded form.
     pub tag: u16,
+    /// Newest version of its encoded form.
+    pub version: u8,
     /// What it is, in one line.
     pub summary: &'static str,
     /// The page of the documentation that describes it.
@@ -99,10 +103,13 @@ pub struct Algorithm {
     /// The settings that make the best of so many bytes; `None` if it cannot be sized so.
     pub sized: fn(u64) -> Option<toml::Table>,
     /// Reads configuration and state.
-    pub decode: fn(&mut Reader<'_>) -> Result<Box<dyn AnySynopsis>, DecodeError>,
+    pub decode: Decode,
     /// How it concludes.
     pub estimator: Estimator,
 }
+
+/// Reads configuration and state, or of these what is needed.
+pub type Decode = fn(&mut Reader<'_>, Reading<'_>) -> Result<Box<dyn AnySynopsis>, DecodeError>;
 
 /// How an algorithm concludes: checks algorithm and configuration, then calls the typed code.
 #[derive(Debug)]
@@ -193,6 +200,7 @@ impl Algorithm {
             purpose,
             name: S::NAME,
             tag: S::TAG,
+            version: S::VERSION,
             summary: S::SUMMARY,
             page: S::PAGE,
             needs: S::NEEDS,
@@ -241,8 +249,11 @@ fn sized<S: Synopsis>(memory_bytes: u64) -> Option<toml::Table> {
     Some(toml::Table::try_from(config).expect("configurations are plain tables"))
 }
 
-fn decode<S: Synopsis>(input: &mut Reader<'_>) -> Result<Box<dyn AnySynopsis>, DecodeError> {
-    Ok(Box::new(S::decode(input)?))
+fn decode<S: Synopsis>(
+    input: &mut Reader<'_>,
+    reading: Reading<'_>,
+) -> Result<Box<dyn AnySynopsis>, DecodeError> {
+    Ok(Box::new(S::decode_for(input, reading)?))
 }
 
 fn estimate<S: TwoPoint>(

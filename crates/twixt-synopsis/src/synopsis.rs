@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use twixt_model::{Detail, Estimate, Observation};
 
 use crate::codec::{DecodeError, Reader, Writer};
-use crate::question::Question;
+use crate::question::{KnownFlow, Question};
 use crate::totals::Totals;
 
 /// A summary, of bounded size, of what one observation point saw in one epoch.
@@ -34,6 +34,8 @@ pub trait Synopsis: Clone + PartialEq + Debug + Send + Sized + 'static {
     const OPTIONS: &'static [ConfigOption];
     /// The page of the documentation that describes it, without `.md`.
     const PAGE: &'static str = Self::NAME;
+    /// Version of the bytes that [`encode`](Self::encode) writes; it reads all up to this one.
+    const VERSION: u8 = 1;
     /// Whether laws 1 and 2 hold to the bit.
     const SPLIT_MERGE: SplitMerge = SplitMerge::Exact;
 
@@ -97,6 +99,24 @@ pub trait Synopsis: Clone + PartialEq + Debug + Send + Sized + 'static {
     /// # Errors
     /// When the bytes are not such a synopsis.
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError>;
+
+    /// The same of any version, or of no more than a question needs. An algorithm that has but one
+    /// version and reads all of it need not know.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    fn decode_for(input: &mut Reader<'_>, _reading: Reading<'_>) -> Result<Self, DecodeError> {
+        Self::decode(input)
+    }
+}
+
+/// What bytes are read for.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    /// Version of the bytes, at most that of the algorithm.
+    pub version: u8,
+    /// The flows that will be asked about, and nothing else will be; `None` where that is not known.
+    pub flows: Option<&'a [KnownFlow]>,
 }
 
 /// Learns by comparing two points.

@@ -155,7 +155,7 @@ proptest! {
 fn golden_bytes_read_back_to_the_bit() {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden"));
     for algorithm in ALGORITHMS {
-        let path = folder.join(golden_name(algorithm));
+        let path = folder.join(golden_name(algorithm, algorithm.version));
         let packets: Vec<Observation> = (0..100)
             .map(|number| Observation {
                 time: Timestamp::from_nanos(1_700_000_000_000_000_000 + number * 1_000),
@@ -173,14 +173,19 @@ fn golden_bytes_read_back_to_the_bit() {
         let golden =
             std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert_eq!(encode(decode(&golden).unwrap().1.as_ref()), golden, "{}", algorithm.name);
-        assert_eq!(bytes, golden, "{}: version 1 is written differently now", algorithm.name);
+        assert_eq!(bytes, golden, "{}: its version is written differently now", algorithm.name);
+        for version in 1..algorithm.version {
+            let path = folder.join(golden_name(algorithm, version));
+            let older = decode(&std::fs::read(path).unwrap()).unwrap().1;
+            assert_eq!(encode(older.as_ref()), golden, "{} version {version}", algorithm.name);
+        }
     }
 }
 
 /// Algorithms for delay have no prefix; others may share a name with one of them.
-fn golden_name(algorithm: &Algorithm) -> String {
+fn golden_name(algorithm: &Algorithm, version: u8) -> String {
     match algorithm.purpose {
-        Purpose::Delay => format!("{}-v1.bin", algorithm.name),
-        purpose => format!("{}-{}-v1.bin", purpose.name(), algorithm.name),
+        Purpose::Delay => format!("{}-v{version}.bin", algorithm.name),
+        purpose => format!("{}-{}-v{version}.bin", purpose.name(), algorithm.name),
     }
 }

@@ -148,6 +148,61 @@ fn sizes_come_from_flow_records() {
     scene.run(&query("--flows list")).expect(0);
 }
 
+/// Flows with delays of their own, from 1 to 3 ms, forty packets each.
+fn many_flows() -> Crossing {
+    let mut crossing = Crossing::of(0, |_| None);
+    for number in 0..200 * 40_u16 {
+        let flow = number % 200;
+        let source = format!("10.0.0.1:{}", 40_000 + flow);
+        let packet = Packet::tcp(&source, "10.0.1.9:443", number / 200);
+        let delay_ns = MILLISECOND + i64::from(flow % 5) * MILLISECOND / 2;
+        crossing.send(i64::from(number) * MILLISECOND / 4, &packet, Some(delay_ns));
+    }
+    crossing
+}
+
+/// What is read for one flow are few of the counters; epoch files are read whole. The true delay of
+/// the flow is 2 ms, and lies within the interval; the two answers differ by far less than that.
+#[test]
+fn few_counters_tell_of_a_flow_what_all_of_them_do() {
+    let scene = many_flows().scene();
+    store(&scene, "-a colate --counters 8192");
+    for point in ["up", "down"] {
+        let record = format!("record -r {point}.pcap -a colate --counters 8192");
+        scene.run(&format!("{record} -w {point}.epochs")).expect(0);
+    }
+    fs::write(scene.path().join("flow"), "tcp 10.0.0.1:40002 > 10.0.1.9:443\n").expect("it can");
+    for estimator in ["joint", "median"] {
+        let options = format!("--flows flow --estimator {estimator} -F json");
+        let part = scene.run(&query(&options)).expect(0).json();
+        let whole = format!("delay up.epochs down.epochs --sizes estimated {options}");
+        let whole = scene.run(&whole).expect(0).json();
+        let [mean, low, high] = ["mean_ns", "ci95_low_ns", "ci95_high_ns"]
+            .map(|key| number(&part, &format!("/estimates/0/{key}")));
+        assert!((low..=high).contains(&(2 * MILLISECOND)), "{estimator}: {low} to {high}");
+        let difference = (mean - number(&whole, "/estimates/0/mean_ns")).abs();
+        assert!(difference < (high - low) / 4, "{estimator}: {difference} of {low} to {high}");
+        assert_eq!(part["synopsis_bytes"], whole["synopsis_bytes"]);
+    }
+}
+
+/// Points that differ in memory are compared by folding the larger.
+#[test]
+fn points_may_have_different_numbers_of_counters() {
+    let scene = many_flows().scene();
+    scene.run("record -r up.pcap --store s -a colate --counters 16384").expect(0);
+    scene.run("record -r down.pcap --store s -a colate --counters 8192").expect(0);
+    fs::write(scene.path().join("flow"), "tcp 10.0.0.1:40002 > 10.0.1.9:443\n").expect("it can");
+    let folded = scene.run(&query("--flows flow -F json")).expect(0).json();
+    let [low, high] =
+        ["ci95_low_ns", "ci95_high_ns"].map(|key| number(&folded, &format!("/estimates/0/{key}")));
+    assert!((low..=high).contains(&(2 * MILLISECOND)), "{low} to {high}");
+    scene.run("record -r down.pcap --store t -a colate --counters 6144").expect(0);
+    scene.run("record -r up.pcap --store t -a colate --counters 16384").expect(0);
+    let other = "query --store t --from up --to down --flows flow";
+    scene.run(other).expect(4).says(&["settings differ"]);
+}
+
 #[test]
 fn classes_are_stored_apart_and_found_together() {
     let mut crossing = Crossing::of(0, |_| None);

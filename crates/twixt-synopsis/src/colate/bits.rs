@@ -39,6 +39,11 @@ impl BitWriter {
         self.number(value, order);
     }
 
+    /// Bits so far.
+    pub(super) const fn length_bits(&self) -> usize {
+        self.bytes.len() * 8 + self.rest_bits as usize
+    }
+
     pub(super) fn into_bytes(mut self) -> Vec<u8> {
         if self.rest_bits > 0 {
             self.bytes.push(self.rest as u8);
@@ -66,7 +71,17 @@ pub(super) struct BitReader<'a> {
 
 impl<'a> BitReader<'a> {
     pub(super) const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, position: 0 }
+        Self::at(bytes, 0)
+    }
+
+    /// Begins at a bit, which may lie beyond the end.
+    pub(super) const fn at(bytes: &'a [u8], position: usize) -> Self {
+        Self { bytes, position }
+    }
+
+    /// The bit that comes next.
+    pub(super) const fn position(&self) -> usize {
+        self.position
     }
 
     /// The next `bits` (at most 64).

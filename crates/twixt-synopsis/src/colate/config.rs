@@ -1,11 +1,16 @@
 //! Sizes, banks, widths and sampling rates of COLATE, and where packets and flows are counted.
 
+mod excerpt;
 mod settings;
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use twixt_model::{FlowHash, GroupId, Observation, mix};
 
+use self::excerpt::Excerpt;
 use crate::codec::{DecodeError, Reader, Writer};
+use crate::question::KnownFlow;
 use crate::sketch::{Layout, Place, scaled};
 use crate::sums::Sums;
 use crate::totals::Totals;
@@ -21,6 +26,8 @@ pub struct ColateConfig {
     stored: Stored,
     /// `sampling` in units of 2^-32, as the update compares it.
     thresholds: Vec<u64>,
+    /// Which counters there are, where some flows are asked about and nothing else.
+    excerpt: Option<Arc<Excerpt>>,
 }
 
 /// How much of its sums a counter keeps. Less takes less room where counters are stored for long.
@@ -89,6 +96,7 @@ impl ColateConfig {
             sampling: sampling.to_vec(),
             stored: Stored::default(),
             thresholds: thresholds.collect(),
+            excerpt: None,
         };
         config.with_banks(1)
     }
@@ -173,11 +181,26 @@ impl ColateConfig {
     /// Bytes of state that counters take at one point.
     #[must_use]
     pub fn state_bytes(&self) -> u64 {
-        (size_of::<Totals>() + self.cells() * Sums::BYTES) as u64
+        (size_of::<Totals>() + self.sampling.len() * self.counters as usize * Sums::BYTES) as u64
     }
 
     pub(super) fn cells(&self) -> usize {
-        self.sampling.len() * self.counters as usize
+        match &self.excerpt {
+            None => self.sampling.len() * self.counters as usize,
+            Some(excerpt) => excerpt.cells().len(),
+        }
+    }
+
+    /// The same with those counters only that are needed to answer for some flows; `None` where that
+    /// is most of them.
+    pub(super) fn about(&self, flows: &[KnownFlow]) -> Option<Self> {
+        let excerpt = Excerpt::new(self, flows)?;
+        Some(Self { excerpt: Some(Arc::new(excerpt)), ..self.clone() })
+    }
+
+    /// The counters that are left, in order, as numbered in whole vectors; `None` for all of them.
+    pub(super) fn excerpt(&self) -> Option<&[u32]> {
+        self.excerpt.as_deref().map(Excerpt::cells)
     }
 
     /// Where a packet is counted: one counter in each vector that samples it. The high half of a
@@ -190,8 +213,18 @@ impl ColateConfig {
         vectors.filter_map(move |(vector, &threshold)| {
             let bits = digest.derive(PACKET_SALT + vector as u64);
             let counted = bits >> 32 < threshold;
-            counted.then(|| self.cell(vector, bank, flow, scaled(bits << 32, self.per_flow)))
+            let number = scaled(bits << 32, self.per_flow);
+            counted.then(|| self.cell(vector, bank, flow, number)).and_then(|cell| self.place(cell))
         })
+    }
+
+    /// Where a counter is that whole vectors have there; `None` if it is none of an excerpt's.
+    #[inline]
+    fn place(&self, cell: usize) -> Option<usize> {
+        match &self.excerpt {
+            None => Some(cell),
+            Some(excerpt) => excerpt.place(cell),
+        }
     }
 
     #[inline]
@@ -211,12 +244,12 @@ impl ColateConfig {
         vector * self.counters as usize + before as usize
     }
 
-    const fn bank_counters(&self) -> u32 {
+    pub(super) const fn bank_counters(&self) -> u32 {
         self.counters / self.banks
     }
 
     /// How many times as many banks, and as many counters to a bank, this has as `coarser`, if
-    /// both are powers of two and all else is equal.
+    /// both are powers of two and all else is equal. Excerpts cannot be folded.
     pub(super) fn finer_than(&self, coarser: &Self) -> Option<(u32, u32)> {
         let factor = |fine: u32, coarse: u32| {
             let factor = fine / coarse;
@@ -225,7 +258,7 @@ impl ColateConfig {
         let banks = factor(self.banks, coarser.banks)?;
         let counters = factor(self.bank_counters(), coarser.bank_counters())?;
         let like = Self { counters: self.counters, banks: self.banks, ..coarser.clone() };
-        (*self == like).then_some((banks, counters))
+        (self.excerpt.is_none() && *self == like).then_some((banks, counters))
     }
 
     pub(super) fn encode(&self, out: &mut Writer) {
@@ -270,12 +303,17 @@ impl Layout for ColateConfig {
     }
 
     fn region_cells(&self) -> usize {
-        self.bank_counters() as usize
+        self.excerpt
+            .as_ref()
+            .map_or(self.bank_counters() as usize, |excerpt| excerpt.region_cells())
     }
 
     fn cells_of(&self, place: Place, row: usize) -> impl ExactSizeIterator<Item = usize> {
         let bank = self.bank_of(place.group);
-        (0..self.per_flow).map(move |number| self.cell(row, bank, place.flow, number))
+        (0..self.per_flow).map(move |number| {
+            let cell = self.cell(row, bank, place.flow, number);
+            self.place(cell).expect("an excerpt is asked about the flows it was made for")
+        })
     }
 }
 

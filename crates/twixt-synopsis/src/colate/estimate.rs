@@ -3,19 +3,29 @@
 use twixt_model::{DelayEstimate, Estimate};
 
 use super::Colate;
+use super::alone::Strangers;
 use super::deviation::{Deviation, deviation};
 use super::single::{Means, by_equation, by_median};
 use crate::joint::{Options, Solution};
 use crate::question::{KnownFlow, Question};
-use crate::sketch::{self, Answer, Layout, Place, Size, Sketch, Solved, Sum, Table, lost, sizes};
+use crate::sketch::{self, Answer, Layout, Place, Size, Sketch, Solved, Sum, Table, lost};
 use crate::synopsis::Pair;
 
 pub(super) fn estimate(pair: Pair<'_, Colate>, question: &Question<'_>) -> Vec<Estimate> {
     sketch::estimate(pair, question, question.flows, |table, flows| {
-        let sizes = sizes(table.config(), &table.upstream.counts(), flows);
+        let strangers = Strangers::of(table, flows);
+        let mut sizes: Vec<Size> = flows.iter().map(|flow| strangers.size(flow)).collect();
+        let alone = strangers.prevail(flows, &sizes);
+        if !alone {
+            sizes = sketch::sizes(table.config(), &table.upstream.counts(), flows);
+        }
         let found = match question.estimator {
             Some("median") => one_by_one(table, flows, &sizes, by_median),
             Some("paper") => one_by_one(table, flows, &sizes, by_equation),
+            _ if alone => {
+                let flows = flows.iter().zip(&sizes);
+                flows.map(|(flow, size)| strangers.solve(flow, size)).collect()
+            }
             _ => all_at_once(table, flows, &sizes),
         };
         let flows = flows.iter().zip(&sizes).zip(found);
@@ -57,7 +67,7 @@ fn one_by_one(
     sizes: &[Size],
     estimator: fn(&Means<'_>, Place, f64) -> Option<Found>,
 ) -> Vec<Option<Found>> {
-    let means = Means::of(table);
+    let means = Means::of(table, flows);
     let flows = flows.iter().zip(sizes);
     flows.map(|(flow, size)| estimator(&means, Place::of(flow), size.load)).collect()
 }

@@ -1,8 +1,12 @@
 //! Flows one by one: what a flow's own counters hold beyond the mean of all.
 
+use std::borrow::Cow;
+
 use super::Colate;
 use super::estimate::Found;
+use crate::question::KnownFlow;
 use crate::sketch::{Layout, Place, Sketch, Table};
+use crate::sums::Usable;
 
 /// The mean delay of every bank of a table, to take counters relative to. With counters as they
 /// are, whatever delay all packets have in common would leak from one flow into the next.
@@ -22,8 +26,16 @@ pub(super) struct Own {
 }
 
 impl<'a> Means<'a> {
-    pub(super) fn of(table: &'a Table<'a, Colate>) -> Self {
-        let banks = table.cells.chunks_exact(table.config().region_cells());
+    /// Of all packets or, in an excerpt, of those in counters that none of these flows falls into:
+    /// there the flows' own are many more than their due.
+    pub(super) fn of(table: &'a Table<'a, Colate>, flows: &[KnownFlow]) -> Self {
+        let config = table.config();
+        let mut cells: Cow<'_, [Option<Usable>]> = Cow::Borrowed(&table.cells);
+        if config.excerpt().is_some() {
+            let shares = flows.iter().flat_map(|flow| config.shares_of(Place::of(flow)));
+            shares.for_each(|(cell, _)| cells.to_mut()[cell] = None);
+        }
+        let banks = cells.chunks_exact(config.region_cells());
         let means = banks.map(|bank| {
             let (mut packets, mut delay_sum_ns) = (0.0, 0.0);
             for cell in bank.iter().flatten() {
@@ -67,12 +79,16 @@ impl<'a> Means<'a> {
 
 /// Equation 4 of the paper, on the difference of the two vectors: what the flow's counters hold,
 /// less what any others would. Relative to the mean of all, others hold nothing on average; what
-/// is left of them is the flow's own part in that average.
+/// is left of them is the flow's own part in that average, where it has one.
 pub(super) fn by_equation(means: &Means<'_>, place: Place, packets: f64) -> Option<Found> {
     let (own, mean_ns) = means.own(place)?;
     let share: f64 = own.iter().map(|own| own.share).sum();
     let beyond_ns: f64 = own.iter().map(|own| own.beyond_ns).sum();
-    let others = own.len() as f64 / means.table.config().region_cells() as f64;
+    let config = means.table.config();
+    let others = match config.excerpt() {
+        None => own.len() as f64 / config.region_cells() as f64,
+        Some(_) => 0.0,
+    };
     let part = (share - others) * packets;
     (part > 0.0).then(|| Found { mean_ns: mean_ns + beyond_ns / part, half_width_ns: None })
 }

@@ -147,3 +147,62 @@ fn counters_announced_but_not_there_are_refused_before_they_are_reserved() {
     let error = Colate::decode(&mut Reader::new(&bytes)).unwrap_err().to_string();
     assert!(error.contains("fewer than announced"), "{error}");
 }
+
+fn known(flow: u64) -> KnownFlow {
+    let hash = FlowHash(mix(flow));
+    let group = GroupId((flow % 5) as u16);
+    KnownFlow {
+        hash,
+        key: twixt_model::FlowKey::default(),
+        group,
+        packets: None,
+        class: twixt_model::ClassId(0),
+    }
+}
+
+/// An excerpt is what is read of bytes, what is picked from what was read whole, and what counts
+/// the same packets itself.
+#[track_caller]
+fn check_excerpt(banks: u32, sampling: &[f64], flows: &[u64], counters_left: Option<usize>) {
+    let config = config(1 << 15, banks, sampling);
+    let flows: Vec<KnownFlow> = flows.iter().map(|&flow| known(flow)).collect();
+    let times: Vec<i64> = (0..5000).map(|number| number * 777).collect();
+    let whole = of(&config, &times);
+    let excerpt = whole.about(&flows);
+    assert_eq!(excerpt.as_ref().map(|excerpt| excerpt.cells.len()), counters_left);
+    let mut out = Writer::new();
+    whole.encode(&mut out);
+    let bytes = out.into_bytes();
+    let reading = Reading { version: 2, flows: Some(&flows) };
+    let read = Colate::decode_for(&mut Reader::new(&bytes), reading).unwrap();
+    assert_eq!(read, excerpt.clone().unwrap_or(whole));
+    let Some(excerpt) = excerpt else { return };
+    let mut counted = of(excerpt.config(), &times);
+    assert_eq!(counted, excerpt);
+    counted.update(&packet(3, 9));
+    counted.remove(&packet(3, 9));
+    assert_eq!(counted, excerpt);
+}
+
+#[test]
+fn excerpts_count_as_the_whole_does() {
+    check_excerpt(1, &[1.0], &[4], Some(1024 + 5));
+    check_excerpt(1, &[1.0], &[4, 4], Some(1024 + 5));
+    check_excerpt(1, &[1.0, 0.1], &[4], Some(2 * (1024 + 5)));
+    check_excerpt(4, &[1.0], &[3], Some(1024 + 5));
+    // Two flows in a bank each, or in one.
+    check_excerpt(4, &[1.0], &[0, 5], Some(1024 + 10));
+    // Nobody is asked about, or so many that reading all is as good.
+    check_excerpt(1, &[1.0], &[], None);
+    check_excerpt(1, &[1.0], &(0..3000).collect::<Vec<_>>(), None);
+    check_excerpt(32, &[1.0], &[3], None);
+}
+
+#[test]
+fn excerpts_are_compared_with_their_like_only() {
+    let whole = of(&config(1 << 15, 1, &[1.0]), &[1, 2, 3]);
+    let (one, other) = (whole.about(&[known(1)]).unwrap(), whole.about(&[known(2)]).unwrap());
+    assert_ne!(one.config(), other.config());
+    assert_eq!(one.fold_to(whole.config()), None);
+    assert_eq!(whole.fold_to(one.config()), None);
+}

@@ -36,10 +36,13 @@ impl Variances {
     /// Maximises the likelihood of the cells' sums as if they were normal and independent, by
     /// Fisher scoring: a fit of squares to their expectation, weighted by its inverse square.
     pub(super) fn fit(system: &System, shares: &Shares) -> Self {
-        let moments = moments(system, shares);
-        let mut fit = Self::start(&moments);
+        Self::of(&moments(system, shares))
+    }
+
+    fn of(moments: &[Moment]) -> Self {
+        let mut fit = Self::start(moments);
         for _ in 0..ROUNDS {
-            let next = fit.improve(&moments);
+            let next = fit.improve(moments);
             let change = |old: f64, new: f64| (new - old).abs() <= 1e-4 * old;
             let settled = change(fit.between, next.between) && change(fit.within, next.within);
             fit = next;
@@ -90,6 +93,37 @@ impl Variances {
         let (between, within) = normal.solve(self.between, self.within);
         Self { mean_ns, between, within }
     }
+}
+
+/// How far the delays in cells stray from what is common to all, where it is not known which flows
+/// are in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Noise {
+    between: f64,
+    within: f64,
+}
+
+impl Noise {
+    /// In square nanoseconds, of the sum of delays of so many packets of unknown flows and so many of
+    /// a known one.
+    pub(crate) fn variance(self, strange: f64, known: f64) -> f64 {
+        self.between * strange * strange + self.within * (strange + known)
+    }
+}
+
+/// Fits it to packets and sums of delays of cells: as if each held one flow, which is so where it
+/// matters, and single packets.
+pub(crate) fn fit_noise(cells: impl Iterator<Item = (f64, f64)>) -> Noise {
+    let moment = |(packets, sum): (f64, f64)| Moment { sum, packets, flows: packets * packets };
+    let moments: Vec<Moment> = cells.map(moment).collect();
+    let (packets, sum) = moments
+        .iter()
+        .fold((0.0, 0.0), |(packets, sum), cell| (packets + cell.packets, sum + cell.sum));
+    let mean_ns = if packets > 0.0 { sum / packets } else { 0.0 };
+    let centred = |cell: Moment| Moment { sum: cell.sum - mean_ns * cell.packets, ..cell };
+    let moments: Vec<Moment> = moments.into_iter().map(centred).collect();
+    let Variances { between, within, .. } = Variances::of(&moments);
+    Noise { between, within }
 }
 
 /// Normal equations of a fit with two coefficients, neither below zero.

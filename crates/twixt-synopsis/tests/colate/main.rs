@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
 mod accuracy;
+mod alone;
 mod plan;
 mod printed;
 mod storage;

@@ -17,9 +17,9 @@ const REPEATS: usize = 9;
 /// Minutes after midnight.
 const TEN_O_CLOCK: i64 = 600;
 
-/// Asks for an hour and for a few minutes.
+/// Asks for most of a day, for an hour and for a few minutes.
 pub(crate) fn all(folder: &Path, days: i64, flow: &str) -> Outcome<()> {
-    for minutes in [60, 5] {
+    for minutes in [DAY_MINUTES - TEN_O_CLOCK, 60, 5] {
         Asked { store: store(folder), day: days / 2, minutes, flow: flow.to_owned() }.measure()?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! How long `twixt query` takes to find an hour, and a few minutes, in a month of COLATE.
+//! How long `twixt query` takes to find a day, an hour, and a few minutes, in a month of COLATE.
 //!
 //! Some minutes of simulated traffic are recorded at two points by `twixt record`, in epochs of a
 //! minute and with 65 536 counters. They are stored over and over, each time later, until the month

@@ -3,6 +3,7 @@
 mod document;
 mod epochs;
 mod families;
+mod heads;
 mod touched;
 
 use std::path::{Path, PathBuf};
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let log = Log::open(&args.store, Options::default());
     let asked = args.span()?;
     let families = families::choose(&log, args, asked)?;
-    let mut epochs = Epochs::find(&log, args, &families, asked)?;
+    let mut epochs = Epochs::find(&log, args, families, asked)?;
     let plan = args.plan(&epochs)?;
     let mut measured = epochs.pair(&plan);
     measured.concluded[0].estimates.retain(|estimate| match &estimate.scope {

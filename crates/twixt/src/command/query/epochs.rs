@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use twixt_measure::{Sealed, Stream};
+use twixt_measure::Sealed;
 use twixt_model::{Epoch, EpochRule, PointId, Segment, Span, Timestamp};
-use twixt_store::{Damage, Depth, Found, Log, Query};
+use twixt_store::{Damage, Found, Log, Payloads};
+use twixt_synopsis::{By, KnownFlow};
 
 use super::document::Missing;
-use super::families::Families;
+use super::families::{Families, is_of};
+use super::heads::Heads;
 use super::{Args, EpochRange, Touched};
-use crate::exit::{no_answer, usage};
+use crate::args::Split;
+use crate::exit::no_answer;
 use crate::measure::{End, Measured, Plan, Recordings, rough_delay};
-
-/// Records that one query may need. Their heads are held in memory.
-const RECORDS_MAX: usize = 1 << 21;
 
 /// Records of both points, found but not yet read.
 pub(super) struct Epochs<'a> {
@@ -23,6 +23,8 @@ pub(super) struct Epochs<'a> {
     records: Vec<(End, Found)>,
     first: Sealed,
     asked: EpochRange,
+    /// Whether both points were set up alike.
+    are_alike: bool,
     damages: Vec<Damage>,
     unfinished_bytes: u64,
     touched: Touched,
@@ -34,67 +36,43 @@ impl<'a> Epochs<'a> {
     pub(super) fn find(
         log: &'a Log,
         args: &'a Args,
-        families: &Families,
+        families: Families,
         span: Span,
     ) -> anyhow::Result<Self> {
-        let mut epochs = Self::heads(log, args, families, span)?;
-        epochs.touched.add(families.touched);
-        let asked = epochs.asked.clone();
-        if let Some(length_ns) = epochs.first.rule.length_ns() {
-            let beside = twixt_model::Delay::from_nanos(length_ns.saturating_mul(2));
-            let wider = Span { start: span.start - beside, end: span.end + beside };
-            let beside = Self::heads(log, args, families, wider)?;
-            epochs.records = beside.records;
-            epochs.touched.add(beside.touched);
-            let near =
-                Epoch(asked.start().0.saturating_sub(1))..=Epoch(asked.end().0.saturating_add(1));
-            epochs.records.retain(|(_, found)| near.contains(&found.epoch));
-        }
-        Ok(epochs)
-    }
-
-    fn heads(
-        log: &'a Log,
-        args: &'a Args,
-        families: &Families,
-        span: Span,
-    ) -> anyhow::Result<Self> {
-        let mut records = Vec::new();
+        let are_alike = families.are_alike();
+        let Families { upstream, downstream, heads } = families;
+        let families = [upstream.as_str(), downstream.as_str()];
         let (mut damages, mut unfinished_bytes) = (Vec::new(), 0);
         let mut touched = Touched::default();
-        let ends = [
-            (End::Upstream, &args.from, &families.upstream),
-            (End::Downstream, &args.to, &families.downstream),
-        ];
-        for (end, point, family) in ends {
-            let query = Query::between(span).at_point(point).to_depth(Depth::Heads);
-            let mut scan = log.scan(query)?;
-            let of_family = |found: &Found| {
-                found.stream.parse().is_ok_and(|stream: Stream| stream.family() == *family)
-            };
-            records.extend(
-                scan.by_ref().filter(of_family).map(|found| (end, found)).take(RECORDS_MAX),
-            );
-            damages.extend(scan.report().damages.iter().cloned());
-            unfinished_bytes += scan.report().unfinished_bytes;
-            touched.add_heads(scan.report());
+        for heads in &heads {
+            damages.extend(heads.damages.iter().cloned());
+            unfinished_bytes += heads.unfinished_bytes;
+            touched.add(heads.touched);
         }
-        if records.len() >= RECORDS_MAX {
-            return Err(usage(
-                "too many epochs for one query: ask for less with --start and --end",
-            ));
-        }
-        records.sort_by_key(|(end, found)| (found.epoch, *end));
-        let first = records.iter().find_map(|(_, found)| {
-            touched.add_record(found);
-            read(log, found).ok()
-        });
-        let first = first.ok_or_else(|| no_answer("no record of that time can be read"))?;
+        let mut records = in_order(heads, families);
         let (Some((_, low)), Some((_, high))) = (records.first(), records.last()) else {
             return Err(no_answer("there is no record of that time"));
         };
         let asked = low.epoch..=high.epoch;
-        Ok(Self { log, args, records, first, asked, damages, unfinished_bytes, touched })
+        // Any flow will do to learn how they were recorded, which is no reason to read all of one.
+        let anyone = [KnownFlow::default()];
+        let mut payloads = log.payloads();
+        let first = records.iter().find_map(|(_, found)| {
+            touched.add_record(found);
+            read(&mut payloads, found, &anyone).ok()
+        });
+        let first = first.ok_or_else(|| no_answer("no record of that time can be read"))?;
+        if let Some(length_ns) = first.rule.length_ns() {
+            let beside = twixt_model::Delay::from_nanos(length_ns.saturating_mul(2));
+            let wider = Span { start: span.start - beside, end: span.end + beside };
+            let heads = [Heads::find(log, &args.from, wider)?, Heads::find(log, &args.to, wider)?];
+            heads.iter().for_each(|heads| touched.add(heads.touched));
+            let near =
+                Epoch(asked.start().0.saturating_sub(1))..=Epoch(asked.end().0.saturating_add(1));
+            records = in_order(heads, families);
+            records.retain(|(_, found)| near.contains(&found.epoch));
+        }
+        Ok(Self { log, args, records, first, asked, are_alike, damages, unfinished_bytes, touched })
     }
 
     /// An epoch that tells how all of them were recorded.
@@ -123,17 +101,31 @@ impl<'a> Epochs<'a> {
             asked: self.asked.clone(),
         };
         self.records.iter().for_each(|(_, found)| self.touched.add_record(found));
-        let (log, asked, damages) = (self.log, &self.asked, &mut self.damages);
-        let sealed = self.records.iter().filter_map(|(end, found)| match read(log, found) {
-            Ok(sealed) => Some((*end, sealed)),
-            Err(damage) => {
-                if asked.contains(&found.epoch) {
-                    damages.push(damage);
+        let flows = self.only_flows(plan);
+        let mut payloads = self.log.payloads();
+        let (asked, damages) = (&self.asked, &mut self.damages);
+        let sealed = self.records.iter().filter_map(|(end, found)| {
+            match read(&mut payloads, found, &flows) {
+                Ok(sealed) => Some((*end, sealed)),
+                Err(damage) => {
+                    if asked.contains(&found.epoch) {
+                        damages.push(damage);
+                    }
+                    None
                 }
-                None
             }
         });
         recordings.pair(plan, sealed)
+    }
+
+    /// The flows that are asked about, if nothing else is: epochs are read no further than that.
+    /// Points with different settings are compared by folding, which takes all there is.
+    fn only_flows(&self, plan: &Plan<'_>) -> Vec<KnownFlow> {
+        let by_flow = matches!(plan.split, Split::By(By::Flow | By::Prefix { .. }));
+        match by_flow && self.are_alike {
+            true => plan.flows.known(&plan.digest.digester(plan.digest.recognition())),
+            false => Vec::new(),
+        }
     }
 
     /// What is not there, as far as that is known by now. Where packets just begin or end, one
@@ -177,10 +169,23 @@ impl<'a> Epochs<'a> {
     }
 }
 
-/// Reads an epoch.
-fn read(log: &Log, found: &Found) -> Result<Sealed, Damage> {
-    let payload = log.payload(found)?;
-    Sealed::from_bytes(&payload).map_err(|error| found.damage(&error.to_string()))
+/// Records of both points, each of its own family, in the order of epochs.
+fn in_order(heads: [Heads; 2], families: [&str; 2]) -> Vec<(End, Found)> {
+    let ends = [End::Upstream, End::Downstream].into_iter().zip(heads).zip(families);
+    let records = ends.flat_map(|((end, heads), family)| {
+        let records = heads.records.into_iter().filter(move |found| is_of(found, family));
+        records.map(move |found| (end, found))
+    });
+    let mut records: Vec<(End, Found)> = records.collect();
+    records.sort_by_key(|(end, found)| (found.epoch, *end));
+    records
+}
+
+/// Reads an epoch as far as it takes to answer for some flows; all of it, if none are named. The
+/// store compares checksums.
+fn read(payloads: &mut Payloads<'_>, found: &Found, flows: &[KnownFlow]) -> Result<Sealed, Damage> {
+    let payload = payloads.read(found)?;
+    Sealed::about(payload, flows).map_err(|error| found.damage(&error.to_string()))
 }
 
 /// Runs of epochs that are not there.

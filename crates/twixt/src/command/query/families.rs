@@ -4,17 +4,30 @@ use std::collections::BTreeSet;
 
 use twixt_measure::Stream;
 use twixt_model::Span;
-use twixt_store::{Depth, Log, Query};
+use twixt_store::{Found, Log};
 
-use super::{Args, Touched};
+use super::Args;
+use super::heads::Heads;
 use crate::exit::{no_answer, usage};
 
 /// A family of streams for each point.
 pub(super) struct Families {
     pub(super) upstream: String,
     pub(super) downstream: String,
-    /// What was read to find them.
-    pub(super) touched: Touched,
+    /// What there is of both points, of any family.
+    pub(super) heads: [Heads; 2],
+}
+
+impl Families {
+    /// Whether both points were set up alike.
+    pub(super) fn are_alike(&self) -> bool {
+        self.upstream == self.downstream
+    }
+}
+
+/// Whether a record belongs to a family.
+pub(super) fn is_of(found: &Found, family: &str) -> bool {
+    found.stream.parse().is_ok_and(|stream: Stream| stream.family() == family)
 }
 
 /// Finds the one pair of families that fits what was asked for.
@@ -26,18 +39,17 @@ pub(super) fn choose(log: &Log, args: &Args, span: Span) -> anyhow::Result<Famil
             return Err(no_answer(format!("{store}: no point {point:?}; there are: {known}")));
         }
     }
-    let mut touched = Touched::default();
-    let upstream = fitting(log, args, &args.from, span, &mut touched)?;
-    let downstream = fitting(log, args, &args.to, span, &mut touched)?;
+    let heads = [Heads::find(log, &args.from, span)?, Heads::find(log, &args.to, span)?];
+    let [upstream, downstream] = heads.each_ref().map(|heads| fitting(args, &heads.records));
     let both: Vec<&String> = upstream.intersection(&downstream).collect();
     let one = |families: &BTreeSet<String>| families.first().cloned().unwrap_or_default();
     match both.as_slice() {
         [family] => {
-            Ok(Families { upstream: (*family).clone(), downstream: (*family).clone(), touched })
+            Ok(Families { upstream: (*family).clone(), downstream: (*family).clone(), heads })
         }
         // Whether they can be compared all the same is for the pairing to say.
         [] if upstream.len() == 1 && downstream.len() == 1 => {
-            Ok(Families { upstream: one(&upstream), downstream: one(&downstream), touched })
+            Ok(Families { upstream: one(&upstream), downstream: one(&downstream), heads })
         }
         [] => Err(nothing_common(args, &upstream, &downstream)),
         several => {
@@ -69,29 +81,12 @@ fn nothing_common(
 }
 
 /// The families of a point that the user may have meant.
-fn fitting(
-    log: &Log,
-    args: &Args,
-    point: &str,
-    span: Span,
-    touched: &mut Touched,
-) -> anyhow::Result<BTreeSet<String>> {
-    let query = Query::between(span).at_point(point).to_depth(Depth::Heads);
-    let mut names = BTreeSet::new();
-    let mut families = BTreeSet::new();
-    let mut scan = log.scan(query)?;
-    for found in scan.by_ref() {
-        if names.contains(&found.stream) {
-            continue;
-        }
-        if let Ok(stream) = found.stream.parse::<Stream>()
-            && args.algorithm.as_ref().is_none_or(|name| *name == stream.algorithm)
+fn fitting(args: &Args, records: &[Found]) -> BTreeSet<String> {
+    let names: BTreeSet<&str> = records.iter().map(|found| found.stream.as_str()).collect();
+    let streams = names.into_iter().filter_map(|name| name.parse::<Stream>().ok());
+    let meant = |stream: &Stream| {
+        args.algorithm.as_ref().is_none_or(|name| *name == stream.algorithm)
             && args.stream.as_ref().is_none_or(|start| stream.family().starts_with(start.as_str()))
-        {
-            families.insert(stream.family());
-        }
-        names.insert(found.stream);
-    }
-    touched.add_heads(scan.report());
-    Ok(families)
+    };
+    streams.filter(meant).map(|stream| stream.family()).collect()
 }

@@ -1,0 +1,280 @@
+//! Flows whose counters hold mostly packets of flows that nobody listed.
+//!
+//! Solving for all flows at once needs all of them: of strangers it only knows that they are there,
+//! and takes their delay for that of the flow. Other counters tell what strangers are like, since
+//! hashes deal them out alike: their mean delay, and how far a counter with so many of their packets
+//! strays from it. With that, each counter of a flow is an equation in its mean delay alone, and
+//! counts for as much as the strangers in it allow.
+
+use super::Colate;
+use super::estimate::Found;
+use crate::joint::{Noise, fit_noise};
+use crate::question::KnownFlow;
+use crate::sketch::{Layout, Place, Size, Sketch, Table};
+use crate::sums::Usable;
+
+/// Listed flows are taken for all there are if others have at most this part of the packets.
+const STRANGERS_MAX: f64 = 0.1;
+/// Quantile of the normal distribution for a two-sided 95 % interval.
+const Z95: f64 = 1.959_964;
+/// With fewer counters there is no telling how much they vary.
+const COUNTERS_MIN: f64 = 3.0;
+
+/// Counters that are looked at to learn how much they vary.
+const FITTED_MAX: usize = 256;
+
+/// Counters that no listed flow falls into, bank by bank, vector by vector.
+pub(super) struct Strangers<'a> {
+    table: &'a Table<'a, Colate>,
+    regions: Vec<Region>,
+}
+
+/// Those of one bank.
+struct Region {
+    cells: Vec<Usable>,
+    /// Of all of them, intact or not, upstream.
+    counts: Vec<f64>,
+}
+
+impl<'a> Strangers<'a> {
+    /// What there is besides these flows.
+    pub(super) fn of(table: &'a Table<'a, Colate>, flows: &[KnownFlow]) -> Self {
+        let config = table.config();
+        let mut is_listed = vec![false; table.cells.len()];
+        let shares = flows.iter().flat_map(|flow| config.shares_of(Place::of(flow)));
+        shares.for_each(|(cell, _)| is_listed[cell] = true);
+        let columns = config.region_cells();
+        let starts = (0..table.cells.len()).step_by(columns);
+        let regions = starts.map(|start| {
+            let others = (start..start + columns).filter(|&cell| !is_listed[cell]);
+            let count = |cell| table.upstream.sums(cell).packets as f64;
+            let counts = others.clone().map(count).collect();
+            Region { counts, cells: others.filter_map(|cell| table.cells[cell]).collect() }
+        });
+        Self { table, regions: regions.collect() }
+    }
+
+    /// Whether they have so many packets that flows are better off alone.
+    pub(super) fn prevail(&self, flows: &[KnownFlow], sizes: &[Size]) -> bool {
+        let config = self.table.config();
+        let mut in_bank = vec![0.0; self.regions.len()];
+        for (flow, size) in flows.iter().zip(sizes) {
+            for (cell, share) in config.shares_of(Place::of(flow)) {
+                in_bank[cell / config.region_cells()] += size.load * share;
+            }
+        }
+        let banks = self.regions.iter().zip(in_bank).filter(|(_, listed)| *listed > 0.0);
+        let (mut strange, mut listed) = (0.0, 0.0);
+        for (region, in_bank) in banks {
+            // Where no counter is theirs alone, flows are listed by the thousand.
+            let mean = region.counts.iter().sum::<f64>() / region.counts.len().max(1) as f64;
+            strange += mean * f64::from(config.bank_counters());
+            listed += in_bank;
+        }
+        strange > STRANGERS_MAX * (strange + listed)
+    }
+
+    /// How many packets a flow sent: as told, or what half of its counters exceed, less what half of
+    /// others' do. A counter with a large stranger does not matter.
+    pub(super) fn size(&self, flow: &KnownFlow) -> Size {
+        let config = self.table.config();
+        if let Some(packets) = flow.packets {
+            return Size { load: packets as f64, error: 0.0, known: true, weight: 1.0 };
+        }
+        let rate = |vector: usize| config.sampling()[vector];
+        let vector = (0..config.rows()).max_by(|&one, &other| rate(one).total_cmp(&rate(other)));
+        let vector = vector.expect("there is a vector");
+        let cells: Vec<usize> = config.cells_of(Place::of(flow), vector).collect();
+        let region = &self.regions[cells[0] / config.region_cells()];
+        let count = |&cell: &usize| self.table.upstream.sums(cell).packets as f64;
+        let mut counts: Vec<f64> = cells.iter().map(count).collect();
+        counts.sort_by(f64::total_cmp);
+        let whole = cells.len() as f64 / rate(vector);
+        // The 95 % interval of a median, by order.
+        let spread = 0.5 * Z95 / (counts.len() as f64).sqrt();
+        let (low, high) = (quantile(&counts, 0.5 - spread), quantile(&counts, 0.5 + spread));
+        let most = counts.iter().sum::<f64>() / rate(vector);
+        let load = (quantile(&counts, 0.5) - region.usual_count()) * whole;
+        let load = load.max(1.0).min(most);
+        Size { load, error: (high - low) / 2.0 / Z95 * whole, known: false, weight: 1.0 }
+    }
+
+    /// The mean delay of a flow, relative to the reference.
+    pub(super) fn solve(&self, flow: &KnownFlow, size: &Size) -> Option<Found> {
+        let config = self.table.config();
+        let vectors = (0..config.rows()).map(|vector| self.own(Place::of(flow), vector));
+        let share = |own: &[Own]| own.iter().map(|own| own.share).sum::<f64>();
+        let (region, own) = vectors
+            .max_by(|one, other| share(&one.1).total_cmp(&share(&other.1)))
+            .filter(|(_, own)| !own.is_empty())?;
+        region.solve(&own, size)
+    }
+
+    /// The usable counters of a flow in one vector, each once.
+    fn own(&self, place: Place, vector: usize) -> (&Region, Vec<Own>) {
+        let config = self.table.config();
+        let mut cells: Vec<usize> = config.cells_of(place, vector).collect();
+        cells.sort_unstable();
+        let share = config.sampling()[vector] / f64::from(config.per_flow());
+        let own = cells.chunk_by(|one, other| one == other).filter_map(|same| {
+            let share = share * same.len() as f64;
+            let Usable { packets, delay_sum_ns } = self.table.cells[same[0]]?;
+            Some(Own { share, packets: packets as f64, delay_sum_ns: delay_sum_ns as f64 })
+        });
+        (&self.regions[cells[0] / config.region_cells()], own.collect())
+    }
+}
+
+/// A counter of the flow.
+struct Own {
+    /// Part of the flow's packets that is expected here.
+    share: f64,
+    packets: f64,
+    delay_sum_ns: f64,
+}
+
+impl Region {
+    /// Half of the counters have more.
+    fn usual_count(&self) -> f64 {
+        let mut counts = self.counts.clone();
+        let half = counts.len() / 2;
+        match counts.is_empty() {
+            true => 0.0,
+            false => *counts.select_nth_unstable_by(half, f64::total_cmp).1,
+        }
+    }
+
+    /// What a counter of theirs strays by. It decides on weights only, and need not be exact.
+    fn noise(&self) -> Noise {
+        let cells = self.cells.iter().take(FITTED_MAX);
+        fit_noise(cells.map(|cell| (cell.packets as f64, cell.delay_sum_ns as f64)))
+    }
+
+    fn solve(&self, own: &[Own], size: &Size) -> Option<Found> {
+        let usual = own.iter().map(|own| own.share * size.load).sum::<f64>() / own.len() as f64;
+        let noise = self.noise();
+        let weight = |strange: f64| noise.variance(strange, usual).recip().min(f64::MAX);
+        let strangers = self.mean(weight);
+        let count = Count::of(&self.counts);
+        let (mut square, mut product, mut strange, mut squares) = (0.0, 0.0, 0.0, 0.0);
+        let mut rests = Vec::with_capacity(own.len());
+        for cell in own {
+            let packets = count.own(cell, size.load);
+            let weight = weight((cell.packets - packets).max(0.0));
+            let beyond_ns = cell.delay_sum_ns - strangers.mean_ns * cell.packets;
+            let here = weight * packets * packets;
+            square += here;
+            squares += here * here;
+            product += weight * packets * beyond_ns;
+            strange += weight * packets * (cell.packets - packets).max(0.0);
+            rests.push((weight * packets, packets, beyond_ns));
+        }
+        let offset_ns = product / square;
+        let rest = |&(weight, packets, beyond_ns): &(f64, f64, f64)| {
+            (weight * (beyond_ns - packets * offset_ns)).powi(2)
+        };
+        // As many equal counters would tell as much.
+        let counters = square * square / squares;
+        let chance =
+            rests.iter().map(rest).sum::<f64>() / (square * square) * counters / (counters - 1.0);
+        let of_strangers = (strange / square).powi(2) * strangers.variance;
+        let of_size = (offset_ns * size.error / size.load).powi(2);
+        let error_ns = (chance + of_strangers + of_size).sqrt();
+        let half_width_ns = error_ns * student(counters - 1.0);
+        let is_known = counters >= COUNTERS_MIN && half_width_ns.is_finite();
+        offset_ns.is_finite().then(|| Found {
+            mean_ns: strangers.mean_ns + offset_ns,
+            half_width_ns: is_known.then_some(half_width_ns),
+        })
+    }
+
+    /// The mean delay of strangers, each counter weighing as those of the flow will.
+    fn mean(&self, weight: impl Fn(f64) -> f64) -> Mean {
+        let (mut packets, mut delay_sum_ns) = (0.0, 0.0);
+        for cell in &self.cells {
+            let weight = weight(cell.packets as f64);
+            packets += weight * cell.packets as f64;
+            delay_sum_ns += weight * cell.delay_sum_ns as f64;
+        }
+        if packets <= 0.0 {
+            return Mean { mean_ns: 0.0, variance: 0.0 };
+        }
+        let mean_ns = delay_sum_ns / packets;
+        let square = |cell: &Usable| {
+            let beyond_ns = cell.delay_sum_ns as f64 - mean_ns * cell.packets as f64;
+            (weight(cell.packets as f64) * beyond_ns).powi(2)
+        };
+        let variance = self.cells.iter().map(square).sum::<f64>() / (packets * packets);
+        Mean { mean_ns, variance }
+    }
+}
+
+/// Relative to the reference, and how sure it is.
+struct Mean {
+    mean_ns: f64,
+    variance: f64,
+}
+
+/// Packets of strangers in a counter.
+struct Count {
+    mean: f64,
+    variance: f64,
+}
+
+impl Count {
+    fn of(counts: &[f64]) -> Self {
+        let number = counts.len().max(1) as f64;
+        let mean = counts.iter().sum::<f64>() / number;
+        let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / number;
+        Self { mean, variance }
+    }
+
+    /// The flow's packets in one of its counters, given how many that counted.
+    fn own(&self, cell: &Own, load: f64) -> f64 {
+        let expected = cell.share * load;
+        let by_chance = expected * (1.0 - cell.share);
+        let all = by_chance + self.variance;
+        let part = if all > 0.0 { by_chance / all } else { 0.0 };
+        let packets = expected + (cell.packets - expected - self.mean) * part;
+        packets.clamp(f64::MIN_POSITIVE, cell.packets.max(1.0))
+    }
+}
+
+/// Of values in order; 0 of none.
+fn quantile(values: &[f64], share: f64) -> f64 {
+    let place = share.clamp(0.0, 1.0) * values.len().saturating_sub(1) as f64;
+    let (below, above) = (place.floor() as usize, place.ceil() as usize);
+    let at = |index: usize| values.get(index).copied().unwrap_or(0.0);
+    at(below) + (at(above) - at(below)) * place.fract()
+}
+
+/// Quantile of Student's distribution for a two-sided 95 % interval, by its expansion around the
+/// normal one (Abramowitz, Stegun 26.7.5).
+fn student(freedom: f64) -> f64 {
+    let (square, freedom) = (Z95 * Z95, freedom.max(1.0));
+    let first = (square + 1.0) / 4.0;
+    let second = ((5.0 * square + 16.0) * square + 3.0) / 96.0;
+    let third = (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
+    Z95 * (1.0 + (first + (second + third / freedom) / freedom) / freedom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From tables.
+    #[test]
+    fn quantiles_of_student() {
+        for (freedom, expected) in [(3.0, 3.182), (5.0, 2.571), (10.0, 2.228), (19.0, 2.093)] {
+            assert!((student(freedom) - expected).abs() < 0.03, "{freedom}");
+        }
+        assert!((student(1e9) - Z95).abs() < 1e-6);
+    }
+
+    #[test]
+    fn quantiles_lie_between_values() {
+        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), 2.0);
+        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.75), 3.0);
+        assert_eq!(quantile(&[], 0.5), 0.0);
+    }
+}
