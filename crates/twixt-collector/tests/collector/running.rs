@@ -69,7 +69,8 @@ impl Running {
         let (sender, receiver) = mpsc::channel();
         let (stop, events) = (Stop::new(), Arc::new(Mutex::new(Vec::new())));
         let out = Arc::clone(&events);
-        let (stopped, sink) = (stop.clone(), Remembering { waiting: Vec::new(), out, before_flush });
+        let (stopped, sink) =
+            (stop.clone(), Remembering { waiting: Vec::new(), out, before_flush });
         let thread = thread::spawn(move || {
             let ready = |addresses| sender.send(addresses).unwrap();
             Collector::new(config)?.run(Box::new(sink), &stopped, ready)
