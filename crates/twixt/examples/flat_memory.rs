@@ -20,7 +20,9 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use twixt_agent::rehearsal::{Moment, rehearse};
-use twixt_agent::{AgentConfig, PointConfig, SpoolConfig, Spools};
+use twixt_agent::{
+    AgentConfig, BATCH_BYTES_MAX, BATCH_EPOCHS_MAX, PointConfig, SpoolConfig, Spools,
+};
 use twixt_capture::LiveOptions;
 use twixt_collector::engine::{EngineEvent, SegmentConfig};
 use twixt_collector::{Collector, CollectorConfig, EventSink, Stop};
@@ -35,7 +37,7 @@ const EPOCHS: i64 = 3600;
 const BLOCKS: i64 = 20;
 const FRAMES: i64 = 25;
 const DELAY: i64 = 2_000_000;
-/// Epochs in a request.
+/// Epochs that wait before they are sent.
 const BATCH: usize = 60;
 
 fn main() {
@@ -163,13 +165,15 @@ fn observe(
     let mut sent = 0;
     let mut empty = |spools: &Spools| {
         let (_, spool) = spools.iter().next().unwrap();
-        let batch = spool.batch(usize::MAX, usize::MAX);
-        let Some(last) = batch.last() else { return };
-        let mut writer = UploadWriter::new();
-        batch.iter().for_each(|spooled| writer.push(&spooled.payload).unwrap());
-        sent += batch.len() as i64;
-        send(sent / algorithms, writer.into_body());
-        spool.confirm(last);
+        loop {
+            let batch = spool.batch(BATCH_EPOCHS_MAX, BATCH_BYTES_MAX);
+            let Some(last) = batch.last() else { return };
+            let mut writer = UploadWriter::new();
+            batch.iter().for_each(|spooled| writer.push(&spooled.payload).unwrap());
+            sent += batch.len() as i64;
+            send(sent / algorithms, writer.into_body());
+            spool.confirm(last);
+        }
     };
     let take = |_, sealed: Sealed| {
         spools.append(0, sealed.epoch, &sealed.to_bytes()).unwrap();
