@@ -204,7 +204,7 @@ impl Sender {
             }
             Answer::TooMuch { reason } => {
                 let epoch = last.epoch.0;
-                self.log_refusals(&[Refusal { epoch, reason, ..Refusal::default() }]);
+                self.log_refusals(&[Refusal { epoch, reason }]);
                 metrics.confirmed(0, 0, 1);
                 spool.confirm(last);
                 None

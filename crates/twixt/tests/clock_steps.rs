@@ -37,8 +37,8 @@ const DELAY: i64 = 2 * MS;
 type Steps = &'static [(i64, i64)];
 
 fn offset_at(steps: Steps, since_start: i64) -> i64 {
-    let passed = steps.iter().filter(|(from, _)| *from <= since_start);
-    passed.last().map_or(0, |(_, offset)| *offset)
+    let passed = steps.iter().rfind(|(from, _)| *from <= since_start);
+    passed.map_or(0, |(_, offset)| *offset)
 }
 
 /// What one point sees, by a clock that is set.

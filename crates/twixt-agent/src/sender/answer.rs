@@ -21,7 +21,7 @@ pub(crate) enum Answer {
 }
 
 /// An epoch that the collector will not take.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Refusal {
     #[serde(default)]
     pub(crate) epoch: i64,
