@@ -10,7 +10,8 @@
 //!
 //! First one thread sends as much as the ring holds, then reads it: nothing is dropped, and the time
 //! is the reader's alone. Then one thread sends as fast as it can while another reads; there the
-//! sender is the slower one, so the reader's time on the processor is told as well.
+//! sender is the slower one, so the reader's time on the processor is told as well. Last, without
+//! an interface: how long frames wait for a block in which an epoch is sealed, beside other blocks.
 
 #![allow(clippy::unwrap_used, reason = "a program that cannot go on should stop there")]
 
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 use twixt_agent::{LATENESS, Meters, Setting, Taking};
 use twixt_capture::{BatchEnd, Frame, LiveOptions, LiveSource, RingSize, Stop};
 use twixt_measure::Cutting;
-use twixt_model::{Delay, DigestHash, DigestProfile, EpochRule, PointId, TimeSource};
+use twixt_model::{Delay, DigestHash, DigestProfile, EpochRule, PointId, TimeSource, Timestamp};
 use twixt_synopsis::{Purpose, find};
 use twixt_wire::{Digester, HashKey, Observer, ObserverOptions, PAYLOAD_BYTES_MAX, Wanted};
 
@@ -31,8 +32,12 @@ const ROUND: u64 = 80_000;
 const ROUNDS: usize = 5;
 const PAYLOAD: [u8; 100] = [7; 100];
 const FLOWS: u16 = 1000;
-const FULL_SPEED: Duration = Duration::from_secs(3);
+const FULL_SPEED: Duration = Duration::from_secs(1);
 const EPOCH_NS: i64 = 1_000_000_000;
+/// A block of the ring, as long as the kernel fills one under load.
+const BLOCK: i64 = 1000;
+const EPOCH_BLOCKS: i64 = 500;
+const SEALED_EPOCHS: i64 = 20;
 
 fn main() {
     lay_cable();
@@ -57,10 +62,28 @@ fn main() {
         println!("{name:<7} {own_ns:>8.1} {alone:>6.2} {rate:>26.0} {ratio:>6.2}");
     }
     println!("at full speed, two threads:");
-    println!("reader   packets/s  dropped  reader's processor ns a packet");
-    for name in names {
+    println!("reader   packets/s  ratio  dropped  reader's processor ns a packet");
+    let mut rates: [Vec<f64>; 4] = Default::default();
+    let mut spent: [Vec<f64>; 4] = Default::default();
+    let mut drops = [0; 4];
+    for (turn, name) in (0..ROUNDS).flat_map(|_| names.into_iter().enumerate()) {
         let (rate, dropped, processor_ns) = full_speed(&sender, &mut Reader::new(name));
-        println!("{name:<7} {rate:>10.0} {dropped:>8} {processor_ns:>15.1}");
+        rates[turn].push(rate);
+        spent[turn].push(processor_ns);
+        drops[turn] += dropped;
+    }
+    let [rates, spent] = [rates, spent].map(|values| values.map(median));
+    for (turn, name) in names.into_iter().enumerate() {
+        let (rate, ratio) = (rates[turn], rates[turn] / rates[0]);
+        let (dropped, own_ns) = (drops[turn], spent[turn]);
+        println!("{name:<7} {rate:>10.0} {ratio:>6.2} {dropped:>8} {own_ns:>15.1}");
+    }
+    println!("{BLOCK} frames a block, {SEALED_EPOCHS} epochs of {EPOCH_BLOCKS} blocks:");
+    println!("reader   block us: median  longest  with a seal: median  longest");
+    for name in &names[1..] {
+        let [usual, sealing] = stalls(&mut Reader::new(name));
+        let [(usual, longest), (sealing, stall)] = [usual, sealing].map(middle_and_longest);
+        println!("{name:<7} {usual:>17.0} {longest:>8.0} {sealing:>20.0} {stall:>8.0}");
     }
 }
 
@@ -144,7 +167,8 @@ impl Reader {
     fn end_batch(&mut self, source: &LiveSource) {
         if let Some(taking) = &mut self.taking {
             taking.tell_counts(source.counts());
-            self.sealed += std::iter::from_fn(|| taking.meters_mut().poll()).count() as u64;
+            self.sealed +=
+                std::iter::from_fn(|| taking.meters_mut().poll_unsettled()).count() as u64;
         }
     }
 }
@@ -175,6 +199,59 @@ fn round(sender: &UdpSocket, reader: &mut Reader, blocks: &mut Vec<f64>) -> f64 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
+}
+
+/// Microseconds that blocks take, without and with a seal in them: 500 000 packets a second in the
+/// time of the frames, so that guards and stashes are as full as under load.
+fn stalls(reader: &mut Reader) -> [Vec<f64>; 2] {
+    let mut times = [Vec::new(), Vec::new()];
+    let mut bytes = datagram();
+    let taking = reader.taking.as_mut().unwrap();
+    for block in 0..SEALED_EPOCHS * EPOCH_BLOCKS {
+        let start = Instant::now();
+        let mut last = Timestamp::MIN;
+        for index in 0..BLOCK {
+            let number = block * BLOCK + index;
+            last = Timestamp::from_nanos(number * (EPOCH_NS / (EPOCH_BLOCKS * BLOCK)));
+            bytes[34..36].copy_from_slice(&(number as u16 % FLOWS).to_be_bytes());
+            bytes[42..50].copy_from_slice(&number.to_be_bytes());
+            taking.take(&frame_of(&bytes, last));
+        }
+        taking.meters_mut().advance(last);
+        let sealed =
+            std::iter::from_fn(|| taking.meters_mut().poll_unsettled()).collect::<Vec<_>>();
+        times[usize::from(!sealed.is_empty())].push(start.elapsed().as_nanos() as f64 / 1e3);
+    }
+    times
+}
+
+/// An Ethernet frame with a UDP datagram in it.
+fn datagram() -> Vec<u8> {
+    let mut bytes = vec![0; 42 + PAYLOAD.len()];
+    bytes[12..14].copy_from_slice(&[8, 0]);
+    bytes[14] = 0x45;
+    bytes[16..18].copy_from_slice(&(28 + PAYLOAD.len() as u16).to_be_bytes());
+    bytes[22..24].copy_from_slice(&[64, 17]);
+    bytes[26..34].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+    bytes[38..40].copy_from_slice(&(8 + PAYLOAD.len() as u16).to_be_bytes());
+    bytes
+}
+
+fn frame_of(bytes: &[u8], time: Timestamp) -> Frame<'_> {
+    Frame {
+        time,
+        bytes,
+        wire_length: bytes.len() as u32,
+        link_type: 1,
+        interface: 0,
+        direction: None,
+        time_source: TimeSource::Kernel,
+    }
+}
+
+fn middle_and_longest(values: Vec<f64>) -> (f64, f64) {
+    let longest = values.iter().copied().fold(0.0, f64::max);
+    (median(values), longest)
 }
 
 /// Packets per second, drops, and the reader's time per packet, while another thread sends as fast

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | one for each thread of each point | interface to sealed epochs; waits for nobody |
 //! | sealing | puts threads' parts together, encodes, writes to the spool |
-//! | sending | spool to collector |
+//! | sending, one for each point | spool to collector, one request at a time |
 //! | clock, metrics | ask and answer now and then |
 
 use std::net::TcpListener;
@@ -28,8 +28,8 @@ use crate::merger::{Merger, Part};
 use crate::meters::{LATENESS, Setting};
 use crate::metrics::{Metrics, Page, PointMetrics, serve};
 use crate::sender::{Sender, SenderError};
-use crate::spool::{Spool, SpoolError};
-use crate::steps::{PointClock, now};
+use crate::spool::{SpoolError, Spools};
+use crate::steps::PointClock;
 use crate::watch::{Seen, Watch};
 
 /// Parts of epochs on their way from the packet threads to the disk. Beyond, they are lost and
@@ -87,7 +87,7 @@ pub struct Agent {
     config: AgentConfig,
     points: Vec<OpenPoint>,
     listener: Option<TcpListener>,
-    spool: Spool,
+    spools: Spools,
     sender: Sender,
     stop: Stop,
 }
@@ -135,10 +135,11 @@ impl Agent {
             give_spool_to(&config, user)?;
             become_user(user)?;
         }
-        let spool = Spool::open(&config.spool.folder, config.spool.bytes_max)?;
+        let names = config.points.iter().map(|point| point.name.as_str());
+        let spools = Spools::open(&config.spool.folder, names, config.spool.bytes_max)?;
         let seed = points.first().map_or(0, |point| point.clock.era().run);
         let sender = Sender::new(&config.collector, seed)?;
-        Ok(Self { config, points, listener, spool, sender, stop: stop.clone() })
+        Ok(Self { config, points, listener, spools, sender, stop: stop.clone() })
     }
 
     /// The names of the points that are captured now.
@@ -155,13 +156,13 @@ impl Agent {
     /// Epochs in the spool.
     #[must_use]
     pub fn waiting_epochs(&self) -> u64 {
-        self.spool.counts().epochs
+        self.spools.counts().epochs
     }
 
     /// Runs until told to stop; then seals what is open, and sends what can be sent at once.
     /// Returns how many epochs are left in the spool.
     pub fn run(self) -> u64 {
-        let Self { config, points, listener, spool, mut sender, stop } = self;
+        let Self { config, points, listener, spools, sender, stop } = self;
         let metrics = Metrics::new();
         let quality = Mutex::new(ClockQuality::ask());
         let told: Vec<PointMetrics> =
@@ -170,16 +171,19 @@ impl Agent {
         let (clocks, members): (Vec<_>, Vec<_>) =
             points.into_iter().map(|point| (point.clock, point.members)).unzip();
         thread::scope(|scope| {
-            let (spool, metrics, quality, stop) = (&spool, &metrics, &quality, &stop);
+            let (spools, metrics, quality, stop) = (&spools, &metrics, &quality, &stop);
             scope.spawn(move || keep_asking(quality, stop));
             if let Some(listener) = &listener {
                 scope.spawn(move || {
-                    serve(listener, stop, &|path| page(path, metrics, spool, quality))
+                    serve(listener, stop, &|path| page(path, metrics, spools, quality))
                 });
             }
-            let sealing = Sealing::new(&config, told.clone(), spool, quality);
+            let sealing = Sealing::new(&config, told.clone(), spools, quality);
             scope.spawn(move || sealing.run(&parts));
-            scope.spawn(move || sender.run(spool, &metrics.sender));
+            for (name, spool) in spools.iter() {
+                let mut sender = sender.of_point(name);
+                scope.spawn(move || sender.run(spool, &metrics.sender));
+            }
             for (point, members) in members.into_iter().enumerate() {
                 for (source, member) in members {
                     let seen = Seen::nothing(source.time_source());
@@ -193,7 +197,7 @@ impl Agent {
             // The sealing thread ends with the last of them.
             drop(out);
         });
-        spool.counts().epochs
+        spools.counts().epochs
     }
 }
 
@@ -214,7 +218,10 @@ fn open_point(
     let mut members = Vec::new();
     for (thread, source) in sources.into_iter().enumerate() {
         // Another clock than the system's cannot be read: its first frame tells the time.
-        let began = if source.time_source() == TimeSource::Kernel { now() } else { Timestamp::MAX };
+        let began = match source.time_source() {
+            TimeSource::Kernel => clock.now(),
+            _ => Timestamp::MAX,
+        };
         let setting = setting(config, point, &observer, source.time_source());
         let (synopses, era) = (copies(&config.synopses), clock.era());
         members
@@ -223,7 +230,10 @@ fn open_point(
     Ok(OpenPoint { clock, members })
 }
 
-fn observer(config: &AgentConfig, point: &PointConfig) -> Result<Observer, ObserverError> {
+pub(crate) fn observer(
+    config: &AgentConfig,
+    point: &PointConfig,
+) -> Result<Observer, ObserverError> {
     let needs = || config.synopses.iter().map(|synopsis| synopsis.needs());
     Observer::new(ObserverOptions {
         wanted: Wanted {
@@ -239,7 +249,7 @@ fn observer(config: &AgentConfig, point: &PointConfig) -> Result<Observer, Obser
     })
 }
 
-fn setting(
+pub(crate) fn setting(
     config: &AgentConfig,
     point: &PointConfig,
     observer: &Observer,
@@ -266,7 +276,7 @@ fn setting(
     }
 }
 
-fn copies(synopses: &[Box<dyn AnySynopsis>]) -> Vec<Box<dyn AnySynopsis>> {
+pub(crate) fn copies(synopses: &[Box<dyn AnySynopsis>]) -> Vec<Box<dyn AnySynopsis>> {
     synopses.iter().map(|synopsis| synopsis.fresh()).collect()
 }
 
@@ -299,13 +309,13 @@ fn keep_asking(quality: &Mutex<ClockQuality>, stop: &Stop) {
 fn page(
     path: &str,
     metrics: &Metrics,
-    spool: &Spool,
+    spools: &Spools,
     quality: &Mutex<ClockQuality>,
 ) -> Option<Page> {
     match path {
         "/metrics" => {
             let quality = *quality.lock().unwrap_or_else(PoisonError::into_inner);
-            let text = metrics.render(&spool.counts(), &quality);
+            let text = metrics.render(&spools.counts(), &quality);
             let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             Some(Page { status: "200 OK", content_type, text })
         }
@@ -322,7 +332,7 @@ fn page(
 struct Sealing<'a> {
     mergers: Vec<Merger>,
     metrics: Vec<PointMetrics>,
-    spool: &'a Spool,
+    spools: &'a Spools,
     quality: &'a Mutex<ClockQuality>,
     /// The disk refused the last one, and that was said.
     is_refused: bool,
@@ -332,11 +342,11 @@ impl<'a> Sealing<'a> {
     fn new(
         config: &AgentConfig,
         metrics: Vec<PointMetrics>,
-        spool: &'a Spool,
+        spools: &'a Spools,
         quality: &'a Mutex<ClockQuality>,
     ) -> Self {
         let mergers = config.points.iter().map(|point| Merger::new(point.threads)).collect();
-        Self { mergers, metrics, spool, quality, is_refused: false }
+        Self { mergers, metrics, spools, quality, is_refused: false }
     }
 
     /// Until the last packet thread has ended; closes the spool then.
@@ -357,20 +367,20 @@ impl<'a> Sealing<'a> {
         }
         self.mergers.iter_mut().for_each(Merger::finish);
         self.store();
-        self.spool.close();
+        self.spools.close();
     }
 
     fn store(&mut self) {
-        let mut stored = false;
         for point in 0..self.mergers.len() {
+            let mut stored = false;
             while let Some(sealed) = self.mergers[point].poll() {
                 self.store_epoch(point, sealed);
                 stored = true;
             }
             self.metrics[point].note_merger(self.mergers[point].counts());
-        }
-        if stored && let Err(error) = self.spool.sync() {
-            tracing::warn!(%error, "the spool is not safe from a power failure");
+            if stored && let Err(error) = self.spools.sync(point) {
+                tracing::warn!(%error, "the spool is not safe from a power failure");
+            }
         }
     }
 
@@ -381,7 +391,7 @@ impl<'a> Sealing<'a> {
         metrics.sealed.inc();
         metrics.torn.inc_by(u64::from(sealed.torn));
         metrics.note_synopsis(sealed.synopsis.name(), sealed.synopsis.state_bytes());
-        match self.spool.append(sealed.epoch, &sealed.to_bytes()) {
+        match self.spools.append(point, sealed.epoch, &sealed.to_bytes()) {
             Ok(()) => self.is_refused = false,
             Err(error) if !self.is_refused => {
                 tracing::error!(%error, "an epoch is lost: it cannot be written to the spool");

@@ -133,7 +133,7 @@ impl Member {
     /// What was sealed since the last time, if anything was.
     pub(crate) fn poll(&mut self) -> Option<Part> {
         let Self { taking, gaps, covered, .. } = self;
-        let polled = std::iter::from_fn(|| taking.meters_mut().poll());
+        let polled = std::iter::from_fn(|| taking.meters_mut().poll_unsettled());
         let sealed: Vec<(usize, Sealed)> = polled
             .map(|(index, mut sealed)| {
                 sealed.torn |= gaps.tears(&sealed);

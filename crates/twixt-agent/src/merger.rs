@@ -22,7 +22,7 @@ pub(crate) struct Part {
     pub(crate) thread: usize,
     /// Grows when the clock is set: epochs of different eras are different ones.
     pub(crate) era: u64,
-    /// With the index of their synopsis, oldest first.
+    /// With the index of their synopsis, oldest first; not settled, since packets waited.
     pub(crate) sealed: Vec<(usize, Sealed)>,
 }
 
@@ -77,7 +77,8 @@ impl Merger {
 
     /// Takes what a thread sealed.
     pub(crate) fn add(&mut self, part: Part) {
-        let Part { thread, era, sealed } = part;
+        let Part { thread, era, mut sealed } = part;
+        sealed.iter_mut().for_each(|(_, sealed)| sealed.settle());
         if self.threads == 1 {
             self.whole.extend(sealed.into_iter().map(|(_, sealed)| sealed));
             return;

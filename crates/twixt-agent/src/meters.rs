@@ -178,9 +178,16 @@ impl Meters {
 
     /// The next sealed epoch, with the index of its algorithm.
     pub fn poll(&mut self) -> Option<(usize, Sealed)> {
+        let (index, mut sealed) = self.poll_unsettled()?;
+        sealed.settle();
+        Some((index, sealed))
+    }
+
+    /// As [`poll`](Self::poll), for threads that packets wait for; see [`Meter::poll_unsettled`].
+    pub fn poll_unsettled(&mut self) -> Option<(usize, Sealed)> {
         self.classes.iter_mut().find_map(|class| {
-            let meters = class.meters.iter_mut().enumerate();
-            meters.filter_map(|(index, meter)| Some((index, meter.poll()?))).next()
+            let mut meters = class.meters.iter_mut().enumerate();
+            meters.find_map(|(index, meter)| Some((index, meter.poll_unsettled()?)))
         })
     }
 

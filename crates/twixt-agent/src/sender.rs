@@ -1,21 +1,25 @@
 //! Sends epochs from the spool to the collector, until it says that they are stored.
 //!
-//! One batch at a time, oldest first, so that an epoch is confirmed only after all before it. Knows
-//! nothing of packets.
+//! Every point has a spool, and a sender with waits of its own: a point that the collector does not
+//! take holds up no other. Of a point, one batch at a time, oldest first, so that an epoch is
+//! confirmed only after all before it; of an agent, one request at a time, over one connection.
+//! Knows nothing of packets.
 
 mod answer;
 mod back_off;
 mod trouble;
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use twixt_measure::Sealed;
 use twixt_measure::{UPLOAD_ENCODING, UPLOAD_MEDIA_TYPE, UPLOAD_PATH, UploadWriter};
+use twixt_model::mix;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
 use crate::metrics::SenderMetrics;
 use crate::spool::{Spool, Spooled};
 pub(crate) use answer::Answer;
+use answer::Refusal;
 use back_off::BackOff;
 
 /// Epochs in one body at most.
@@ -86,11 +90,24 @@ pub(crate) struct Sender {
     agent: ureq::Agent,
     url: String,
     token: Option<String>,
+    seed: u64,
+    point: String,
     back_off: BackOff,
     /// Epochs in the next body: fewer after one was refused as a whole.
     epochs_max: usize,
-    /// What went wrong last, so that it is said once.
+    /// The collector does not allow this point, and that was said.
+    is_forbidden: bool,
+    /// Whoever has it may send.
+    turn: Arc<Mutex<Turn>>,
+}
+
+/// What all senders of an agent know of the collector.
+#[derive(Debug, Default)]
+struct Turn {
+    /// What went wrong last, whatever the point, so that it is said once.
     trouble: Option<String>,
+    /// The agent ends, and the collector did not take what was sent last: others need not try.
+    is_hopeless: bool,
 }
 
 impl Sender {
@@ -111,10 +128,29 @@ impl Sender {
             agent: ureq::Agent::new_with_config(settings),
             url: format!("{}{UPLOAD_PATH}", config.url.trim_end_matches('/')),
             token: config.token.as_ref().map(|token| format!("Bearer {}", token.trim())),
+            seed,
+            point: String::new(),
             back_off: BackOff::new(seed),
             epochs_max: BATCH_EPOCHS_MAX,
-            trouble: None,
+            is_forbidden: false,
+            turn: Arc::default(),
         })
+    }
+
+    /// Another one, for the spool of a point. They take turns.
+    pub(crate) fn of_point(&self, point: &str) -> Self {
+        let salt = point.bytes().fold(self.seed, |seed, byte| mix(seed ^ u64::from(byte)));
+        Self {
+            agent: self.agent.clone(),
+            url: self.url.clone(),
+            token: self.token.clone(),
+            seed: self.seed,
+            point: point.to_owned(),
+            back_off: BackOff::new(salt),
+            epochs_max: BATCH_EPOCHS_MAX,
+            is_forbidden: false,
+            turn: Arc::clone(&self.turn),
+        }
     }
 
     /// Sends until the spool is closed, and then what is left if that goes at once.
@@ -147,25 +183,19 @@ impl Sender {
         metrics: &SenderMetrics,
     ) -> Option<Duration> {
         let last = batch.last()?;
+        let turn = Arc::clone(&self.turn);
+        let mut turn = lock(&turn);
+        if !is_open && turn.is_hopeless {
+            return Some(Duration::ZERO);
+        }
         let answer = self.send(batch, is_open);
         metrics.answered(&answer);
         match answer {
             Answer::Stored { stored, duplicates, refused } => {
-                for refusal in &refused {
-                    tracing::warn!(
-                        point = refusal.point,
-                        epoch = refusal.epoch,
-                        reason = refusal.reason,
-                        "the collector refuses an epoch"
-                    );
-                }
+                self.log_refusals(&refused);
                 metrics.confirmed(stored, duplicates, refused.len() as u64);
                 spool.confirm(last);
-                self.epochs_max = (self.epochs_max * 2).min(BATCH_EPOCHS_MAX);
-                self.back_off.reset();
-                if self.trouble.take().is_some() {
-                    tracing::info!("the collector takes epochs again");
-                }
+                self.note_success(&mut turn);
                 None
             }
             Answer::TooMuch { .. } if batch.len() > 1 => {
@@ -173,23 +203,40 @@ impl Sender {
                 None
             }
             Answer::TooMuch { reason } => {
-                tracing::warn!(
-                    epoch = last.epoch.0,
-                    point = point_of(last),
-                    reason,
-                    "the collector refuses an epoch"
-                );
+                let epoch = last.epoch.0;
+                self.log_refusals(&[Refusal { epoch, reason }]);
                 metrics.confirmed(0, 0, 1);
                 spool.confirm(last);
                 None
             }
-            Answer::NotNow { after, reason } => {
-                if self.trouble.as_ref() != Some(&reason) {
-                    tracing::warn!(reason, "epochs are not stored, and kept");
-                    self.trouble = Some(reason);
+            Answer::Forbidden { reason } => {
+                if !std::mem::replace(&mut self.is_forbidden, true) {
+                    tracing::warn!(point = self.point, reason, "epochs are not stored, and kept");
                 }
+                Some(self.back_off.next(None))
+            }
+            Answer::NotNow { after, reason } => {
+                if turn.trouble.as_ref() != Some(&reason) {
+                    tracing::warn!(reason, "epochs are not stored, and kept");
+                    turn.trouble = Some(reason);
+                }
+                turn.is_hopeless = !is_open;
                 Some(self.back_off.next(after))
             }
+        }
+    }
+
+    fn note_success(&mut self, turn: &mut Turn) {
+        self.epochs_max = (self.epochs_max * 2).min(BATCH_EPOCHS_MAX);
+        self.back_off.reset();
+        if turn.trouble.take().is_some() | std::mem::take(&mut self.is_forbidden) {
+            tracing::info!(point = self.point, "the collector takes epochs again");
+        }
+    }
+
+    fn log_refusals(&self, refused: &[Refusal]) {
+        for Refusal { epoch, reason } in refused {
+            tracing::warn!(point = self.point, epoch, reason, "the collector refuses an epoch");
         }
     }
 
@@ -232,9 +279,8 @@ fn body_of(batch: &[Spooled]) -> Result<Vec<u8>, String> {
     zstd::bulk::compress(&writer.into_body(), ZSTD_LEVEL).map_err(|error| error.to_string())
 }
 
-/// The point of an epoch, for messages.
-fn point_of(spooled: &Spooled) -> String {
-    Sealed::from_bytes(&spooled.payload).map_or_else(|_| "?".to_owned(), |sealed| sealed.point.0)
+fn lock(turn: &Mutex<Turn>) -> MutexGuard<'_, Turn> {
+    turn.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn check_url(config: &CollectorConfig) -> Result<(), SenderError> {

@@ -5,7 +5,10 @@
 //! first, when there is no more room. What a crash leaves behind is read again; an epoch may then be
 //! sent twice, which the collector notices.
 
+mod points;
 mod segment;
+
+pub use points::Spools;
 
 use std::collections::VecDeque;
 use std::fs::{self, File, TryLockError};
@@ -45,6 +48,12 @@ pub enum SpoolError {
     Busy {
         /// The folder of the spool.
         folder: PathBuf,
+    },
+    /// The name of a point is too long for a folder. Choose a shorter one.
+    #[error("point {point:?}: the name is too long for a folder of its own")]
+    Name {
+        /// As configured.
+        point: String,
     },
     /// The log in it refuses.
     #[error(transparent)]

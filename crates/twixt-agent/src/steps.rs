@@ -14,10 +14,24 @@ const LOOK_NS_MAX: i64 = 5_000_000;
 /// Looks until one is quick enough; on a very busy machine the best of them counts.
 const LOOKS: usize = 3;
 
+/// Two clocks: one that can be set, and one that cannot.
+pub(crate) trait Clocks {
+    /// The time on the one that stamps frames.
+    fn wall(&self) -> Timestamp;
+    /// On the other, since some moment.
+    fn steady_ns(&self) -> i64;
+}
+
+/// Those of this machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SystemClocks {
+    base: Instant,
+}
+
 /// The clock of a point, as all its threads see it.
 #[derive(Debug)]
-pub(crate) struct PointClock {
-    base: Instant,
+pub(crate) struct PointClock<C = SystemClocks> {
+    clocks: C,
     state: Mutex<Offsets>,
 }
 
@@ -45,19 +59,30 @@ struct Look {
 }
 
 impl PointClock {
-    /// Begins the first era, whose run is the time it begins.
+    /// That of this machine. Begins the first era, whose run is the time it begins.
     pub(crate) fn new() -> Self {
-        let base = Instant::now();
-        let run = now().as_nanos().max(1).cast_unsigned();
-        let state = Offsets { offset_ns: look(base).offset_ns, era: Era { number: 0, run } };
-        Self { base, state: Mutex::new(state) }
+        Self::with(SystemClocks { base: Instant::now() })
+    }
+}
+
+impl<C: Clocks> PointClock<C> {
+    /// As [`new`](PointClock::new), by other clocks.
+    pub(crate) fn with(clocks: C) -> Self {
+        let run = clocks.wall().as_nanos().max(1).cast_unsigned();
+        let state = Offsets { offset_ns: look(&clocks).offset_ns, era: Era { number: 0, run } };
+        Self { clocks, state: Mutex::new(state) }
     }
 
     /// The present era. Looks whether it is still the same.
     pub(crate) fn era(&self) -> Era {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.note(look(self.base), now());
+        state.note(look(&self.clocks), self.clocks.wall());
         state.era
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clocks.wall()
     }
 
     #[cfg(test)]
@@ -80,20 +105,27 @@ impl Offsets {
     }
 }
 
-/// The time on the system's clock.
-pub(crate) fn now() -> Timestamp {
-    let nanos = match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
-        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
-        Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |nanos| -nanos),
-    };
-    Timestamp::from_nanos(nanos)
+impl Clocks for SystemClocks {
+    fn wall(&self) -> Timestamp {
+        let nanos = match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+            Err(before) => {
+                i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |nanos| -nanos)
+            }
+        };
+        Timestamp::from_nanos(nanos)
+    }
+
+    fn steady_ns(&self) -> i64 {
+        self.base.elapsed().as_nanos() as i64 // 292 years
+    }
 }
 
-fn look(base: Instant) -> Look {
+fn look(clocks: &impl Clocks) -> Look {
     let once = || {
-        let before_ns = base.elapsed().as_nanos() as i64; // 292 years
-        let time_ns = now().as_nanos();
-        let after_ns = base.elapsed().as_nanos() as i64;
+        let before_ns = clocks.steady_ns();
+        let time_ns = clocks.wall().as_nanos();
+        let after_ns = clocks.steady_ns();
         let middle_ns = before_ns + (after_ns - before_ns) / 2;
         Look { offset_ns: time_ns.saturating_sub(middle_ns), took_ns: after_ns - before_ns }
     };

@@ -4,13 +4,14 @@
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
-use twixt_capture::{BatchEnd, LiveCounts, LiveEnding, LiveSource, SourceCounts, Stop};
+use twixt_capture::{BatchEnd, LiveCounts, LiveEnding, SourceCounts, Stop};
 use twixt_model::{Delay, TimeSource, Timestamp};
 
+use crate::frames::LiveFrames;
 use crate::member::Member;
 use crate::merger::Part;
 use crate::metrics::PointMetrics;
-use crate::steps::{PointClock, now};
+use crate::steps::{Clocks, PointClock};
 
 /// How often to look whether an interface is back.
 const REOPEN_EVERY: Duration = Duration::from_millis(200);
@@ -19,13 +20,13 @@ const REOPEN_EVERY: Duration = Duration::from_millis(200);
 const AHEAD_MAX: Delay = Delay::from_nanos(2_000_000_000);
 
 /// One thread of a point.
-pub(crate) struct Watch<'a> {
+pub(crate) struct Watch<'a, S, C> {
     /// Index of the point.
     pub(crate) point: usize,
     pub(crate) name: &'a str,
-    pub(crate) source: LiveSource,
+    pub(crate) source: S,
     pub(crate) member: Member,
-    pub(crate) clock: &'a PointClock,
+    pub(crate) clock: &'a PointClock<C>,
     pub(crate) stop: Stop,
     pub(crate) out: SyncSender<(usize, Part)>,
     pub(crate) metrics: PointMetrics,
@@ -61,7 +62,7 @@ struct Batch {
     last: Option<Timestamp>,
 }
 
-impl Watch<'_> {
+impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
     /// Until told to stop.
     pub(crate) fn run(mut self) {
         self.capture_again();
@@ -87,7 +88,7 @@ impl Watch<'_> {
     #[inline]
     fn read_batch(&mut self) -> Batch {
         let expected = self.source.time_source();
-        let (member, mut other_clock) = (&mut self.member, 0_u64);
+        let (member, clock, mut other_clock) = (&mut self.member, self.clock, 0_u64);
         let mut started = None;
         let (mut first, mut last) = (None, None);
         let mut latest = Timestamp::MAX;
@@ -95,7 +96,7 @@ impl Watch<'_> {
             if started.is_none() {
                 started = Some(Instant::now());
                 if expected == TimeSource::Kernel {
-                    latest = now() + AHEAD_MAX;
+                    latest = clock.now() + AHEAD_MAX;
                 }
             }
             // Two clocks differ by anything up to years: one of them only.
@@ -160,7 +161,7 @@ impl Watch<'_> {
         }
         tracing::warn!(point = self.name, "the clock was set: epochs begin anew");
         self.metrics.steps.inc();
-        match self.member.begin_era(era, now()) {
+        match self.member.begin_era(era, self.clock.now()) {
             Ok(Some(part)) => self.hand_on(part),
             Ok(None) => {}
             Err(error) => tracing::error!(point = self.name, %error, "cannot begin anew"),
@@ -173,7 +174,7 @@ impl Watch<'_> {
         let wait_ns = i64::try_from(self.source.longest_wait().as_nanos()).ok()?;
         // A frame waits twice the longest wait at most; as long again for a busy machine.
         let slack = Delay::from_nanos(wait_ns.saturating_mul(4));
-        (self.source.time_source() == TimeSource::Kernel).then(|| now() - slack)
+        (self.source.time_source() == TimeSource::Kernel).then(|| self.clock.now() - slack)
     }
 
     /// The interface is gone: epochs go on, torn, until it is back. `false` if told to stop.
@@ -187,7 +188,7 @@ impl Watch<'_> {
             self.tell(&Batch { end: None, last: None });
             if self.source.reopen().is_ok() {
                 match self.source.time_source() {
-                    TimeSource::Kernel => self.member.regain(now()),
+                    TimeSource::Kernel => self.member.regain(self.clock.now()),
                     _ => self.seen.begins_with_frame = true,
                 }
                 tracing::info!(point = self.name, "the interface is back");
@@ -205,7 +206,7 @@ impl Watch<'_> {
     /// The time on the clock that stamps packets, as far as it can be read.
     fn time_now(&self) -> Timestamp {
         match self.source.time_source() {
-            TimeSource::Kernel => now(),
+            TimeSource::Kernel => self.clock.now(),
             _ => self.seen.last.unwrap_or(Timestamp::MIN),
         }
     }

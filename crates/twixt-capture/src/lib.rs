@@ -56,6 +56,8 @@ pub use interface::{
     InterfaceDescription, MAX_FRAME_BYTES, MAX_INTERFACE_NAME_BYTES, MAX_INTERFACES,
 };
 pub use kernel_clock::{KernelClock, kernel_clock};
+#[cfg(feature = "libpcap")]
+pub use live::LibpcapSource;
 pub use live::{
     GROUP_MAX, LiveCounts, LiveEnding, LiveError, LiveOptions, LiveSource, RingSize, Stop,
     TimePreference,

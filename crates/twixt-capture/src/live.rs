@@ -9,10 +9,13 @@
 //! on as the packets of the wire. The latter needs `PACKET_VNET_HDR`, which goes together with this
 //! ring since Linux 4.6.
 //!
-//! Not here: libpcap. Its ring is the same, but it does not tell super-packets apart.
+//! libpcap is an option (feature `libpcap`, `LibpcapSource`). Its ring is the same, but it does not
+//! tell super-packets apart.
 
 mod counts;
 mod error;
+#[cfg(feature = "libpcap")]
+mod libpcap;
 mod options;
 
 #[cfg(target_os = "linux")]
@@ -36,6 +39,8 @@ mod source;
 
 pub use counts::LiveCounts;
 pub use error::LiveError;
+#[cfg(feature = "libpcap")]
+pub use libpcap::LibpcapSource;
 pub use options::{LiveOptions, RingSize, Stop, TimePreference};
 pub use source::LiveSource;
 #[cfg(target_os = "linux")]

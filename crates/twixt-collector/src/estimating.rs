@@ -2,9 +2,13 @@
 //! how far it came.
 //!
 //! One thread. Epochs were made durable before they come here, so nothing is lost if this is
-//! stopped at any moment: the next start reads from the log what was not concluded. Events are
-//! handed on *before* it is written down that they were, so after a crash the last ones may be
-//! told again, never left out.
+//! stopped at any moment: the next start reads from the log what was not concluded.
+//!
+//! Events are handed on *before* it counts that they were, so after a crash the last ones may be
+//! told again, never left out. The moment in between is as short as it can be made without knowing
+//! who reads: how far estimates will have come is written to the disk first, then the events go out
+//! in one piece, and then the file takes its place, which is one system call. What was not out by
+//! then is told by the next start, and the same to the letter.
 
 mod concluded;
 mod metrics;
@@ -14,16 +18,19 @@ mod waiting;
 pub(crate) use concluded::ConcludedFile;
 pub(crate) use metrics::EstimatingMetrics;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 use twixt_measure::Sealed;
+use twixt_model::Epoch;
 use twixt_store::Log;
 
 use crate::clock;
-use crate::engine::{Engine, EngineConfig, EngineEvent, Series};
+use crate::engine::{Concluded, Engine, EngineConfig, EngineEvent, Series};
+use concluded::Prepared;
 use waiting::Waiting;
 
 /// Stored epochs that wait to be estimated; then storing waits.
@@ -41,7 +48,8 @@ pub trait EventSink: Send {
     /// When it cannot be handed on, ever: the collector stops then.
     fn take(&mut self, event: &EngineEvent) -> io::Result<()>;
 
-    /// Nothing more comes for a while: what was taken must be out when this returns.
+    /// Nothing more comes for a while: what was taken must be out when this returns, and best all
+    /// at once. What goes out earlier is told again if the collector is killed before this returns.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -56,6 +64,9 @@ pub(crate) struct Estimating {
     resume_wait: Duration,
     metrics: EstimatingMetrics,
     sink: Box<dyn EventSink>,
+    /// While epochs are replayed: from which on each series will need them again if the replay
+    /// does not come to its end.
+    needed: BTreeMap<Series, Epoch>,
 }
 
 impl Estimating {
@@ -67,7 +78,7 @@ impl Estimating {
         metrics: EstimatingMetrics,
         sink: Box<dyn EventSink>,
     ) -> Self {
-        Self { config, log, file, resume_wait, metrics, sink }
+        Self { config, log, file, resume_wait, metrics, sink, needed: BTreeMap::new() }
     }
 
     /// Estimates until nobody is left who could store anything.
@@ -79,17 +90,33 @@ impl Estimating {
             return Ok(());
         }
         let mut engine = Engine::resume(self.config.clone(), concluded.clone());
+        self.replay(&mut engine, &concluded)?;
+        self.follow(&mut engine, stored)
+    }
+
+    /// Hands over what the log has and the engine still needs.
+    fn replay(&mut self, engine: &mut Engine, concluded: &[Concluded]) -> io::Result<()> {
+        let needed = |concluded: &Concluded| (concluded.series.clone(), concluded.replay_from);
+        self.needed = concluded.iter().map(needed).collect();
         let (log, now) = (self.log.clone(), clock::now());
-        let replayed = replay::replay(&log, &concluded, now, |sealed| {
+        let mut received = 0;
+        let replayed = replay::replay(&log, concluded, now, |sealed| {
             engine.receive(sealed);
-            self.tell(&mut engine).map(drop)
+            received += 1;
+            if received % BATCH_MAX == 0 {
+                self.tell(engine)?;
+            }
+            Ok(())
         })?;
+        self.needed.clear();
         self.metrics.replayed.inc_by(replayed);
         if replayed > 0 {
             info!(epochs = replayed, "replayed");
         }
-        self.conclude(&engine);
-        self.follow(&mut engine, stored)
+        if !self.tell(engine)? {
+            self.take_place(self.prepare(engine));
+        }
+        Ok(())
     }
 
     /// Whether a series is still to be estimated: the configuration may be another one now.
@@ -121,8 +148,7 @@ impl Estimating {
 
     fn follow(&mut self, engine: &mut Engine, stored: &Receiver<Sealed>) -> io::Result<()> {
         let mut ticked = Instant::now();
-        let mut write_after = ticked;
-        let mut told = false;
+        let mut tell_after = ticked;
         loop {
             let is_over = match stored.recv_timeout(TICK) {
                 Ok(first) => {
@@ -137,13 +163,11 @@ impl Estimating {
                 engine.advance(clock::now());
                 ticked = Instant::now();
             }
-            told |= self.tell(engine)?;
-            if told && (is_over || Instant::now() >= write_after) {
+            if is_over || Instant::now() >= tell_after {
                 let started = Instant::now();
-                self.conclude(engine);
-                told = false;
+                self.tell(engine)?;
                 // A slow disk takes half of the time at most.
-                write_after = Instant::now() + started.elapsed();
+                tell_after = Instant::now() + started.elapsed();
             }
             if is_over {
                 return Ok(());
@@ -151,28 +175,42 @@ impl Estimating {
         }
     }
 
-    /// Hands on what there is to tell; whether there was anything.
+    /// Hands on what there is to tell, and writes down that it was told; whether there was
+    /// anything.
     fn tell(&mut self, engine: &mut Engine) -> io::Result<bool> {
-        let mut told = false;
-        while let Some(event) = engine.poll() {
-            if let EngineEvent::Warning(warning) = &event {
+        let events: Vec<EngineEvent> = std::iter::from_fn(|| engine.poll()).collect();
+        self.metrics.copy(engine.counts());
+        if events.is_empty() {
+            return Ok(false);
+        }
+        let prepared = self.prepare(engine);
+        for event in &events {
+            if let EngineEvent::Warning(warning) = event {
                 let (kind, text) = (warning.kind.name(), &warning.text);
                 warn!(kind, "{text}");
             }
-            self.metrics.count(&event);
-            self.sink.take(&event)?;
-            told = true;
+            self.metrics.count(event);
+            self.sink.take(event)?;
         }
-        if told {
-            self.sink.flush()?;
-        }
-        self.metrics.copy(engine.counts());
-        Ok(told)
+        self.sink.flush()?;
+        self.take_place(prepared);
+        Ok(true)
     }
 
-    /// Writes down how far the engine came. If that fails, more is told again after a crash.
-    fn conclude(&self, engine: &Engine) {
-        if let Err(problem) = self.file.write(&engine.concluded()) {
+    /// Writes down how far the engine came, beside what is written.
+    fn prepare(&self, engine: &Engine) -> io::Result<Prepared> {
+        let mut concluded = engine.concluded();
+        for concluded in &mut concluded {
+            if let Some(&needed) = self.needed.get(&concluded.series) {
+                concluded.replay_from = concluded.replay_from.min(needed);
+            }
+        }
+        self.file.prepare(&concluded)
+    }
+
+    /// All is out: what was prepared holds. If that fails, more is told again after a crash.
+    fn take_place(&self, prepared: io::Result<Prepared>) {
+        if let Err(problem) = prepared.and_then(Prepared::take_place) {
             self.metrics.unwritten.inc();
             warn!(%problem, "cannot write down how far estimates came");
         }

@@ -101,6 +101,14 @@ impl Meter {
 
     /// The next sealed epoch, oldest first.
     pub fn poll(&mut self) -> Option<Sealed> {
+        let mut sealed = self.poll_unsettled()?;
+        sealed.settle();
+        Some(sealed)
+    }
+
+    /// As [`poll`](Self::poll), for threads that packets wait for: somebody else is to call
+    /// [`Sealed::settle`] before anything else is done with it.
+    pub fn poll_unsettled(&mut self) -> Option<Sealed> {
         self.sealer.poll()
     }
 

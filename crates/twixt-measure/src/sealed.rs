@@ -76,6 +76,13 @@ impl CutKind {
 }
 
 impl Sealed {
+    /// Cuts what was kept near the boundaries to its bound, and sorts it. A meter does so, unless it
+    /// was told to leave it ([`Meter::poll_unsettled`](crate::Meter::poll_unsettled)).
+    pub fn settle(&mut self) {
+        self.head.settle();
+        self.tail.settle();
+    }
+
     /// Observations near the boundaries that could not be kept.
     #[must_use]
     pub const fn stash_overflow(&self) -> u64 {

@@ -43,6 +43,7 @@ pub use error::StoreError;
 pub use format::{RECORD_BYTES_MAX, STREAM_BYTES_MAX};
 pub use log::{Log, Options};
 pub use payloads::Payloads;
+pub use name::{folder_of as folder_of_point, point_of as point_of_folder};
 pub use query::{Depth, Found, Query};
 pub use report::{Cause, DAMAGES_MAX, Damage, Report};
 pub use retention::Removed;

@@ -5,7 +5,8 @@ const FOLDER_BYTES_MAX: usize = 255;
 
 /// The folder of a point. Letters, digits and a few signs stay as they are, other bytes become
 /// `%` and two hexadecimal digits. `None` if that is too long for a file system.
-pub(crate) fn folder_of(point: &str) -> Option<String> {
+#[must_use]
+pub fn folder_of(point: &str) -> Option<String> {
     let mut folder = String::new();
     for (index, letter) in point.char_indices() {
         let plain = letter.is_alphanumeric() || "-_+@=,".contains(letter);
@@ -25,7 +26,8 @@ pub(crate) fn folder_of(point: &str) -> Option<String> {
 }
 
 /// The point that a folder is of; `None` if it is no folder of ours.
-pub(crate) fn point_of(folder: &str) -> Option<String> {
+#[must_use]
+pub fn point_of(folder: &str) -> Option<String> {
     if folder == "%" {
         return Some(String::new());
     }

@@ -15,6 +15,7 @@
 
 mod interface;
 mod one_pass;
+mod reader;
 
 pub(crate) use interface::{Interface, LiveArgs};
 pub(crate) use one_pass::{OnePass, SoFar};

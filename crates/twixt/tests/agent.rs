@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use support::collector::{Mood, TestCollector};
 use support::live::{Capturing, PACKETS, in_namespace, run, send};
 use support::{folder, twixt_in};
-use twixt_agent::Spool;
+use twixt_agent::Spools;
 use twixt_measure::Sealed;
 use twixt_model::mix;
 
@@ -211,7 +211,7 @@ fn nothing_is_lost_when_the_agent_is_killed() {
             std::thread::sleep(Duration::from_millis(moment_ms));
             agent.signal("KILL");
             agent.ended();
-            let waiting = Spool::open(&folder.path().join("spool"), 1 << 30).unwrap();
+            let waiting = Spools::open(&folder.path().join("spool"), ["far"], 1 << 30).unwrap();
             spooled = waiting.counts().epochs;
         }
         let answered = || collector.stored() as u64 + collector.duplicates();

@@ -12,7 +12,8 @@ use twixt_model::Delay;
 
 use super::{ClockWord, field};
 
-/// Where ptp4l listens; the second takes questions only.
+/// Where ptp4l listens. The second takes questions only, and from everybody; older releases do not
+/// have it, and talk to root and its group.
 const SOCKETS: [&str; 2] = ["/run/ptp4l", "/run/ptp4lro"];
 const HEADER_BYTES: usize = 34;
 const MANAGEMENT: u8 = 0x0d;
@@ -37,13 +38,18 @@ pub(super) fn ask(timeout: Duration) -> io::Result<ClockWord> {
 }
 
 fn ask_from(name: &Path, timeout: Duration) -> io::Result<ClockWord> {
-    let is_there = |path: &&&str| Path::new(path).exists();
-    let path = SOCKETS.iter().find(is_there).ok_or(io::ErrorKind::NotFound)?;
+    let listening: Vec<_> = SOCKETS.iter().filter(|path| Path::new(path).exists()).collect();
+    if listening.is_empty() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
     let _ = std::fs::remove_file(name);
     let socket = UnixDatagram::bind(name)?;
     socket.set_read_timeout(Some(timeout))?;
     socket.set_write_timeout(Some(timeout))?;
-    socket.send_to(&request(), path)?;
+    let sent = listening.iter().any(|path| socket.send_to(&request(), path).is_ok());
+    if !sent {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
     let mut reply = [0; 512];
     let length = socket.recv(&mut reply)?;
     read(&reply[..length]).ok_or_else(|| io::ErrorKind::InvalidData.into())

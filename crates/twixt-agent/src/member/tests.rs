@@ -89,3 +89,27 @@ fn a_clock_that_is_set_back_does_not_seal_an_epoch_twice() {
     // The guard after 12 is doubtful as well.
     assert_eq!(show(member.poll()), "9/8! 9/9! 9/10! 9/11! 9/12! 9/13! 9/14");
 }
+
+#[test]
+fn hours_of_epochs_leave_nothing_behind() {
+    let mut member = member(at(0));
+    let mut sizes = Vec::new();
+    for second in 1..3600 {
+        member.advance(at(second * 10));
+        member.poll();
+        // The interface and the clock have their troubles, too.
+        if second % 7 == 0 {
+            member.lose(at(second * 10 - 5));
+            member.regain(at(second * 10 - 4));
+        }
+        if second % 500 == 0 {
+            let era = Era { number: second as u64, run: second as u64 };
+            member.begin_era(era, at(second * 10)).unwrap();
+        }
+        if second % 400 == 0 {
+            sizes.push(format!("{member:?}").len());
+        }
+    }
+    let (early, latest) = (sizes[1], *sizes.last().unwrap());
+    assert!(latest < early + early / 20, "{sizes:?}");
+}

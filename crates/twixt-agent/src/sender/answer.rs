@@ -14,6 +14,8 @@ pub(crate) enum Answer {
     Stored { stored: u64, duplicates: u64, refused: Vec<Refusal> },
     /// Too large, or something in it is wrong: try with less.
     TooMuch { reason: String },
+    /// This agent may not write a point of it: keep it, try again, and go on with other points.
+    Forbidden { reason: String },
     /// Keep it, and try again.
     NotNow { after: Option<Duration>, reason: String },
 }
@@ -21,8 +23,6 @@ pub(crate) enum Answer {
 /// An epoch that the collector will not take.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Refusal {
-    #[serde(default)]
-    pub(crate) point: String,
     #[serde(default)]
     pub(crate) epoch: i64,
     #[serde(default)]
@@ -54,7 +54,9 @@ impl Answer {
             401 => not_now(
                 "the collector does not know this agent (401): check its token or certificate",
             ),
-            403 => not_now("this agent may not write that point (403)"),
+            403 => Self::Forbidden {
+                reason: format!("this agent may not write that point (403){complaint}"),
+            },
             404 | 405 => not_now("there is no collector at this address (404): check the URL"),
             429 => not_now("the collector wants fewer requests (429)"),
             503 => not_now("the collector cannot store epochs now (503)"),
@@ -85,7 +87,7 @@ impl Answer {
         match self {
             Self::Stored { .. } => "stored",
             Self::TooMuch { .. } => "refused",
-            Self::NotNow { .. } => "failed",
+            Self::Forbidden { .. } | Self::NotNow { .. } => "failed",
         }
     }
 }
@@ -117,11 +119,22 @@ mod tests {
         );
         let refused = r#"{"stored": 1, "duplicates": 1,
             "refused": [{"index": 2, "point": "r-in", "epoch": 17, "reason": "no"}]}"#;
-        check(200, None, refused, "Stored { stored: 1, duplicates: 1, refused: [Refusal { point");
+        check(
+            200,
+            None,
+            refused,
+            "Stored { stored: 1, duplicates: 1, refused: [Refusal { epoch: 17",
+        );
         check(413, None, "", "TooMuch { reason: \"status 413\" }");
         check(400, None, r#"{"error": "torn"}"#, "TooMuch { reason: \"status 400: torn\" }");
         check(503, Some("7"), "", "NotNow { after: Some(7s), reason: \"the collector cannot");
         check(429, Some("soon"), "", "NotNow { after: None, reason: \"the collector wants");
+        check(
+            403,
+            None,
+            r#"{"error": "no"}"#,
+            "Forbidden { reason: \"this agent may not write that",
+        );
         check(401, None, "<html>", "NotNow { after: None, reason: \"the collector does not know");
     }
 

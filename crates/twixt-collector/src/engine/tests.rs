@@ -1,3 +1,4 @@
+mod bounds;
 mod clocks;
 mod discovery;
 mod replay;

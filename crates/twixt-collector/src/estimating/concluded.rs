@@ -23,6 +23,14 @@ pub(crate) struct ConcludedFile {
     path: PathBuf,
 }
 
+/// What is to take the place of the file. It lies beside it, on the disk.
+#[derive(Debug)]
+#[must_use = "it is forgotten unless it takes its place"]
+pub(super) struct Prepared {
+    beside: PathBuf,
+    path: PathBuf,
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
@@ -66,17 +74,15 @@ impl ConcludedFile {
         }
     }
 
-    /// Replaces what is written, durably.
-    pub(super) fn write(&self, concluded: &[Concluded]) -> io::Result<()> {
+    /// Does all of the work of replacing what is written, but for the last step.
+    pub(super) fn prepare(&self, concluded: &[Concluded]) -> io::Result<Prepared> {
         let series = concluded.iter().map(SeriesDocument::from).collect();
         let bytes = serde_json::to_vec(&Document { version: VERSION, series })?;
         let beside = self.path.with_extension("new");
         let mut file = File::create(&beside)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
-        fs::rename(&beside, &self.path)?;
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        File::open(folder)?.sync_all()
+        Ok(Prepared { beside, path: self.path.clone() })
     }
 
     fn try_read(&self) -> io::Result<Vec<Concluded>> {
@@ -88,6 +94,15 @@ impl ConcludedFile {
             return Err(io::Error::other(format!("format version {}", document.version)));
         }
         Ok(document.series.into_iter().filter_map(SeriesDocument::concluded).collect())
+    }
+}
+
+impl Prepared {
+    /// Replaces what is written: at once for whoever reads it later, and then durably.
+    pub(super) fn take_place(self) -> io::Result<()> {
+        fs::rename(&self.beside, &self.path)?;
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        File::open(folder)?.sync_all()
     }
 }
 
@@ -168,7 +183,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = ConcludedFile::new(folder.path().join("concluded.json"));
         assert_eq!(file.read(), vec![]);
-        file.write(&[concluded()]).unwrap();
+        let prepared = file.prepare(&[concluded()]).unwrap();
+        assert_eq!(file.read(), vec![], "not before it takes its place");
+        prepared.take_place().unwrap();
         assert_eq!(file.read(), vec![concluded()]);
     }
 

@@ -1,5 +1,9 @@
 //! Epochs of both ends become estimates, once, across restarts.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
 use twixt_collector::engine::EngineEvent;
 
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
@@ -52,4 +56,55 @@ fn a_restart_neither_loses_nor_repeats() {
     assert!(all.is_sorted());
     let inner = first + 1..first + EPOCHS - 1;
     assert!(inner.clone().all(|epoch| all.contains(&epoch)), "{all:?} of {inner:?}");
+}
+
+/// The collector's folder as it was whenever something was about to go out, with the epochs that
+/// had gone out before.
+type Moments = Arc<Mutex<Vec<(PathBuf, Vec<i64>)>>>;
+
+#[test]
+fn whoever_is_killed_before_telling_tells_it_once_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (directory, copies) = (folder.path().join("collector"), folder.path().to_owned());
+    let moments = Moments::default();
+    let (watched, noted) = (directory.clone(), Arc::clone(&moments));
+    let before_flush = move |out: &[EngineEvent]| {
+        let mut moments = noted.lock().unwrap();
+        let copy = copies.join(format!("copy-{}", moments.len()));
+        copy_folder(&watched, &copy);
+        moments.push((copy, out.iter().filter_map(estimated_epoch).collect()));
+    };
+    let collector = Running::start_watched(config(&directory), Box::new(before_flush));
+    let first = epoch_now() - EPOCHS;
+    let up = Agent::at("up").seal(first, EPOCHS);
+    let down = Agent::at("down").after(DELAY_NS).seal(first, EPOCHS);
+    let mut all = Vec::new();
+    for (from, to) in [(0, 5), (5, 9), (9, EPOCHS as usize)] {
+        collector.send(&body(&up[from..to])).counts();
+        collector.send(&body(&down[from..to])).counts();
+        all = collector.estimated(to - 2);
+    }
+    drop(collector);
+    let moments = std::mem::take(&mut *moments.lock().unwrap());
+    assert!(moments.len() >= 2, "it was told in several pieces");
+    for (copy, before) in moments {
+        let collector = Running::start(config(&copy));
+        for epochs in [&up, &down] {
+            collector.send(&body(epochs)).counts();
+        }
+        let after = collector.estimated(all.len() - before.len());
+        assert_eq!([before, after].concat(), all, "each once, in {}", copy.display());
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();
+        match path.is_dir() {
+            true => copy_folder(&path, &to.join(name)),
+            // One that is being replaced at this moment may be gone.
+            false => drop(fs::copy(&path, to.join(name))),
+        }
+    }
 }

@@ -25,15 +25,25 @@ pub(crate) struct Running {
     events: Arc<Mutex<Vec<EngineEvent>>>,
 }
 
-struct Remembering(Arc<Mutex<Vec<EngineEvent>>>);
+/// Called with all that was out before, each time that something is about to go out.
+type BeforeFlush = Box<dyn FnMut(&[EngineEvent]) + Send>;
+
+struct Remembering {
+    waiting: Vec<EngineEvent>,
+    out: Arc<Mutex<Vec<EngineEvent>>>,
+    before_flush: BeforeFlush,
+}
 
 impl EventSink for Remembering {
     fn take(&mut self, event: &EngineEvent) -> io::Result<()> {
-        self.0.lock().unwrap().push(event.clone());
+        self.waiting.push(event.clone());
         Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        let mut out = self.out.lock().unwrap();
+        (self.before_flush)(&out);
+        out.append(&mut self.waiting);
         Ok(())
     }
 }
@@ -52,9 +62,15 @@ pub(crate) fn config(directory: &Path) -> CollectorConfig {
 
 impl Running {
     pub(crate) fn start(config: CollectorConfig) -> Self {
+        Self::start_watched(config, Box::new(|_| {}))
+    }
+
+    pub(crate) fn start_watched(config: CollectorConfig, before_flush: BeforeFlush) -> Self {
         let (sender, receiver) = mpsc::channel();
         let (stop, events) = (Stop::new(), Arc::new(Mutex::new(Vec::new())));
-        let (stopped, sink) = (stop.clone(), Remembering(Arc::clone(&events)));
+        let out = Arc::clone(&events);
+        let (stopped, sink) =
+            (stop.clone(), Remembering { waiting: Vec::new(), out, before_flush });
         let thread = thread::spawn(move || {
             let ready = |addresses| sender.send(addresses).unwrap();
             Collector::new(config)?.run(Box::new(sink), &stopped, ready)

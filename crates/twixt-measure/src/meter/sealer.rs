@@ -161,9 +161,7 @@ impl Sealer {
         }
     }
 
-    fn sealed(&self, epoch: Epoch, mut open: OpenEpoch, torn: bool) -> Sealed {
-        open.head.settle();
-        open.tail.settle();
+    fn sealed(&self, epoch: Epoch, open: OpenEpoch, torn: bool) -> Sealed {
         let config = &self.config;
         let (cut, shift, guard) = match config.cutting {
             Cutting::Timed => {

@@ -11,11 +11,12 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use twixt_capture::{
     BatchEnd, Direction, Frame, InterfaceDescription, LiveCounts, LiveEnding, LiveOptions,
-    LiveSource, RingSize, SourceCounts, Stop, TimePreference,
+    RingSize, SourceCounts, Stop, TimePreference,
 };
 use twixt_model::{TimeSource, Timestamp};
 use twixt_sim::quantity::Nanoseconds;
 
+use super::reader::{Reader, ReaderArg};
 use crate::args::bytes;
 use crate::exit::{Exit, note, usage};
 use crate::output::units;
@@ -45,6 +46,10 @@ pub(crate) struct LiveArgs {
     /// Memory shared with the kernel, for frames that wait to be read [default: 32MiB]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     ring: Option<u64>,
+    /// Who reads the interface
+    #[cfg_attr(not(feature = "libpcap"), arg(skip))]
+    #[cfg_attr(feature = "libpcap", arg(long, value_enum, value_name = "READER", default_value_t))]
+    capture: ReaderArg,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -82,8 +87,7 @@ impl LiveArgs {
 
     /// Refuses options of interfaces where there is none. (clap does not, where `-r` is given.)
     pub(crate) fn check_unused(&self) -> anyhow::Result<()> {
-        let Self { interface: _, length, direction, no_promiscuous, snap_length, times, ring } =
-            self;
+        let Self { length, direction, no_promiscuous, snap_length, times, ring, .. } = self;
         let given = [
             ("--for", length.is_some()),
             ("--direction", direction.is_some()),
@@ -91,6 +95,7 @@ impl LiveArgs {
             ("--snap-length", snap_length.is_some()),
             ("--times", *times != TimesArg::Kernel),
             ("--ring", ring.is_some()),
+            ("--capture", self.capture != ReaderArg::Ring),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => Err(usage(format!("{option} is for captures of an --interface"))),
@@ -127,7 +132,7 @@ impl LiveArgs {
 /// An interface that is being read.
 pub(crate) struct Interface {
     name: String,
-    source: LiveSource,
+    source: Reader,
     stop: Stop,
     /// Set by signals.
     interrupted: Arc<AtomicBool>,
@@ -143,7 +148,7 @@ impl Interface {
     pub(super) fn open(args: &LiveArgs) -> anyhow::Result<Self> {
         let options = args.options();
         let name = args.interface().to_owned();
-        let source = LiveSource::open(&name, &options)?;
+        let source = Reader::open(args.capture, &name, &options)?;
         if let Some(remark) = source.time_remark() {
             note(format_args!("{name}: {remark}; the kernel takes the time"));
         }

@@ -90,8 +90,8 @@ fn estimates(folder: &Path, round: usize) -> Vec<(i64, String)> {
 }
 
 /// Every epoch between the ends was estimated, rightly, and no gap was told. What a killed
-/// collector told last may be told again, word for word: it died before it could write down that
-/// it had.
+/// collector told last may be told again, word for word, if it died in the few microseconds before
+/// it could write down that it had: once in all rounds is bad luck already.
 fn check_estimates(folder: &Path, rounds: usize, first: i64, last: i64) {
     let mut told: BTreeMap<i64, String> = BTreeMap::new();
     let mut repeated = 0;
@@ -110,5 +110,5 @@ fn check_estimates(folder: &Path, rounds: usize, first: i64, last: i64) {
     println!("{} epochs estimated, {repeated} of them told again", told.len());
     let missing: Vec<i64> = (first + 1..last).filter(|epoch| !told.contains_key(epoch)).collect();
     assert!(missing.is_empty(), "not estimated: {missing:?} of {first}..{last}");
-    assert!(repeated <= 3 * rounds, "{repeated} told again in {rounds} rounds");
+    assert!(repeated <= 1 + rounds / 25, "{repeated} told again in {rounds} rounds");
 }

@@ -25,6 +25,8 @@ pub(crate) enum Mood {
     Slow(Duration),
     /// Answers that bodies of more than one epoch are too large.
     Narrow,
+    /// Does not allow this point.
+    Forbids(&'static str),
 }
 
 /// A collector, on a port of its own.
@@ -122,6 +124,9 @@ impl TestCollector {
         match mood {
             Mood::Refuses(status) => return response(status, "Retry-After: 1\r\n", "{}"),
             Mood::Narrow if epochs.len() > 1 => return response(413, "", "{}"),
+            Mood::Forbids(point) if epochs.iter().any(|epoch| point_of(epoch) == point) => {
+                return response(403, "", r#"{"error": "not yours"}"#);
+            }
             _ => {}
         }
         let (mut stored, mut duplicates) = (0, 0);
@@ -147,6 +152,10 @@ impl TestCollector {
             format!(r#"{{"stored": {stored}, "duplicates": {duplicates}, "refused": []}}"#);
         response(200, "", &receipt)
     }
+}
+
+fn point_of(epoch: &[u8]) -> String {
+    Sealed::from_bytes(epoch).unwrap().point.0
 }
 
 fn response(status: u16, headers: &str, body: &str) -> String {

@@ -1,6 +1,6 @@
 //! Estimates on standard output, as they come.
 
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{self, Write};
 
 use twixt_collector::EventSink;
 use twixt_collector::engine::{EngineEvent, PointEstimate, Series};
@@ -12,7 +12,9 @@ use crate::output::{Format, units};
 /// Prints events, for people or for programs.
 pub(super) struct Following {
     format: Format,
-    out: BufWriter<Stdout>,
+    /// Lines that go out together: a collector that is killed has printed all of them or none, but
+    /// for what a full pipe holds up.
+    lines: String,
 }
 
 /// Prints nothing: metrics and the log tell what there is to tell.
@@ -20,7 +22,7 @@ pub(super) struct Quiet;
 
 impl Following {
     pub(super) fn new(format: Format) -> Self {
-        Self { format, out: BufWriter::new(io::stdout()) }
+        Self { format, lines: String::new() }
     }
 }
 
@@ -30,11 +32,17 @@ impl EventSink for Following {
             Format::Jsonl => rows::lines(event)?,
             _ => text(event),
         };
-        lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
+        for line in lines {
+            self.lines.push_str(&line);
+            self.lines.push('\n');
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        let mut out = io::stdout().lock();
+        out.write_all(std::mem::take(&mut self.lines).as_bytes())?;
+        out.flush()
     }
 }
 

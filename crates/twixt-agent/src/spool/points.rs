@@ -1,0 +1,136 @@
+//! A spool for each point, so that one whose epochs the collector does not take holds up no other.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use twixt_model::Epoch;
+use twixt_store::{folder_of_point, point_of_folder};
+
+use super::{SPOOL_BYTES_MIN, Spool, SpoolCounts, SpoolError};
+
+/// The spools of an agent: of its points, and of points it had before whose epochs still wait.
+#[derive(Debug)]
+pub struct Spools {
+    /// Those of its points come first, in their order.
+    spools: Vec<(String, Spool)>,
+}
+
+impl Spools {
+    /// Opens the spools of these points, each in a folder of its own, and those of other points
+    /// that are there. Together they never take more than `bytes_max` bytes, of which each has an
+    /// equal share (at least [`SPOOL_BYTES_MIN`]).
+    ///
+    /// # Errors
+    /// When a folder cannot be used, or another agent has it.
+    pub fn open<'a>(
+        folder: &Path,
+        points: impl IntoIterator<Item = &'a str>,
+        bytes_max: u64,
+    ) -> Result<Self, SpoolError> {
+        let failed = |source| SpoolError::Folder {
+            folder: folder.to_owned(),
+            action: "creating it",
+            source,
+        };
+        fs::create_dir_all(folder).map_err(failed)?;
+        let mut names: Vec<String> = points.into_iter().map(str::to_owned).collect();
+        for left in left_behind(folder).map_err(failed)? {
+            if !names.contains(&left) {
+                names.push(left);
+            }
+        }
+        let share = (bytes_max / names.len().max(1) as u64).max(SPOOL_BYTES_MIN);
+        let open = |name: String| {
+            let own =
+                folder_of_point(&name).ok_or_else(|| SpoolError::Name { point: name.clone() })?;
+            let spool = Spool::open(&folder.join(own), share)?;
+            Ok((name, spool))
+        };
+        Ok(Self { spools: names.into_iter().map(open).collect::<Result<_, SpoolError>>()? })
+    }
+
+    /// Takes an epoch of a point, by its index; see [`Spool::append`].
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn append(&self, point: usize, epoch: Epoch, payload: &[u8]) -> Result<(), SpoolError> {
+        self.spools[point].1.append(epoch, payload)
+    }
+
+    /// Makes all that was appended to a point's spool survive the death of the machine.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn sync(&self, point: usize) -> Result<(), SpoolError> {
+        self.spools[point].1.sync()
+    }
+
+    /// Nothing more will be appended.
+    pub fn close(&self) {
+        self.iter().for_each(|(_, spool)| spool.close());
+    }
+
+    /// All of them, with the names of their points.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Spool)> {
+        self.spools.iter().map(|(name, spool)| (name.as_str(), spool))
+    }
+
+    /// What they did so far, and hold, together.
+    pub fn counts(&self) -> SpoolCounts {
+        let counts = self.iter().map(|(_, spool)| spool.counts());
+        counts.fold(SpoolCounts::default(), |all, own| SpoolCounts {
+            epochs: all.epochs + own.epochs,
+            bytes: all.bytes + own.bytes,
+            discarded: all.discarded + own.discarded,
+            unwritten: all.unwritten + own.unwritten,
+            damaged: all.damaged + own.damaged,
+            oldest: all.oldest.max(own.oldest),
+        })
+    }
+}
+
+/// The points that have a spool here.
+fn left_behind(folder: &Path) -> io::Result<Vec<String>> {
+    let mut points = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            points.extend(entry.file_name().to_str().and_then(point_of_folder));
+        }
+    }
+    points.sort_unstable();
+    Ok(points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_share_the_room_and_wait_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let spools = Spools::open(folder.path(), ["a", "b/c"], 1 << 20).unwrap();
+        spools.append(0, Epoch(1), b"of a").unwrap();
+        spools.append(1, Epoch(2), b"of b/c").unwrap();
+        assert_eq!(spools.counts().epochs, 2);
+        let busy = Spools::open(folder.path(), ["d"], 1 << 20);
+        assert!(matches!(busy, Err(SpoolError::Busy { .. })), "another agent has the folder");
+        let (_, first) = spools.iter().next().unwrap();
+        first.confirm(&first.batch(1, 1 << 20)[0]);
+        drop(spools);
+        // The configuration has another point now; what the others left is still sent.
+        let spools = Spools::open(folder.path(), ["d"], 1 << 20).unwrap();
+        let waiting: Vec<_> =
+            spools.iter().map(|(name, spool)| (name, spool.counts().epochs)).collect();
+        assert_eq!(waiting, [("d", 0), ("a", 0), ("b/c", 1)]);
+    }
+
+    #[test]
+    fn a_name_that_no_file_system_takes_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = "x".repeat(300);
+        let refused = Spools::open(folder.path(), [name.as_str()], 1 << 20);
+        assert!(matches!(refused, Err(SpoolError::Name { .. })));
+    }
+}
