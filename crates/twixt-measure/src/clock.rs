@@ -9,13 +9,15 @@ mod line;
 mod skew;
 mod steps;
 mod two_way;
+mod watch;
 
 pub use hull::{HULL_VERTICES_MAX, Line, LowerHull};
 pub use skew::{Skew, SkewBasis};
 pub use steps::{ClockStep, STEPS_MAX};
 pub use two_way::{ClockOffset, two_way};
+pub use watch::{ClockWatch, WATCH_PACKETS_MAX};
 
-use twixt_model::{Delay, DelaySample, Span, Timestamp};
+use twixt_model::{Delay, DelaySample, SampledDelay, Span, Timestamp};
 
 /// One packet that both points saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,16 +63,13 @@ pub fn diagnose(forward: &[ClockPoint], backward: &[ClockPoint]) -> Option<Clock
 impl ClockPoint {
     /// The packets of a sample that went downstream.
     pub fn of_sample(sample: &DelaySample) -> impl Iterator<Item = Self> {
-        sample.packets().iter().map(|packet| Self {
-            time: packet.time,
-            difference: packet.delay,
-            flow: packet.flow.into(),
-        })
+        sample.packets().iter().map(Self::of_packet)
     }
 
-    /// The packets of a sample that went the other way, whose upstream point is our downstream one.
-    pub fn of_opposite_sample(sample: &DelaySample) -> impl Iterator<Item = Self> {
-        Self::of_sample(sample).map(Self::turned)
+    /// A packet of a sample that went downstream.
+    #[must_use]
+    pub fn of_packet(packet: &SampledDelay) -> Self {
+        Self { time: packet.time, difference: packet.delay, flow: packet.flow.into() }
     }
 
     /// The same packet as seen from the other point.
@@ -121,16 +120,21 @@ impl ClockReport {
     }
 }
 
+/// Packets that are looked at, at most; of more, one in so many, evenly over time.
+const POINTS_MAX: usize = 1 << 17;
+
 /// Packets in the order of their times.
 #[derive(Clone, Debug)]
 struct Track {
-    points: Vec<ClockPoint>, // at least one
+    points: Vec<ClockPoint>, // at least one, at most POINTS_MAX
 }
 
 impl Track {
     fn new(points: &[ClockPoint]) -> Option<Self> {
         let mut points = points.to_vec();
         points.sort_unstable_by_key(|point| (point.time, point.difference, point.flow));
+        let apart = points.len().div_ceil(POINTS_MAX).max(1);
+        let points: Vec<ClockPoint> = points.into_iter().step_by(apart).collect();
         (!points.is_empty()).then_some(Self { points })
     }
 
