@@ -9,6 +9,7 @@
 //! It does not know where epochs come from, nor how estimates are shown.
 
 mod alignment;
+mod clocks;
 mod discovery;
 mod event;
 mod key;
@@ -21,6 +22,7 @@ mod segment;
 mod series;
 mod told;
 
+pub use clocks::{CLOCKS_MAX, SegmentClock};
 pub use event::{
     Conclusions, EngineCounts, EngineEvent, Gap, GapReason, MinuteSummary, PairEstimate,
     PointCounts, PointEstimate, Series, Warning, WarningKind,
@@ -32,6 +34,7 @@ use twixt_measure::Sealed;
 use twixt_model::{Delay, Epoch, PointId, Segment, Timestamp};
 use twixt_synopsis::{ALGORITHMS, Algorithm, By, Estimator};
 
+use clocks::Clocks;
 use discovery::{Direction, Discovery, Found};
 use key::{PointKey, SegmentKey};
 use point::PointSeries;
@@ -97,6 +100,8 @@ pub struct Engine {
     sampled: BTreeMap<PointId, usize>,
     samples: BTreeMap<PointKey, PointSample>, // at most POINTS_MAX
     discovery: Discovery,
+    /// The clocks of segments whose points keep samples.
+    clocks: Clocks,
     /// Segments that were discovered, by domain.
     discovered: Vec<(String, SegmentConfig)>, // at most SERIES_MAX
     output: Output,
@@ -144,6 +149,7 @@ impl Engine {
             sampled: BTreeMap::new(),
             samples: BTreeMap::new(),
             discovery: Discovery::default(),
+            clocks: Clocks::default(),
             discovered: Vec::new(),
             output: Output::default(),
         }
@@ -222,7 +228,17 @@ impl Engine {
 
     /// The next event. Epochs of a series come in order, but for what was refused.
     pub fn poll(&mut self) -> Option<EngineEvent> {
-        self.output.events.pop_front()
+        let event = self.output.events.pop_front()?;
+        if let EngineEvent::Estimated(pair) = &event {
+            self.clocks.note(pair);
+        }
+        Some(event)
+    }
+
+    /// What samples of the last ten minutes tell of the clocks, segment by segment.
+    #[must_use]
+    pub fn clocks(&self) -> Vec<SegmentClock> {
+        self.clocks.reports()
     }
 
     /// What happened so far.

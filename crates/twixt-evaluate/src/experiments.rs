@@ -8,6 +8,7 @@ mod lda;
 mod lds;
 mod mplane;
 mod reorder;
+mod sample;
 mod segment;
 
 use crate::experiment::Experiment;
@@ -52,6 +53,7 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &reorder::EXPERIMENT,
     &heavy::memory::EXPERIMENT,
     &heavy::guarantee::EXPERIMENT,
+    &sample::EXPERIMENT,
     &mplane::EXPERIMENT,
 ];
 

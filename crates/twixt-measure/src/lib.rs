@@ -4,6 +4,7 @@
 //! Nothing here opens a file or a socket, starts a thread or asks a clock: time comes with the
 //! packets or is told with `advance`, and results are fetched with `poll`.
 
+pub mod clock;
 mod cut;
 mod file;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What an algorithm concludes, and why one should believe it.
 
-use crate::{Delay, Scope, Span};
+use crate::{Delay, DelaySample, Percentile, Scope, Span};
 
 /// What an algorithm concludes about one scope.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +15,49 @@ pub struct Estimate {
     pub delay: Option<DelayEstimate>,
     /// Why something is not known.
     pub reason: Option<String>,
+    /// Delays of packets that were chosen by their digests, where a point kept such: they tell
+    /// percentiles.
+    pub sample: Option<Box<DelaySample>>,
+}
+
+impl Estimate {
+    /// What a share of the packets did not exceed: exactly, from algorithms that keep every packet,
+    /// else from the sample. `None` if neither can tell.
+    #[must_use]
+    pub fn percentile(&self, share: f64) -> Option<Percentile> {
+        let exact = self.delay.and_then(|delay| delay.order).and_then(|order| order.at(share));
+        let exactly = |delay: Delay| {
+            let time_ns = delay.as_nanos();
+            Percentile { share, time_ns, low_ns: time_ns, high_ns: time_ns }
+        };
+        match (exact, &self.sample) {
+            (Some(delay), _) => Some(exactly(delay)),
+            (None, Some(sample)) => sample.percentile(share).ok(),
+            (None, None) => None,
+        }
+    }
+
+    /// Why something is not known: the reason, and which percentiles the sample cannot tell.
+    #[must_use]
+    pub fn reasons(&self) -> Option<String> {
+        let unknown = |share: &f64| self.percentile(*share).is_none();
+        let sample = self.sample.as_deref().filter(|sample| !sample.packets().is_empty());
+        let few = sample.into_iter().flat_map(|sample| {
+            let shares = DelaySample::SHARES.iter().filter(|share| unknown(share));
+            shares.filter_map(|&share| sample.percentile(share).err())
+        });
+        let few = few.map(|few| few.to_string());
+        let reasons: Vec<String> = self.reason.iter().cloned().chain(few).collect();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+
+    /// Adds to why something is not known.
+    pub fn add_reason(&mut self, reason: &str) {
+        self.reason = Some(match self.reason.take() {
+            Some(before) => format!("{before}; {reason}"),
+            None => reason.to_owned(),
+        });
+    }
 }
 
 /// Why one should believe an estimate.
@@ -60,6 +103,8 @@ pub struct OrderStatistics {
     pub p95: Delay,
     /// 99th percentile.
     pub p99: Delay,
+    /// 99.9th percentile.
+    pub p999: Delay,
     /// Largest.
     pub max: Delay,
 }
@@ -121,7 +166,14 @@ impl OrderStatistics {
         let (&min, &max) = (sorted.first()?, sorted.last()?);
         let at =
             |share: f64| sorted[((share * sorted.len() as f64) as usize).min(sorted.len() - 1)];
-        Some(Self { min, p50: at(0.5), p95: at(0.95), p99: at(0.99), max })
+        Some(Self { min, p50: at(0.5), p95: at(0.95), p99: at(0.99), p999: at(0.999), max })
+    }
+
+    /// One of the percentiles that are kept.
+    #[must_use]
+    pub fn at(&self, share: f64) -> Option<Delay> {
+        let kept = DelaySample::SHARES.into_iter().zip([self.p50, self.p95, self.p99, self.p999]);
+        kept.into_iter().find(|&(kept, _)| kept == share).map(|(_, delay)| delay)
     }
 }
 
@@ -171,6 +223,8 @@ mod tests {
             (order.p50.as_nanos(), order.p95.as_nanos(), order.p99.as_nanos()),
             (51, 96, 100)
         );
+        assert_eq!(order.at(0.999), Some(Delay::from_nanos(100)));
+        assert_eq!(order.at(0.9), None);
         assert!(OrderStatistics::of_sorted(&[]).is_none());
     }
 }

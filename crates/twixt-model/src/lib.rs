@@ -15,6 +15,7 @@ mod histogram;
 mod observation;
 mod one_point;
 mod prefix;
+mod sample;
 mod scope;
 mod segment;
 mod time;
@@ -35,6 +36,7 @@ pub use one_point::{
     RoundTripKind, RoundTripSample, RoundTripTimes,
 };
 pub use prefix::{ParsePrefixError, Prefix};
+pub use sample::{DelaySample, SampleLevel, SampledDelay, TooFew, needed_for};
 pub use scope::Scope;
 pub use segment::{Epoch, EpochRule, PointId, Segment, TimeSource};
 pub use time::{Delay, Span, Timestamp};

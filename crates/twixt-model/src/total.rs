@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{DelayEstimate, Estimate, Evidence, Scope};
+use crate::{DelayEstimate, DelaySample, Estimate, Evidence, Scope};
 
 /// One estimate for each scope, from all epochs.
 #[must_use]
@@ -32,8 +32,22 @@ pub fn total<'a>(estimates: impl IntoIterator<Item = &'a Estimate>) -> Option<Es
             (one, other) => one.or(other),
         };
     }
+    sum.sample = sample(&estimates);
     sum.reason = reason(&estimates);
     Some(sum)
+}
+
+/// The samples of all stretches that had packets; one that has none leaves a hole in the whole.
+fn sample(estimates: &[&Estimate]) -> Option<Box<DelaySample>> {
+    let mut samples = estimates
+        .iter()
+        .filter(|estimate| estimate.evidence.packets > 0)
+        .map(|estimate| estimate.sample.as_deref());
+    let mut sum = samples.next()??.clone();
+    for sample in samples {
+        sum.merge(sample?);
+    }
+    Some(Box::new(sum))
 }
 
 fn added(one: Evidence, other: Evidence) -> Evidence {
@@ -86,6 +100,7 @@ mod tests {
             evidence: Evidence { packets, used, lost, clock_error: None, bytes: None },
             delay,
             reason: delay.is_none().then(|| "nobody knows".to_owned()),
+            sample: None,
         }
     }
 

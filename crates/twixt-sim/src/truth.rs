@@ -103,6 +103,7 @@ impl Tally {
             evidence: Evidence { packets: self.packets, used, lost, ..Evidence::default() },
             delay: summarise(delays),
             reason: (used == 0).then(|| "every packet was lost".to_owned()),
+            sample: None,
         })
     }
 }

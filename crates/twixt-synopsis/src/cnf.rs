@@ -151,7 +151,7 @@ impl Synopsis for Cnf {
         option("propagation_min", OptionKind::Duration, "timing: least propagation delay"),
         option("propagation_max", OptionKind::Duration, "timing: greatest propagation delay"),
         option("processing", OptionKind::Duration, "timing: greatest time in queues"),
-        option("clock", OptionKind::Duration, "timing: greatest difference of the clocks"),
+        option("clock_bound", OptionKind::Duration, "timing: greatest difference of the clocks"),
         option("outliers", OptionKind::Number, "share of the largest delays that is left out"),
     ];
     type Config = CnfConfig;

@@ -5,7 +5,7 @@
 //! design, so that its estimates can name flows.
 
 mod estimate;
-mod matching;
+pub(crate) mod matching;
 mod noted;
 
 use std::collections::BTreeMap;

@@ -44,6 +44,7 @@ mod question;
 mod registry;
 mod reorder;
 pub mod rtt;
+mod sample;
 mod sds;
 mod sketch;
 mod sums;
@@ -70,6 +71,7 @@ pub use registry::{
     Purpose, TakeSamples, find,
 };
 pub use reorder::{Definition, ReorderExact, ReorderHybrid, ReorderSampled};
+pub use sample::{Sample, SampleConfig};
 pub use sds::{Sds, SdsConfig};
 pub use synopsis::{
     ConfigOption, DetailsOf, FlowNames, HashShare, Needs, OnePoint, OptionKind, Pair, Reading,

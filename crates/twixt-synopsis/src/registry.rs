@@ -17,6 +17,7 @@ use crate::lds::Lds;
 use crate::question::Question;
 use crate::reorder::{ReorderExact, ReorderHybrid, ReorderSampled};
 use crate::rtt::{ExactRoundTrips, Fridge, Fridges, RoundTrips, SimpleRoundTrips};
+use crate::sample::Sample;
 use crate::sds::Sds;
 use crate::synopsis::{
     ConfigOption, Needs, OnePoint, Pair, Reading, SplitMerge, Synopsis, TwoPoint,
@@ -32,6 +33,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
     Algorithm::two_point::<Sds>(Purpose::Delay),
     Algorithm::two_point::<Colate>(Purpose::Delay),
     Algorithm::two_point::<Cnf>(Purpose::Delay),
+    Algorithm::two_point::<Sample>(Purpose::Delay),
     Algorithm::round_trip::<ExactRoundTrips>(),
     Algorithm::round_trip::<SimpleRoundTrips>(),
     Algorithm::round_trip::<Fridge>(),

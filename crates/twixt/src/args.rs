@@ -77,6 +77,16 @@ impl Cut {
     }
 }
 
+/// What is done about the clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ClockUse {
+    /// Say what they differ by, and leave delays as they were seen
+    #[default]
+    Report,
+    /// Take out of delays what is known: skew, steps, and with both directions the offset
+    Correct,
+}
+
 /// Reads a size such as `1MiB`, for clap.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     text.parse::<ByteCount>().map(|count| count.0).map_err(|error| error.to_string())

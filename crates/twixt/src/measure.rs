@@ -2,6 +2,8 @@
 //!
 //! A capture is read twice: first to survey what the two have in common, then to measure that.
 
+mod beside;
+mod correction;
 mod directory;
 mod first_read;
 mod intake;
@@ -12,6 +14,7 @@ mod recorded;
 mod second_read;
 mod stamps;
 
+pub(crate) use beside::{Beside, KeptBeside};
 pub(crate) use intake::Intake;
 pub(crate) use pairs::{Concluded, Pairs, Problem};
 pub(crate) use recorded::{End, Recordings, rough_delay};
@@ -20,6 +23,7 @@ pub(crate) use twixt_agent::{LATENESS, Meters, Setting, Taking, is_timeless, mar
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use twixt_measure::clock::ClockReport;
 use twixt_measure::survey::{ClockDifference, Comparison, Edges, Method, compare, compare_told};
 use twixt_measure::{Cutting, Sealed};
 use twixt_model::{Delay, EpochRule, PointId, Segment, Span};
@@ -40,6 +44,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) rule: EpochRule,
     pub(crate) cutting: Cutting,
     pub(crate) flows: FlowList,
+    pub(crate) beside: Beside,
 }
 
 /// What one point contributed.
@@ -69,6 +74,12 @@ pub(crate) struct Measured {
     pub(crate) direction: DirectionFound,
     pub(crate) stretch: Option<Span>,
     pub(crate) clock: Option<ClockDifference>,
+    /// What single packets tell of the clocks.
+    pub(crate) clocks: Option<ClockReport>,
+    /// Whether what is known of the clocks was taken out of delays.
+    pub(crate) corrected: bool,
+    /// What was kept beside the algorithm.
+    pub(crate) beside: Option<KeptBeside>,
     pub(crate) negative_delays: u64,
     /// Whether this is the opposite of the segment that was asked for.
     pub(crate) opposite: bool,
@@ -78,6 +89,18 @@ impl Measured {
     /// The files of this segment, when `asked` are those that were asked for.
     pub(crate) fn files<'a>(&self, asked: Files<'a>) -> Files<'a> {
         if self.opposite { asked.swapped() } else { asked }
+    }
+}
+
+impl Measured {
+    /// Has every estimate say how far the clocks may differ, where that is known.
+    fn note_clock_error(&mut self) {
+        let bound = self.clock.and_then(|clock| clock.error_bound);
+        for concluded in &mut self.concluded {
+            for estimate in &mut concluded.estimates {
+                estimate.evidence.clock_error = estimate.evidence.clock_error.or(bound);
+            }
+        }
     }
 }
 
@@ -227,6 +250,7 @@ pub(crate) fn two_reads(
         None => compare(&up.survey, &down.survey),
     };
     let comparison = comparison.ok_or_else(|| nothing_in_common(files, &up, &down))?;
+    let plan = &plan.with_sample(Some(shorter(&comparison)))?;
     let mut partial = up.headers_cut > 0 || down.headers_cut > 0;
     let mut segments = Vec::new();
     for (opposite, files, comparison) in directions(files, comparison, both)? {
@@ -240,8 +264,16 @@ pub(crate) fn two_reads(
 /// Measures two captures in one read each: the user has said which packets go downstream, and
 /// the captures are taken to cover the same stretch.
 pub(crate) fn one_read(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<PairMeasured> {
+    let plan = &plan.with_sample(None)?;
     let (measured, partial) = second_read::measure_all(plan, files)?;
     Ok(PairMeasured { segments: vec![measured], partial })
+}
+
+/// How long the shorter capture lasts: about as long as what they have in common.
+fn shorter(comparison: &Comparison) -> i64 {
+    let frames = [comparison.upstream_frames, comparison.downstream_frames];
+    let lengths = frames.map(|span| (span.end - span.start).as_nanos());
+    lengths.into_iter().min().unwrap_or(0).max(1_000_000_000)
 }
 
 fn directions<'a>(

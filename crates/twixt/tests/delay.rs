@@ -240,7 +240,7 @@ fn flows_are_told_apart() {
 }
 
 /// The keys of an estimate, in the order in which they are written.
-const ESTIMATE_KEYS: [&str; 17] = [
+const ESTIMATE_KEYS: [&str; 27] = [
     "scope",
     "packets",
     "used",
@@ -258,6 +258,16 @@ const ESTIMATE_KEYS: [&str; 17] = [
     "end_ns",
     "reason",
     "bytes",
+    "p999_ns",
+    "p50_low_ns",
+    "p50_high_ns",
+    "p95_low_ns",
+    "p95_high_ns",
+    "p99_low_ns",
+    "p99_high_ns",
+    "p999_low_ns",
+    "p999_high_ns",
+    "jitter_ns",
 ];
 
 #[test]
@@ -267,9 +277,10 @@ fn csv_has_a_header_and_a_row_per_estimate() {
     assert_eq!(lines[0], ESTIMATE_KEYS.join(","));
     let one = MILLISECOND;
     let end = START + 99 * one;
-    // Without a reason; 100 packets of 92 bytes.
+    // Without a reason; 100 packets of 92 bytes; percentiles and their intervals, and no jitter.
     let row = format!(
-        "all,100,100,0,{one},0,{one},{one},{one},{one},{one},{one},{one},{START},{end},,9200"
+        "all,100,100,0,{one},0,{one},{one},{one},{one},{one},{one},{one},{START},{end},,9200,{}",
+        format!("{one},").repeat(9)
     );
     assert_eq!(lines[1..], [row]);
 }
@@ -304,6 +315,7 @@ fn the_keys_of_the_document_are_those_that_users_were_promised() {
             "direction",
             "stretch",
             "clock",
+            "sample",
             "estimates",
         ];
         assert_eq!(keys(&document), promised);
@@ -311,7 +323,9 @@ fn the_keys_of_the_document_are_those_that_users_were_promised() {
         assert_eq!(keys(&document["upstream"])[..2], ["packets", "skipped"]);
         assert_eq!(keys(&document["direction"]), ["decided_by", "unknown_flows"]);
         assert_eq!(keys(&document["stretch"]), ["start_ns", "end_ns"]);
-        assert_eq!(keys(&document["clock"]), ["offset_ns", "error_bound_ns", "negative_delays"]);
+        let clock = ["offset_ns", "error_bound_ns", "negative_delays"];
+        let more = ["skew_ppm", "skew_error_ppm", "skew_by", "steps", "corrected"];
+        assert_eq!(keys(&document["clock"]), [&clock[..], &more].concat());
         let estimate = &document["estimates"][0];
         assert_eq!(keys(estimate), ESTIMATE_KEYS);
         for key in &ESTIMATE_KEYS[1..15] {

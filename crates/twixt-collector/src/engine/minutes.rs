@@ -8,6 +8,8 @@ use twixt_model::{Delay, Epoch, EpochRule, Estimate, Span, Timestamp, by_scope};
 const OPEN_MINUTES_MAX: usize = 4;
 /// Estimates of a minute that wait to be added up. When there are more, they are added up early.
 const ESTIMATES_MAX: usize = 1 << 14;
+/// Sampled packets of a minute that wait to be put together, alike.
+const SAMPLED_MAX: usize = 1 << 16;
 
 /// The minutes of a series that are not over.
 #[derive(Debug)]
@@ -61,7 +63,7 @@ impl Minutes {
         if let Some(minute) = self.minute(number) {
             minute.epochs += 1;
             minute.estimates.extend_from_slice(estimates);
-            if minute.estimates.len() > ESTIMATES_MAX {
+            if minute.estimates.len() > ESTIMATES_MAX || minute.sampled() > SAMPLED_MAX {
                 minute.estimates = minute.added_up();
             }
         }
@@ -121,6 +123,11 @@ impl Minutes {
 }
 
 impl Minute {
+    fn sampled(&self) -> usize {
+        let samples = self.estimates.iter().filter_map(|estimate| estimate.sample.as_ref());
+        samples.map(|sample| sample.packets().len()).sum()
+    }
+
     fn added_up(&self) -> Vec<Estimate> {
         by_scope(&self.estimates).into_values().collect()
     }

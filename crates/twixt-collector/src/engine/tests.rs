@@ -1,6 +1,7 @@
 mod bounds;
 mod clocks;
 mod discovery;
+mod percentiles;
 mod replay;
 
 use std::collections::BTreeMap;
@@ -99,7 +100,7 @@ pub(super) fn seal(seen: &Seen, seconds: std::ops::Range<i64>, algorithm: &str) 
     seal_with(seen, seconds, start(&toml::Table::new()).unwrap())
 }
 
-fn seal_with(
+pub(super) fn seal_with(
     seen: &Seen,
     seconds: std::ops::Range<i64>,
     synopsis: Box<dyn AnySynopsis>,

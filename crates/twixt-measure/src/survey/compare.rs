@@ -5,6 +5,8 @@ use std::collections::hash_map::Entry;
 
 use twixt_model::{Delay, PacketDigest, Span};
 
+use crate::clock::{ClockPoint, ClockReport, diagnose};
+
 use super::decide::{Headings, Matched, decide};
 use super::heading::{Heading, Method, Verdicts};
 use super::point::{Kept, Keyed, PointSurvey};
@@ -34,6 +36,10 @@ pub struct Comparison {
     pub negative_delays: u64,
     /// Matched packets going upstream whose delay, seen along that direction, is negative.
     pub opposite_negative_delays: u64,
+    /// Matched packets that go downstream, as a clock sees them.
+    pub downstream_points: Vec<ClockPoint>,
+    /// The same of those that go upstream.
+    pub upstream_points: Vec<ClockPoint>,
     /// When frames were captured upstream.
     pub upstream_frames: Span,
     /// When frames were captured downstream.
@@ -53,7 +59,8 @@ pub struct DelayRange {
 
 impl DelayRange {
     /// Of these delays; `None` if there are none.
-    pub(super) fn of(mut delays: Vec<Delay>) -> Option<Self> {
+    #[must_use]
+    pub fn of(mut delays: Vec<Delay>) -> Option<Self> {
         delays.sort_unstable();
         let median = *delays.get(delays.len() / 2)?;
         Some(Self { min: *delays.first()?, median, max: *delays.last()? })
@@ -110,14 +117,19 @@ fn compare_with(
         return None;
     }
     let headings = decide(&matched);
-    let delays_of = |heading| -> Vec<Delay> {
+    let points_of = |heading| -> Vec<ClockPoint> {
         let goes = |pair: &&Matched| {
             headings.get(&pair.upstream.flow).is_some_and(|found| found.0 == heading)
         };
-        matched.iter().filter(goes).filter_map(Matched::delay).collect()
+        matched.iter().filter(goes).filter_map(Matched::point).collect()
+    };
+    let (downstream_points, upstream_points) =
+        (points_of(Heading::Downstream), points_of(Heading::Upstream));
+    let delays_of = |points: &[ClockPoint]| -> Vec<Delay> {
+        points.iter().map(|point| point.difference).collect()
     };
     let (downstream_delays, upstream_delays) =
-        (delays_of(Heading::Downstream), delays_of(Heading::Upstream));
+        (delays_of(&downstream_points), delays_of(&upstream_points));
     let count = |delays: &[Delay], negative: fn(&Delay) -> bool| {
         delays.iter().filter(|delay| negative(delay)).count() as u64
     };
@@ -139,6 +151,8 @@ fn compare_with(
         matched: matched.len() as u64,
         negative_delays,
         opposite_negative_delays,
+        downstream_points,
+        upstream_points,
         upstream_frames: upstream.frames()?,
         downstream_frames: downstream.frames()?,
     })
@@ -167,6 +181,12 @@ impl Comparison {
             });
         }
         ClockDifference::from_delay(forward)
+    }
+
+    /// What single packets tell of the clocks, if any goes downstream.
+    #[must_use]
+    pub fn clocks(&self) -> Option<ClockReport> {
+        diagnose(&self.downstream_points, &self.upstream_points)
     }
 
     /// The same two captures, measured the other way.
@@ -200,6 +220,8 @@ impl Comparison {
             matched: self.matched,
             negative_delays: self.opposite_negative_delays,
             opposite_negative_delays: self.negative_delays,
+            downstream_points: self.upstream_points.iter().map(|point| point.turned()).collect(),
+            upstream_points: self.downstream_points.iter().map(|point| point.turned()).collect(),
             upstream_frames: self.downstream_frames,
             downstream_frames: self.upstream_frames,
         }

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use twixt_model::{Delay, FlowHash};
 
+use crate::clock::ClockPoint;
+
 use super::compare::{DelayRange, PLAUSIBLE_DELAY};
 use super::heading::{Heading, Method};
 use super::point::{Kept, Keyed, Passage, PointSurvey};
@@ -21,6 +23,12 @@ impl Matched {
     /// Where it is beyond doubt.
     pub(super) fn delay(&self) -> Option<Delay> {
         self.sure.then(|| self.downstream.time - self.upstream.time)
+    }
+
+    /// As a clock sees it, where it is beyond doubt.
+    pub(super) fn point(&self) -> Option<ClockPoint> {
+        let flow = self.upstream.flow.0;
+        Some(ClockPoint { time: self.upstream.time, difference: self.delay()?, flow })
     }
 
     /// What the captures say of coming and going. Which of the two groups goes downstream is not

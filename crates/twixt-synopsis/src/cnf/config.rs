@@ -61,7 +61,7 @@ struct Settings {
     propagation_min: i64,
     propagation_max: i64,
     processing: i64,
-    clock: i64,
+    clock_bound: i64,
     outliers: f64,
 }
 
@@ -76,7 +76,7 @@ impl Default for Settings {
             propagation_min: 0,
             propagation_max: 20_000_000,
             processing: 50_000_000,
-            clock: 1_000_000,
+            clock_bound: 1_000_000,
             outliers: 0.0,
         }
     }
@@ -123,17 +123,19 @@ impl TryFrom<Settings> for CnfConfig {
 }
 
 fn bounds(settings: &Settings) -> Result<TimingBounds, String> {
-    let Settings { propagation_min, propagation_max, processing, clock, .. } = *settings;
-    if propagation_min > propagation_max || processing < 0 || clock < 0 {
-        return Err("propagation_min must not exceed propagation_max, and processing and clock \
+    let Settings { propagation_min, propagation_max, processing, clock_bound, .. } = *settings;
+    if propagation_min > propagation_max || processing < 0 || clock_bound < 0 {
+        return Err(
+            "propagation_min must not exceed propagation_max, and processing and clock_bound \
                     must not be negative"
-            .to_owned());
+                .to_owned(),
+        );
     }
     Ok(TimingBounds {
         propagation_min_ns: propagation_min,
         propagation_max_ns: propagation_max,
         processing_ns: processing,
-        clock_ns: clock,
+        clock_ns: clock_bound,
         active_timeout_ns: settings.active_timeout as i64,
         inactive_timeout_ns: settings.inactive_timeout as i64,
     })
@@ -156,7 +158,7 @@ impl From<CnfConfig> for Settings {
                 propagation_min: bounds.propagation_min_ns,
                 propagation_max: bounds.propagation_max_ns,
                 processing: bounds.processing_ns,
-                clock: bounds.clock_ns,
+                clock_bound: bounds.clock_ns,
                 ..settings
             },
         }
@@ -244,7 +246,7 @@ impl CnfConfig {
             settings.propagation_min,
             settings.propagation_max,
             settings.processing,
-            settings.clock,
+            settings.clock_bound,
         ] {
             out.i64(time);
         }
@@ -261,7 +263,7 @@ impl CnfConfig {
             propagation_min: input.i64("least propagation")?,
             propagation_max: input.i64("greatest propagation")?,
             processing: input.i64("processing")?,
-            clock: input.i64("clock")?,
+            clock_bound: input.i64("clock")?,
             outliers: input.f64("outliers")?,
         };
         Self::try_from(settings).map_err(|problem| DecodeError::invalid("settings", problem))

@@ -156,6 +156,7 @@ impl Group {
             evidence: Evidence { packets, used: self.used, lost, clock_error: None, bytes: None },
             delay: self.delay,
             reason: reason.map(str::to_owned),
+            sample: None,
         }
     }
 }
@@ -202,7 +203,7 @@ fn sampled(selected: u64, packets: u64) -> String {
 fn nothing(packets: u64, lost: Option<u64>, span: Span) -> Estimate {
     let evidence = Evidence { packets, used: 0, lost, clock_error: None, bytes: None };
     let reason = Some("no packet was selected: raise sampling".to_owned());
-    Estimate { scope: Scope::All, span, evidence, delay: None, reason }
+    Estimate { scope: Scope::All, span, evidence, delay: None, reason, sample: None }
 }
 
 /// Flows by name, for tests and evaluations that look one up.

@@ -70,7 +70,8 @@ impl Gathered {
             clock_error: None,
             bytes: Some(self.bytes),
         };
-        Estimate { scope, span: question.span, evidence, delay: summarise(&self.delays), reason }
+        let delay = summarise(&self.delays);
+        Estimate { scope, span: question.span, evidence, delay, reason, sample: None }
     }
 }
 

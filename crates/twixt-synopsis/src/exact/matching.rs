@@ -8,7 +8,7 @@
 use twixt_model::{Delay, Observation};
 
 /// Each upstream packet with its delay, or without if it did not arrive.
-pub(super) struct Matching {
+pub(crate) struct Matching {
     /// Upstream packets and their delays, by digest and then by time.
     pub packets: Vec<(Observation, Option<Delay>)>,
 }
@@ -20,7 +20,7 @@ const ALIGNMENT_MAX: usize = 1 << 22;
 impl Matching {
     /// Matches what two points saw. Packets whose delay is further than `window` from the median
     /// are different packets that look alike.
-    pub(super) fn new(
+    pub(crate) fn new(
         mut upstream: Vec<Observation>,
         mut downstream: Vec<Observation>,
         window: Delay,

@@ -32,6 +32,7 @@ pub(super) fn estimate(pair: Pair<'_, Lda>, question: &Question<'_>) -> Estimate
         },
         reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
         delay: outcome.delay,
+        sample: None,
     }
 }
 

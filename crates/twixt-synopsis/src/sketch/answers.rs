@@ -72,7 +72,7 @@ impl Answer {
         let Self { packets, used, lost, bytes, delay, reasons } = self;
         let evidence = Evidence { packets, used, lost, clock_error: None, bytes };
         let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-        Estimate { scope, span: question.span, evidence, delay, reason }
+        Estimate { scope, span: question.span, evidence, delay, reason, sample: None }
     }
 }
 

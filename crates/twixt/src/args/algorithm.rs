@@ -76,6 +76,14 @@ pub(crate) struct Chosen {
     pub(crate) prototype: Box<dyn AnySynopsis>,
 }
 
+impl Chosen {
+    /// The same algorithm with the same settings.
+    pub(crate) fn again(&self) -> Self {
+        let (estimator, prototype) = (self.estimator.clone(), self.prototype.fresh());
+        Self { algorithm: self.algorithm, estimator, prototype }
+    }
+}
+
 impl<A: Asks> AlgorithmArgs<A> {
     /// An algorithm and an estimator by name, without any settings.
     pub(crate) fn named(name: Option<String>, estimator: Option<String>) -> Self {

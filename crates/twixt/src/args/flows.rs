@@ -73,12 +73,14 @@ struct Named {
 }
 
 /// What the user said about flows.
+#[derive(Clone, Debug)]
 pub(crate) struct FlowList {
     source: Listed,
     pub(crate) sizes: Sizes,
 }
 
 /// Where names of flows come from.
+#[derive(Clone, Debug)]
 enum Listed {
     Passing,
     Table,

@@ -6,11 +6,12 @@ use twixt_measure::{Cutting, Sealed};
 use twixt_model::EpochRule;
 
 use crate::args::{
-    AlgorithmArgs, Chosen, Cut, DigestArgs, EpochLength, FlowsArgs, Sizes, Split, TrafficArgs,
+    AlgorithmArgs, Chosen, ClockUse, Cut, DigestArgs, EpochLength, FlowsArgs, Sizes, Split,
+    TrafficArgs,
 };
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::input;
-use crate::measure::{self, Files, Measured, PairMeasured, Plan, Problem};
+use crate::measure::{self, Beside, Files, Measured, PairMeasured, Plan, Problem};
 use crate::output::{
     self, DelayDocument, Format, ROWS_DEFAULT, SegmentDocument, SegmentsDocument, delay_report,
     estimate_rows, units,
@@ -26,6 +27,9 @@ pub(crate) struct Args {
     /// Split estimates: all, flow, prefix/24, class
     #[arg(long, value_name = "SCOPE", default_value = "all")]
     by: Split,
+    /// Keep a sample beside the algorithm, of so many bytes per second: it tells percentiles
+    #[arg(long, value_name = "SIZE", value_parser = crate::args::bytes)]
+    sample_budget: Option<u64>,
     /// How to print
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
@@ -60,6 +64,9 @@ pub(super) struct PairArgs {
     /// Read each capture once: needs --toward or a filter, and captures that cover the same stretch
     #[arg(long)]
     one_pass: bool,
+    /// What to do about clocks that differ
+    #[arg(long, value_enum, default_value_t, value_name = "USE")]
+    clock: ClockUse,
     #[command(flatten)]
     pub(super) flows: FlowsArgs,
     #[command(flatten)]
@@ -110,6 +117,11 @@ impl PairArgs {
                 "--cut markers needs --one-pass: markers say where to begin and to end",
             ));
         }
+        if self.one_pass && self.clock == ClockUse::Correct {
+            return Err(usage(
+                "--clock correct cannot go with --one-pass: what clocks do is known after a first read",
+            ));
+        }
         if self.one_pass && !self.traffic.tells_direction() {
             return Err(usage(
                 "--one-pass needs --toward PREFIX or a filter: it cannot find out which packets go downstream",
@@ -140,15 +152,24 @@ impl PairArgs {
             rule: self.rule(),
             cutting: self.cutting(split)?,
             flows: self.flows.list(Sizes::Estimated)?,
+            beside: self.beside(),
         };
         plan.check()?;
         Ok(plan)
+    }
+
+    /// What is done beside measuring.
+    pub(super) fn beside(&self) -> Beside {
+        Beside { clock: self.clock, ..Beside::default() }
     }
 
     /// The plan that fits what was recorded.
     pub(super) fn recorded_plan(&self, first: &Sealed, split: Split) -> anyhow::Result<Plan<'_>> {
         if self.epoch.is_some() || self.traffic.tells_direction() {
             return Err(applies_when_recorded());
+        }
+        if self.clock == ClockUse::Correct {
+            return Err(usage("--clock correct needs captures: recorded times stay as they are"));
         }
         let plan = self.plan(self.algorithm.recorded(first)?, split)?;
         plan.check_recorded(first)?;
@@ -208,12 +229,14 @@ impl Args {
     }
 
     fn plan(&self) -> anyhow::Result<Plan<'_>> {
-        self.pair.plan(self.pair.algorithm.choose("exact")?, self.by)
+        let mut plan = self.pair.plan(self.pair.algorithm.choose("exact")?, self.by)?;
+        plan.beside.sample_bytes_per_second = self.sample_budget;
+        Ok(plan)
     }
 
     /// The plan that fits what was recorded.
     fn recorded(&self, first: &Sealed) -> anyhow::Result<Plan<'_>> {
-        match self.both {
+        match self.both || self.sample_budget.is_some() {
             true => Err(applies_when_recorded()),
             false => self.pair.recorded_plan(first, self.by),
         }
@@ -264,7 +287,10 @@ impl Args {
 }
 
 fn applies_when_recorded() -> anyhow::Error {
-    usage("--epoch, --both, --toward and filters apply when packets are recorded, not afterwards")
+    usage(
+        "--epoch, --both, --sample-budget, --toward and filters apply when packets are recorded, \
+         not afterwards",
+    )
 }
 
 /// Says which epochs were left out and why; how many.

@@ -17,7 +17,7 @@ use crate::args::{
     AlgorithmArgs, Delays, DigestArgs, FlowsArgs, Moment, Sizes, Split, TrafficArgs,
 };
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::measure::{Files, Measured, Plan};
+use crate::measure::{Beside, Files, Measured, Plan};
 use crate::output::{self, Format, ROWS_DEFAULT, delay_report, estimate_rows, total_report, units};
 use crate::settings::Settings;
 pub(crate) use document::DamageDocument;
@@ -130,6 +130,7 @@ impl Args {
             rule: first.rule,
             cutting: twixt_measure::Cutting::Timed,
             flows,
+            beside: Beside::default(),
         };
         plan.check()?;
         plan.check_recorded(first)?;

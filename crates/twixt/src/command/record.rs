@@ -13,7 +13,7 @@ use twixt_wire::Observer;
 
 use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, FlowList, Split, TrafficArgs};
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::measure::{LATENESS, Meters, Plan, Setting, Taking};
+use crate::measure::{Beside, LATENESS, Meters, Plan, Setting, Taking};
 use crate::output::units;
 use crate::settings::Settings;
 use crate::source::{OnePass, SoFar, Source, SourceArgs};
@@ -83,6 +83,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         rule,
         cutting: args.cut.cutting(rule, args.by, &args.markers_of)?,
         flows: FlowList::none(),
+        beside: Beside::default(),
     };
     let observer =
         args.traffic.observer(plan.wanted(), args.digest.digester(args.digest.recognition()))?;

@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         rule: args.pair.rule(),
         cutting: args.pair.cutting(Split::By(By::Flow))?,
         flows: args.pair.flows.list(Sizes::Known)?,
+        beside: args.pair.beside(),
     };
     plan.check_flows()?;
     let measured = args.pair.measure(&plan, false)?;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use twixt_measure::clock::{ClockPoint, ClockReport, diagnose};
 use twixt_measure::survey::ClockDifference;
 use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
 use twixt_model::{Delay, Epoch, Estimate, Scope, Segment, Span};
@@ -61,6 +62,13 @@ impl Concluded {
     pub(crate) fn clock(&self) -> Option<ClockDifference> {
         let means = self.estimates.iter().filter_map(|estimate| estimate.delay);
         ClockDifference::from_delay(means.map(|delay| delay.mean()).min()?)
+    }
+
+    /// What sampled packets tell of the clocks, if there are any.
+    pub(crate) fn clocks(&self) -> Option<ClockReport> {
+        let samples = self.estimates.iter().filter_map(|estimate| estimate.sample.as_deref());
+        let points: Vec<ClockPoint> = samples.flat_map(ClockPoint::of_sample).collect();
+        diagnose(&points, &[])
     }
 
     fn note(&mut self, class: &str, event: PairingEvent) {

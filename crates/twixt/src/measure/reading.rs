@@ -6,6 +6,7 @@ use twixt_measure::survey::{Edges, Heading, Place, Verdicts};
 use twixt_model::{Delay, Detail, Observation, Prefix, TimeSource, Timestamp};
 use twixt_wire::{Digester, LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
 
+use super::correction::Correction;
 use super::directory::Directory;
 use super::first_read::flow_ends;
 use super::pairs::Sent;
@@ -50,6 +51,8 @@ struct Taking<'a> {
     directory: Option<Directory>,
     /// When packets were sent, if an algorithm wants to know.
     stamps: Option<Stamps>,
+    /// What puts the clock right, if it should be.
+    correction: Option<Correction>,
     /// By algorithm, whether it must be told the flows.
     asks_for_flows: Vec<bool>,
     sizes_known: bool,
@@ -94,6 +97,7 @@ impl<'a> Reading<'a> {
             directory: (end == End::Upstream && plan.notes_flows())
                 .then(|| Directory::new(plan.rule)),
             stamps: None,
+            correction: None,
             asks_for_flows: plan
                 .algorithms
                 .iter()
@@ -146,6 +150,12 @@ impl<'a> Reading<'a> {
         self
     }
 
+    /// Puts the clock right; which packets count is decided by what it showed.
+    pub(super) fn with_correction(mut self, correction: Option<Correction>) -> Self {
+        self.taking.correction = correction;
+        self
+    }
+
     /// Reads to the end, and keeps nothing but the times of packets.
     pub(super) fn into_stamps(mut self) -> Stamps {
         let progress = Progress::new(self.capture.size_bytes());
@@ -191,7 +201,8 @@ impl<'a> Reading<'a> {
             (Some(edges), End::Upstream) => edges.end_from().0,
             (Some(edges), End::Downstream) => edges.end_from().1,
         };
-        self.taking.meters.advance(self.taking.latest.min(until));
+        let reached = self.taking.corrected(self.taking.latest.min(until));
+        self.taking.meters.advance(reached);
         !self.ended
     }
 
@@ -315,7 +326,12 @@ impl Taking<'_> {
         self.push(observation, detail);
     }
 
+    fn corrected(&self, time: Timestamp) -> Timestamp {
+        self.correction.as_ref().map_or(time, |correction| correction.apply(time))
+    }
+
     fn push(&mut self, observation: Observation, detail: Option<Detail>) {
+        let observation = Observation { time: self.corrected(observation.time), ..observation };
         let Some(detail) = detail else { return self.meters.push(observation) };
         if let Some(directory) = &mut self.directory {
             directory.note(&observation, detail.key);

@@ -56,6 +56,9 @@ impl Recordings {
         Measured {
             stretch: concluded.first().and_then(|concluded| concluded.span),
             clock: concluded.first().and_then(Concluded::clock),
+            clocks: concluded.first().and_then(Concluded::clocks),
+            corrected: false,
+            beside: None,
             concluded,
             upstream,
             downstream,

@@ -7,16 +7,18 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use twixt_measure::survey::{Comparison, DelayRange, Place, resolve};
+use twixt_measure::clock::ClockReport;
+use twixt_measure::survey::{ClockDifference, Comparison, DelayRange, Place, resolve};
 use twixt_model::{Delay, Epoch, Observation};
 
+use super::correction::Correction;
 use super::pairs::Sent;
 use super::reading::{End, Reading, Select};
 use super::stamps::Stamps;
 use super::{
     Concluded, DirectionFound, Files, Measured, Pairs, Plan, direction_of, edges, guard, segment,
 };
-use crate::args::Recognition;
+use crate::args::{ClockUse, Recognition};
 use crate::exit::{note, usage};
 use crate::output::units;
 use crate::progress::Progress;
@@ -30,14 +32,21 @@ pub(super) fn measure(
     recognition: Recognition,
 ) -> anyhow::Result<(Measured, bool)> {
     let edges = edges(comparison)?;
-    let delays = comparison.downstream_delays.expect("directions without packets were left out");
+    let seen = comparison.downstream_delays.expect("directions without packets were left out");
+    let clocks = comparison.clocks();
+    let correction = match plan.beside.clock {
+        ClockUse::Correct => Correction::new(clocks.as_ref(), comparison),
+        ClockUse::Report => None,
+    };
+    let corrected = correction.is_some();
+    let delays = correction.as_ref().and_then(|right| right.delays(comparison)).unwrap_or(seen);
     let select = |verdicts| Select {
         // Where the user said what goes downstream, nothing else decides.
         verdicts: plan.traffic.toward.is_none().then_some(verdicts),
         edges: Some(&edges),
         toward: plan.traffic.toward,
     };
-    check_epochs(plan, delays)?;
+    check_epochs(plan, seen)?;
     let guard = Some(guard(comparison));
     // The downstream clock is taken to be ahead by the smallest delay, for cutting epochs only:
     // so its epochs line up, and the fewest packets are in flight at a boundary.
@@ -50,7 +59,8 @@ pub(super) fn measure(
     let mut down =
         Reading::new(plan, files, End::Downstream, recognition, select(&comparison.downstream))?
             .with_meters(plan, delays.min, guard)?
-            .with_stamps(stamps);
+            .with_stamps(stamps)
+            .with_correction(correction);
     let progress = Progress::new(up.capture().size_bytes() + down.capture().size_bytes());
     let (up_until, down_until) = edges.start_until();
     thread::scope(|scope| {
@@ -63,9 +73,20 @@ pub(super) fn measure(
     sort_out(&edges, Place::End, &mut up, &mut down);
     drop(progress);
     let direction = direction_of(comparison);
-    let (measured, partial) = conclude(pairs, up, down, direction);
-    let (clock, negative_delays) = (comparison.clock(), comparison.negative_delays);
-    Ok((Measured { clock, negative_delays, ..measured }, partial))
+    let (measured, partial) = conclude(plan, pairs, up, down, direction);
+    let clock = clocks.as_ref().and_then(drifting_offset).or_else(|| comparison.clock());
+    let negative_delays = comparison.negative_delays;
+    let mut measured = Measured { clock, clocks, corrected, negative_delays, ..measured };
+    measured.note_clock_error();
+    Ok((measured, partial))
+}
+
+/// The offset at the start of the stretch, of clocks that do not keep their distance.
+fn drifting_offset(report: &ClockReport) -> Option<ClockDifference> {
+    let offset = report.offset?;
+    let drifts = report.sure_skew().is_some() || !report.steps.is_empty();
+    drifts
+        .then_some(ClockDifference { offset: offset.offset, error_bound: Some(offset.error_bound) })
 }
 
 /// When packets were sent, if an algorithm wants to know: that takes a read of its own.
@@ -128,10 +149,11 @@ pub(super) fn measure_all(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(
     let direction = DirectionFound { decided_by, unknown_flows: 0 };
     up.capture().note_ending(files.upstream);
     down.capture().note_ending(files.downstream);
-    Ok(conclude(pairs, up, down, direction))
+    Ok(conclude(plan, pairs, up, down, direction))
 }
 
 fn conclude(
+    plan: &Plan<'_>,
     mut pairs: Pairs,
     up: Reading<'_>,
     down: Reading<'_>,
@@ -146,8 +168,11 @@ fn conclude(
         pairs.receive(sent);
     }
     let concluded = pairs.finish();
-    let measured = Measured {
+    let mut measured = Measured {
         clock: concluded.first().and_then(Concluded::clock),
+        clocks: concluded.last().and_then(Concluded::clocks),
+        corrected: false,
+        beside: None,
         stretch: concluded.first().and_then(|concluded| concluded.span),
         concluded,
         upstream,
@@ -156,6 +181,7 @@ fn conclude(
         negative_delays: 0,
         opposite: false,
     };
+    measured.share_sample(plan);
     (measured, partial)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use twixt_model::{Delay, Estimate, OrderStatistics};
+use twixt_model::{Delay, DelaySample, Estimate, OrderStatistics, Percentile};
 
 use crate::args::Chosen;
 use crate::measure::{Concluded, Files, Measured, PointCounts};
@@ -31,6 +31,16 @@ pub(crate) struct EstimateRow {
     end_ns: i64,
     reason: Option<String>,
     bytes: Option<u64>,
+    p999_ns: Option<i64>,
+    p50_low_ns: Option<i64>,
+    p50_high_ns: Option<i64>,
+    p95_low_ns: Option<i64>,
+    p95_high_ns: Option<i64>,
+    p99_low_ns: Option<i64>,
+    p99_high_ns: Option<i64>,
+    p999_low_ns: Option<i64>,
+    p999_high_ns: Option<i64>,
+    jitter_ns: Option<i64>,
 }
 
 impl EstimateRow {
@@ -40,6 +50,11 @@ impl EstimateRow {
         let order = |pick: fn(&OrderStatistics) -> Delay| {
             delay.and_then(|delay| delay.order).map(|order| pick(&order).as_nanos())
         };
+        let [p50, p95, p99, p999] = DelaySample::SHARES.map(|share| estimate.percentile(share));
+        let time = |percentile: Option<Percentile>| percentile.map(|found| found.time_ns);
+        let low = |percentile: Option<Percentile>| percentile.map(|found| found.low_ns);
+        let high = |percentile: Option<Percentile>| percentile.map(|found| found.high_ns);
+        let jitter_ns = estimate.sample.as_ref().and_then(|sample| sample.jitter_ns());
         Self {
             segment,
             scope: estimate.scope.to_string(),
@@ -51,14 +66,24 @@ impl EstimateRow {
             ci95_low_ns: interval.map(|(low, _)| low.as_nanos()),
             ci95_high_ns: interval.map(|(_, high)| high.as_nanos()),
             min_ns: order(|order| order.min),
-            p50_ns: order(|order| order.p50),
-            p95_ns: order(|order| order.p95),
-            p99_ns: order(|order| order.p99),
+            p50_ns: time(p50),
+            p95_ns: time(p95),
+            p99_ns: time(p99),
             max_ns: order(|order| order.max),
             start_ns: estimate.span.start.as_nanos(),
             end_ns: estimate.span.end.as_nanos(),
-            reason: estimate.reason.clone(),
+            reason: estimate.reasons(),
             bytes: estimate.evidence.bytes,
+            p999_ns: time(p999),
+            p50_low_ns: low(p50),
+            p50_high_ns: high(p50),
+            p95_low_ns: low(p95),
+            p95_high_ns: high(p95),
+            p99_low_ns: low(p99),
+            p99_high_ns: high(p99),
+            p999_low_ns: low(p999),
+            p999_high_ns: high(p999),
+            jitter_ns: jitter_ns.map(|jitter| jitter.round() as i64),
         }
     }
 }
@@ -94,6 +119,7 @@ pub(crate) struct DelayDocument {
     direction: DirectionDocument,
     stretch: StretchDocument,
     clock: ClockDocument,
+    sample: Option<SampleDocument>,
     estimates: Vec<EstimateRow>,
 }
 
@@ -143,6 +169,52 @@ struct ClockDocument {
     offset_ns: Option<i64>,
     error_bound_ns: Option<i64>,
     negative_delays: u64,
+    /// Microseconds per second that the downstream clock gains.
+    skew_ppm: Option<f64>,
+    /// Half the width of its 95 % interval.
+    skew_error_ppm: Option<f64>,
+    /// What that rests on.
+    skew_by: Option<&'static str>,
+    /// When the downstream clock was set.
+    steps: Vec<StepDocument>,
+    /// Whether estimates are without what is known of the clocks.
+    corrected: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct StepDocument {
+    time_ns: i64,
+    step_ns: i64,
+}
+
+/// A sample that was kept beside the algorithm.
+#[derive(Debug, Serialize)]
+struct SampleDocument {
+    config: toml::Table,
+    synopsis_bytes: u64,
+}
+
+impl From<&Measured> for ClockDocument {
+    fn from(measured: &Measured) -> Self {
+        let skew = measured.clocks.as_ref().and_then(|clocks| clocks.skew);
+        let steps = measured.clocks.iter().flat_map(|clocks| &clocks.steps);
+        let error_bound = measured.clock.and_then(|clock| clock.error_bound);
+        Self {
+            offset_ns: measured.clock.map(|clock| clock.offset.as_nanos()),
+            error_bound_ns: error_bound.map(Delay::as_nanos),
+            negative_delays: measured.negative_delays,
+            skew_ppm: skew.map(|skew| skew.ppm),
+            skew_error_ppm: skew.map(|skew| skew.error_ppm),
+            skew_by: skew.map(|skew| skew.basis.name()),
+            steps: steps
+                .map(|step| StepDocument {
+                    time_ns: step.time.as_nanos(),
+                    step_ns: step.step.as_nanos(),
+                })
+                .collect(),
+            corrected: measured.corrected,
+        }
+    }
 }
 
 impl DelayDocument {
@@ -170,14 +242,11 @@ impl DelayDocument {
                 start_ns: measured.stretch.map(|span| span.start.as_nanos()),
                 end_ns: measured.stretch.map(|span| span.end.as_nanos()),
             },
-            clock: ClockDocument {
-                offset_ns: measured.clock.map(|clock| clock.offset.as_nanos()),
-                error_bound_ns: measured
-                    .clock
-                    .and_then(|clock| clock.error_bound)
-                    .map(Delay::as_nanos),
-                negative_delays: measured.negative_delays,
-            },
+            clock: measured.into(),
+            sample: measured.beside.as_ref().map(|beside| SampleDocument {
+                config: beside.chosen.prototype.config(),
+                synopsis_bytes: beside.synopsis_bytes,
+            }),
             estimates: estimate_rows(concluded, None),
         }
     }

@@ -1,7 +1,7 @@
 //! Tables that people enjoy.
 
 use comfy_table::{CellAlignment, ContentArrangement, presets};
-use twixt_model::{Delay, DelayEstimate, Estimate, OrderStatistics};
+use twixt_model::{Delay, DelayEstimate, DelaySample, Estimate, OrderStatistics, Percentile};
 
 use super::units;
 use crate::args::Chosen;
@@ -80,15 +80,15 @@ pub(crate) fn delay_report(
 
 /// Why something is not known; what many rows have in common is said once.
 fn reasons(estimates: &[&Estimate]) -> String {
-    let mut reasons: Vec<(&str, Vec<&Estimate>)> = Vec::new();
+    let mut reasons: Vec<(String, Vec<&Estimate>)> = Vec::new();
     for estimate in estimates {
-        let Some(reason) = estimate.reason.as_deref() else { continue };
+        let Some(reason) = estimate.reasons() else { continue };
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, rows)) => rows.push(estimate),
             None => reasons.push((reason, vec![estimate])),
         }
     }
-    let line = |(reason, rows): (&str, Vec<&Estimate>)| match rows.as_slice() {
+    let line = |(reason, rows): (String, Vec<&Estimate>)| match rows.as_slice() {
         [row] => format!("{UNKNOWN} {}: {reason}\n", row.scope),
         rows => format!("{UNKNOWN} {} rows: {reason}\n", units::count(rows.len() as u64)),
     };
@@ -111,11 +111,15 @@ fn badness(estimate: &Estimate) -> (Option<Delay>, Option<u64>) {
 fn table(estimates: &[&Estimate], series: bool) -> Table {
     let ordered =
         estimates.iter().any(|estimate| estimate.delay.is_some_and(|delay| delay.order.is_some()));
+    let sampled = !ordered && estimates.iter().any(|estimate| estimate.sample.is_some());
     let mut headings = vec!["scope"];
     headings.extend(series.then_some("start (UTC)"));
     headings.extend(["packets", "used", "lost", "mean ± 95 %", "deviation"]);
     if ordered {
         headings.extend(["min", "p50", "p95", "p99", "max"]);
+    }
+    if sampled {
+        headings.extend(["p50", "p95", "p99", "p99.9", "jitter"]);
     }
     let mut table = Table::new(&headings);
     for estimate in estimates {
@@ -125,6 +129,9 @@ fn table(estimates: &[&Estimate], series: bool) -> Table {
         cells.extend(delays(estimate));
         if ordered {
             cells.extend(order(estimate));
+        }
+        if sampled {
+            cells.extend(percentiles(estimate));
         }
         table.row(cells);
     }
@@ -184,6 +191,24 @@ fn order(estimate: &Estimate) -> [String; 5] {
     ]
 }
 
+/// Percentiles of a sample with their intervals, and jitter.
+fn percentiles(estimate: &Estimate) -> [String; 5] {
+    let step_ns = estimate.delay.as_ref().map_or(f64::MAX, step_ns);
+    let shown = |ns: i64| units::duration_to(ns as f64, step_ns);
+    let interval = |found: Percentile| match found.low_ns == found.high_ns {
+        true => shown(found.time_ns),
+        false => {
+            let Percentile { time_ns, low_ns, high_ns, .. } = found;
+            format!("{} [{}, {}]", shown(time_ns), shown(low_ns), shown(high_ns))
+        }
+    };
+    let unknown = || UNKNOWN.to_owned();
+    let [p50, p95, p99, p999] =
+        DelaySample::SHARES.map(|share| estimate.percentile(share).map_or_else(unknown, interval));
+    let jitter = estimate.sample.as_ref().and_then(|sample| sample.jitter_ns());
+    [p50, p95, p99, p999, jitter.map_or_else(unknown, units::duration)]
+}
+
 /// A line on the clocks, on the direction, and on what was not measured.
 fn footer(measured: &Measured) -> String {
     let mut footer = String::new();
@@ -197,8 +222,30 @@ fn footer(measured: &Measured) -> String {
         unknown => footer += &format!("; {unknown} flows of unknown direction were skipped\n"),
     }
     footer += &clock(measured);
+    footer += &drift(measured);
     footer += &skipped("upstream", &measured.upstream);
     footer + &skipped("downstream", &measured.downstream)
+}
+
+/// How the clocks drift apart, and when one was set; nothing if they seem to do neither.
+fn drift(measured: &Measured) -> String {
+    let Some(clocks) = &measured.clocks else { return String::new() };
+    let mut lines = String::new();
+    if let Some(skew) = clocks.sure_skew() {
+        let gains = if skew.ppm < 0.0 { "loses" } else { "gains" };
+        let (ppm, error) = (skew.ppm.abs(), skew.error_ppm);
+        lines += &format!("           downstream {gains} {ppm:.3} ± {error:.3} ppm\n");
+    }
+    for step in &clocks.steps {
+        let (moment, size) = (units::moment(step.time), step.step.as_nanos());
+        let onward = if size < 0 { "back" } else { "ahead" };
+        let size = units::duration(size.unsigned_abs() as f64);
+        lines += &format!("           downstream was set {onward} by {size} at {moment} UTC\n");
+    }
+    if measured.corrected {
+        lines += "           what is known of this was taken out of delays\n";
+    }
+    lines
 }
 
 fn clock(measured: &Measured) -> String {

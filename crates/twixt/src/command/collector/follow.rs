@@ -96,7 +96,8 @@ fn shown(estimate: &Estimate) -> String {
     let nanos = |nanos: i64| units::duration(nanos as f64);
     let delay = match &estimate.delay {
         Some(delay) => {
-            let tail = delay.order.map(|order| format!(", p99 {}", nanos(order.p99.as_nanos())));
+            let tail =
+                estimate.percentile(0.99).map(|found| format!(", p99 {}", nanos(found.time_ns)));
             format!("mean {}{}", nanos(delay.mean().as_nanos()), tail.unwrap_or_default())
         }
         None => estimate.reason.clone().unwrap_or_else(|| "delay not known".to_owned()),

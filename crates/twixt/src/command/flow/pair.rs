@@ -185,7 +185,7 @@ impl Args {
             ("propagation_min", bounds.propagation_min),
             ("propagation_max", bounds.propagation_max),
             ("processing", bounds.processing),
-            ("clock", bounds.clock),
+            ("clock_bound", bounds.clock),
             ("active_timeout", bounds.active_timeout),
             ("inactive_timeout", bounds.inactive_timeout),
         ] {
@@ -221,6 +221,9 @@ impl Args {
                 },
                 stretch: Some(span),
                 clock: None,
+                clocks: None,
+                corrected: false,
+                beside: None,
                 negative_delays: counts.negative_delays,
                 opposite: false,
             },

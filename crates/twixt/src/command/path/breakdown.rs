@@ -115,7 +115,14 @@ mod tests {
         };
         let evidence = Evidence { packets: 10 + lost, lost: Some(lost), ..Evidence::default() };
         let span = Span::at(Timestamp::from_nanos(0));
-        Some(Estimate { scope: Scope::All, span, evidence, delay: Some(delay), reason: None })
+        Some(Estimate {
+            scope: Scope::All,
+            span,
+            evidence,
+            delay: Some(delay),
+            reason: None,
+            sample: None,
+        })
     }
 
     fn breakdown(segments: Vec<Option<Estimate>>) -> Breakdown {

@@ -1,0 +1,68 @@
+//! The clocks of segments, by what samples of their packets tell.
+
+use std::collections::BTreeMap;
+
+use twixt_measure::clock::{ClockReport, ClockWatch};
+use twixt_model::Segment;
+
+use super::event::PairEstimate;
+
+/// Most segments whose clocks are watched, by class; about 130 KB each.
+pub const CLOCKS_MAX: usize = 1024;
+
+/// What is known of the clocks of a segment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SegmentClock {
+    /// Within which point names are unique.
+    pub domain: String,
+    /// The two points.
+    pub segment: Segment,
+    /// Name of the class of traffic; empty without classes.
+    pub class: String,
+    /// The downstream clock beside the upstream one.
+    pub report: ClockReport,
+}
+
+/// Which clocks, by which packets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    domain: String,
+    segment: Segment,
+    class: String,
+}
+
+/// The segments whose points keep samples.
+#[derive(Debug, Default)]
+pub(super) struct Clocks {
+    watches: BTreeMap<Key, ClockWatch>, // at most CLOCKS_MAX
+}
+
+impl Clocks {
+    /// Takes the samples of an epoch. Those of further segments than can be watched are left; their
+    /// estimates are the same.
+    pub(super) fn note(&mut self, pair: &PairEstimate) {
+        for sample in pair.estimates.iter().filter_map(|estimate| estimate.sample.as_deref()) {
+            let key = Key {
+                domain: pair.series.domain.clone(),
+                segment: pair.series.segment.clone(),
+                class: pair.series.class.clone(),
+            };
+            if self.watches.len() < CLOCKS_MAX || self.watches.contains_key(&key) {
+                self.watches.entry(key).or_default().add(sample);
+            }
+        }
+    }
+
+    pub(super) fn reports(&self) -> Vec<SegmentClock> {
+        let report = |(key, watch): (&Key, &ClockWatch)| {
+            let Key { domain, segment, class } = key.clone();
+            let opposite = Segment {
+                upstream: segment.downstream.clone(),
+                downstream: segment.upstream.clone(),
+            };
+            let opposite = self.watches.get(&Key { segment: opposite, ..key.clone() });
+            Some(SegmentClock { report: watch.report(opposite)?, domain, segment, class })
+        };
+        self.watches.iter().filter_map(report).collect()
+    }
+}

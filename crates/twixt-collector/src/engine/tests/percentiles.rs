@@ -1,0 +1,104 @@
+//! A sample beside a sketch: percentiles of epochs, and of minutes from the same packets.
+
+use twixt_model::{Estimate, Percentile};
+
+use super::*;
+
+/// Epochs of a point that keeps a sample of so many bytes.
+fn sampled(seen: &Seen, budget_bytes: u64) -> Vec<Sealed> {
+    let sample = find(Purpose::Delay, "sample").unwrap();
+    let settings = (sample.sized)(budget_bytes).unwrap();
+    seal_with(seen, 100..112, (sample.start)(&settings).unwrap())
+}
+
+/// What comes out of the engine of a sample, epoch by epoch and minute by minute, when points have
+/// these budgets.
+fn told(budgets: (u64, u64)) -> (Vec<Estimate>, Vec<Estimate>) {
+    let (up, down) = (Seen::at("up", 0), Seen::at("down", 5 * MS));
+    let seconds = 100..112;
+    let points = vec![
+        sampled(&up, budgets.0),
+        sampled(&down, budgets.1),
+        seal(&up, seconds.clone(), "lda"),
+        seal(&down, seconds, "lda"),
+    ];
+    let mut engine = Engine::new(config(&[("up", "down")]));
+    let (mut epochs, mut minutes) = (Vec::new(), Vec::new());
+    for event in run(&mut engine, in_order(points, &[0; 4])) {
+        match event {
+            EngineEvent::Estimated(pair) if pair.series.algorithm == "sample" => {
+                epochs.extend(pair.estimates);
+            }
+            EngineEvent::Summary(minute) if minute.series.algorithm == "sample" => {
+                minutes.extend(minute.estimates);
+            }
+            EngineEvent::Estimated(pair) => assert_eq!(pair.estimates[0].percentile(0.5), None),
+            _ => {}
+        }
+    }
+    (epochs, minutes)
+}
+
+/// Delays are 5 to 10 ms, all equally likely.
+#[track_caller]
+fn holds_truth(share: f64, found: Percentile) -> bool {
+    let truth_ns = (5.0 + 5.0 * share) * 1e6;
+    assert!(found.low_ns <= found.time_ns && found.time_ns <= found.high_ns);
+    // Far beyond the interval nothing is right: 200 of 400 packets, 7 deviations of their median.
+    assert!((found.time_ns as f64 - truth_ns).abs() < 1.3e6, "{found:?}");
+    (found.low_ns as f64..=found.high_ns as f64).contains(&truth_ns)
+}
+
+#[track_caller]
+fn check(budgets: (u64, u64), used: std::ops::Range<u64>) {
+    let (epochs, mut minutes) = told(budgets);
+    // The last one is not whole.
+    minutes.truncate(2);
+    assert!(epochs.len() >= 10 && minutes.len() == 2, "{} {}", epochs.len(), minutes.len());
+    let mut held = 0;
+    for epoch in &epochs {
+        assert!(used.contains(&epoch.evidence.used), "{}", epoch.evidence.used);
+        assert_eq!((epoch.evidence.packets, epoch.evidence.lost), (400, Some(0)));
+        held += usize::from(holds_truth(0.5, epoch.percentile(0.5).unwrap()));
+        assert_eq!(epoch.percentile(0.99), None);
+        assert!(epoch.reasons().unwrap().starts_with("p99 takes 368 sampled packets"));
+    }
+    // Intervals of 95 %: three of eleven fail once in sixty times.
+    assert!(held + 2 >= epochs.len(), "{held} of {}", epochs.len());
+    for minute in &minutes {
+        // All packets of its five epochs together, so that what no epoch knows is known now.
+        let sample = minute.sample.as_ref().unwrap();
+        assert_eq!(sample.packets().len() as u64, minute.evidence.used);
+        assert!(minute.evidence.used > 5 * used.start);
+        for share in [0.5, 0.95, 0.99] {
+            holds_truth(share, minute.percentile(share).unwrap());
+        }
+        assert_eq!(minute.percentile(0.999), None);
+        assert!(minute.reasons().unwrap().starts_with("p99.9 takes 3688"));
+    }
+}
+
+#[test]
+fn minutes_put_packets_together_and_not_percentiles() {
+    check((4096, 4096), 170..204);
+}
+
+#[test]
+fn points_with_unequal_budgets_meet_at_the_thinner_sample() {
+    check((16_384, 2048), 82..102);
+}
+
+#[test]
+fn samples_tell_what_clocks_do() {
+    let (up, down) = (Seen::at("up", 0), Seen::at("down", 5 * MS).clock(20 * MS));
+    let mut engine = Engine::new(config(&[("up", "down")]));
+    let points = vec![sampled(&up, 4096), sampled(&down, 4096)];
+    run(&mut engine, in_order(points, &[0; 2]));
+    let clocks = engine.clocks();
+    let [clock] = clocks.as_slice() else { panic!("{} segments", clocks.len()) };
+    assert_eq!((clock.segment.to_string().as_str(), clock.class.as_str()), ("up > down", ""));
+    // One direction tells nothing of the offset, and clocks that keep their distance no skew.
+    assert_eq!(clock.report.offset, None);
+    assert_eq!(clock.report.sure_skew(), None);
+    assert!(clock.report.skew.is_some());
+}

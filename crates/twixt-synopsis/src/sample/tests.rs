@@ -1,0 +1,192 @@
+use twixt_model::{ClassId, Delay, FlowKey, GroupId, Scope, Span, Timestamp, mix};
+
+use super::*;
+use crate::question::{By, KnownFlow};
+
+const FLOWS: u64 = 10;
+
+fn key(flow: u64) -> FlowKey {
+    FlowKey { source_port: flow as u16, protocol: 17, ..FlowKey::default() }
+}
+
+/// Packet `number` at `time_ns`; one in ten is of flow 0, and so on.
+fn packet(number: u64, time_ns: i64) -> Observation {
+    Observation {
+        time: Timestamp::from_nanos(time_ns),
+        digest: PacketDigest(mix(number)),
+        flow: FlowHash(mix(number % FLOWS)),
+        length: 100,
+        ..Observation::default()
+    }
+}
+
+/// Packets with a delay of a microsecond for each unit of their flow, and a little of their own.
+fn delay_ns(number: u64) -> i64 {
+    (number % FLOWS) as i64 * 1000 + (mix(!number) % 500) as i64
+}
+
+fn both(budgets: (u32, u32), packets: u64, arrives: impl Fn(u64) -> bool) -> (Sample, Sample) {
+    let new = |budget| Sample::new(&SampleConfig::new(budget, true).unwrap());
+    let (mut upstream, mut downstream) = (new(budgets.0), new(budgets.1));
+    for number in 0..packets {
+        upstream.update(&packet(number, number as i64 * 100));
+        if arrives(number) {
+            downstream.update(&packet(number, number as i64 * 100 + delay_ns(number)));
+        }
+    }
+    (upstream, downstream)
+}
+
+fn ask(upstream: &Sample, downstream: &Sample, by: By) -> Vec<Estimate> {
+    let flows: Vec<KnownFlow> = (0..FLOWS)
+        .map(|flow| KnownFlow {
+            hash: FlowHash(mix(flow)),
+            key: key(flow),
+            group: GroupId::default(),
+            packets: None,
+            class: ClassId::default(),
+        })
+        .collect();
+    let question =
+        Question { by, flows: &flows, ..Question::about(Span::at(Timestamp::from_nanos(0))) };
+    Sample::estimate(Pair { upstream, downstream }, &question)
+}
+
+#[test]
+fn few_packets_are_all_kept_and_known_exactly() {
+    let (upstream, downstream) = both((4096, 4096), 100, |number| number != 7);
+    let estimate = &ask(&upstream, &downstream, By::All)[0];
+    assert_eq!((estimate.evidence.packets, estimate.evidence.used), (100, 99));
+    assert_eq!(estimate.evidence.lost, Some(1));
+    let mut delays: Vec<i64> = (0..100).filter(|&number| number != 7).map(delay_ns).collect();
+    delays.sort_unstable();
+    let median = estimate.percentile(0.5).unwrap();
+    assert_eq!(
+        (median.low_ns, median.time_ns, median.high_ns),
+        (delays[49], delays[49], delays[49])
+    );
+    assert_eq!(estimate.delay.unwrap().half_width_ns, Some(0.0));
+    assert_eq!(estimate.reasons(), None);
+}
+
+#[test]
+fn a_full_sample_uses_nine_tenths_of_its_budget_and_more() {
+    for packets in [1_000, 10_000, 77_777] {
+        let (upstream, _) = both((4096, 4096), packets, |_| true);
+        let (kept, room) = (upstream.entries.len(), upstream.config.packets());
+        // A step of the level drops 8.3 %, give or take three deviations.
+        assert!(kept <= room && kept as f64 > 0.85 * room as f64, "{kept} of {room}");
+        assert!(upstream.state_bytes() <= 4096);
+    }
+}
+
+#[test]
+fn unequal_budgets_meet_at_the_higher_level() {
+    let (upstream, downstream) = both((16_384, 2048), 50_000, |_| true);
+    assert!(upstream.level < downstream.level);
+    let folded = upstream.fold_to(downstream.config()).unwrap();
+    assert_eq!(folded.level, downstream.level);
+    let estimate = &ask(&upstream, &downstream, By::All)[0];
+    assert_eq!(estimate.evidence.used, downstream.entries.len() as u64);
+    assert!(downstream.fold_to(upstream.config()).is_none());
+}
+
+#[test]
+fn losses_and_strangers_are_told_apart_by_the_sample() {
+    // One in five is lost, and as many strangers come: totals would say that nothing was lost.
+    let (upstream, mut downstream) = both((65_536, 65_536), 20_000, |number| number % 5 != 0);
+    for stranger in 0..4000 {
+        downstream.update(&packet(1 << 40 | stranger, stranger as i64 * 500));
+    }
+    let estimate = &ask(&upstream, &downstream, By::All)[0];
+    let lost = estimate.evidence.lost.unwrap();
+    // About 2 500 of 20 000 sampled: the share has a deviation of 0.8 %.
+    assert!((3500..4500).contains(&lost), "{lost}");
+}
+
+#[test]
+fn flows_and_prefixes_are_answered_where_they_are_known() {
+    let (upstream, downstream) = both((65_536, 65_536), 20_000, |_| true);
+    let by_flow = ask(&upstream, &downstream, By::Flow);
+    assert_eq!(by_flow.len(), FLOWS as usize);
+    for (flow, estimate) in by_flow.iter().enumerate() {
+        assert_eq!(estimate.scope, Scope::Flow(key(flow as u64)));
+        let median = estimate.percentile(0.5).unwrap();
+        assert_eq!(median.time_ns / 1000, flow as i64);
+        // About 320 of 2 000 sampled: a deviation of 5 %.
+        assert!(estimate.evidence.packets.abs_diff(2000) < 400, "{}", estimate.evidence.packets);
+    }
+    let by_prefix = ask(&upstream, &downstream, By::Prefix { v4: 24, v6: 48 });
+    assert_eq!(by_prefix.len(), 1);
+    assert_eq!(by_prefix[0].evidence.used, upstream.entries.len() as u64);
+}
+
+#[test]
+fn percentiles_that_the_sample_cannot_carry_are_not_known() {
+    let (upstream, downstream) = both((4096, 4096), 20_000, |_| true);
+    let estimate = &ask(&upstream, &downstream, By::All)[0];
+    assert!(estimate.percentile(0.95).is_some());
+    assert_eq!(estimate.percentile(0.99), None);
+    let reasons = estimate.reasons().unwrap();
+    assert!(reasons.starts_with("p99 takes 368 sampled packets, there are 1"), "{reasons}");
+    assert!(reasons.contains("p99.9 takes 3688"), "{reasons}");
+    assert!(estimate.sample.as_ref().unwrap().jitter_ns().unwrap() > 0.0);
+}
+
+#[test]
+fn a_flood_of_identical_packets_is_dropped_with_its_level() {
+    let (mut upstream, _) = both((4096, 4096), 1000, |_| true);
+    let level = upstream.level;
+    for time in 0..10_000 {
+        upstream.update(&packet(5, time));
+    }
+    assert!(upstream.entries.len() <= upstream.config.packets());
+    assert!(upstream.level == level || !upstream.level.keeps(rank_of(PacketDigest(mix(5)))));
+}
+
+#[test]
+fn split_merged_and_folded_samples_are_the_whole_at_any_level() {
+    let whole = both((2048, 2048), 6000, |_| true).0;
+    assert!(whole.level > SampleLevel::ALL);
+    let mut parts = [(); 3].map(|()| Sample::new(whole.config()));
+    for number in 0..6000 {
+        parts[(mix(number ^ 9) % 3) as usize].update(&packet(number, number as i64 * 100));
+    }
+    let [mut sum, two, three] = parts;
+    sum.merge(&three);
+    sum.merge(&two);
+    assert_eq!(sum, whole);
+    let small = both((1024, 1024), 6000, |_| true).0;
+    assert_eq!(whole.fold_to(small.config()), Some(small));
+}
+
+#[test]
+fn nothing_sampled_is_nothing_known() {
+    let empty = Sample::new(&SampleConfig::default());
+    let estimate = &ask(&empty, &empty, By::All)[0];
+    assert_eq!((estimate.delay, estimate.evidence.lost), (None, Some(0)));
+    assert_eq!(estimate.reason.as_deref(), Some("no packets"));
+    let (upstream, _) = both((4096, 4096), 100, |_| true);
+    let estimate = &ask(&upstream, &empty, By::All)[0];
+    assert_eq!((estimate.delay, estimate.evidence.lost), (None, Some(100)));
+    let reason = estimate.reason.as_deref();
+    assert_eq!(reason, Some("none of the 100 sampled packets was seen downstream"));
+}
+
+#[test]
+fn a_clock_offset_of_years_changes_delays_and_nothing_else() {
+    const YEARS: i64 = 315_360_000_000_000_000;
+    let (upstream, downstream) = both((4096, 4096), 5000, |_| true);
+    let config = downstream.config.clone();
+    let mut shifted = Sample::new(&config);
+    for number in 0..5000 {
+        shifted.update(&packet(number, number as i64 * 100 + delay_ns(number) + YEARS));
+    }
+    let (near, far) =
+        (&ask(&upstream, &downstream, By::All)[0], &ask(&upstream, &shifted, By::All)[0]);
+    let (one, other) = (near.delay.unwrap(), far.delay.unwrap());
+    assert_eq!(other.mean() - one.mean(), Delay::from_nanos(YEARS));
+    assert_eq!(other.deviation_ns, one.deviation_ns);
+    let jitter = |estimate: &Estimate| estimate.sample.as_ref().unwrap().jitter_ns();
+    assert_eq!(jitter(near), jitter(far));
+}
