@@ -4,11 +4,14 @@ use std::sync::LazyLock;
 
 use twixt_model::{DigestHash, DigestProfile, Timestamp};
 use twixt_wire::{
-    Digester, Filter, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX, Packet,
-    ParseOptions, Wanted, available, parse,
+    Digester, Filter, FrameBytes, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX,
+    Packet, ParseOptions, Wanted, available, parse,
 };
 
 use crate::Verdict;
+
+/// What lies behind frames in memory.
+const BEHIND: [u8; 128] = [0x45; 128];
 
 /// The first byte of the input chooses among these, modulo their number. The last is unknown.
 pub const LINK_TYPES: [LinkType; 13] = [
@@ -73,6 +76,12 @@ pub fn frame(bytes: &[u8]) -> Verdict {
     let observed = OBSERVER.observe_detailed(link, frame, wire_length, Timestamp::default());
     let innermost = parse(link, frame, options);
     assert_eq!(innermost.is_ok(), observed.is_ok());
+    let memory = [frame, &BEHIND].concat();
+    let within = FrameBytes::within(&memory, frame.len());
+    assert_eq!(
+        OBSERVER.observe_detailed(link, within, wire_length, Timestamp::default()),
+        observed
+    );
     let (Ok(packet), Ok((observation, detail))) = (innermost, observed) else {
         return Verdict::Refused;
     };

@@ -4,7 +4,9 @@ use twixt_capture::{Frame, SourceCounts};
 use twixt_measure::Marker;
 use twixt_model::{Detail, Prefix, Timestamp, protocol};
 use twixt_synopsis::DetailsOf;
-use twixt_wire::{LinkType, Observer, PAYLOAD_BYTES_MAX, ParseOptions, Skip, SkipCounts, parse};
+use twixt_wire::{
+    FrameBytes, LinkType, Observer, PAYLOAD_BYTES_MAX, ParseOptions, Skip, SkipCounts, parse,
+};
 
 use crate::meters::Meters;
 
@@ -96,6 +98,7 @@ impl Taking {
             return Err(Skip::Marker);
         }
         let (link, bytes) = (LinkType(frame.link_type), frame.bytes);
+        let within = FrameBytes::within(frame.memory, bytes.len());
         let wire_length = frame.wire_length;
         if bytes.len() < DIGEST_REACH_BYTES && bytes.len() < wire_length as usize {
             self.cut += 1;
@@ -103,7 +106,7 @@ impl Taking {
         if self.detailed || self.toward.is_some() {
             return self.measure_packet(frame);
         }
-        let observation = self.observer.observe(link, bytes, wire_length, frame.time)?;
+        let observation = self.observer.observe(link, within, wire_length, frame.time)?;
         self.meters.push(observation);
         self.most -= 1;
         Ok(())
@@ -149,8 +152,9 @@ impl Taking {
 
     fn measure_packet(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
         let link = LinkType(frame.link_type);
+        let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
         let (observation, packet) =
-            self.observer.observe_packet(link, frame.bytes, frame.wire_length, frame.time)?;
+            self.observer.observe_packet(link, bytes, frame.wire_length, frame.time)?;
         if self.toward.is_some_and(|prefix| !prefix.contains(packet.destination())) {
             return Err(Skip::WrongDirection);
         }

@@ -23,7 +23,7 @@ use twixt_capture::{BatchEnd, Frame, LiveOptions, LiveSource, RingSize, Stop};
 use twixt_model::{Batch, DigestHash, DigestProfile, Observation};
 use twixt_synopsis::{ALGORITHMS, AnySynopsis};
 use twixt_wire::{
-    Digester, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX, Wanted,
+    Digester, FrameBytes, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX, Wanted,
 };
 
 /// Datagrams of a round: with their descriptions about two thirds of the ring.
@@ -127,8 +127,8 @@ impl Reader {
         self.packets += 1;
         let Some(synopsis) = &mut self.synopsis else { return };
         let link = LinkType(frame.link_type);
-        let Ok(seen) = self.observer.observe(link, frame.bytes, frame.wire_length, frame.time)
-        else {
+        let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
+        let Ok(seen) = self.observer.observe(link, bytes, frame.wire_length, frame.time) else {
             return;
         };
         self.waiting.push(seen);

@@ -9,6 +9,10 @@ pub struct Frame<'a> {
     pub time: Timestamp,
     /// The bytes that were captured, from the outermost header on.
     pub bytes: &'a [u8],
+    /// The same bytes and what lies behind them in the source's memory, for readers that would
+    /// rather read too much and mask it than ask before every field whether it is there. What lies
+    /// behind means nothing; there may be nothing.
+    pub memory: &'a [u8],
     /// Its length on the wire; never less than `bytes.len()`.
     pub wire_length: u32,
     /// What the outermost header is: a LINKTYPE number of the pcap registry.

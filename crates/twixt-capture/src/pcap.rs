@@ -188,6 +188,7 @@ impl Shape {
         Ok(Frame {
             time: self.time(seconds, fraction),
             bytes,
+            memory: body,
             wire_length: wire_length.max(captured),
             link_type: self.link_type,
             interface: 0,

@@ -89,13 +89,19 @@ impl PcapngDecoder {
         if is_full && is_packet {
             return Err(Stop::BatchFull);
         }
-        let frame =
-            if is_packet { self.packet(&block) } else { self.other_block(&block).map(|()| None) };
+        let frame = match is_packet {
+            true => self.packet(&block, bytes.get(block::PACKET_AT..).unwrap_or_default()),
+            false => self.other_block(&block).map(|()| None),
+        };
         frame.map(|frame| (frame, block.length)).map_err(Stop::Damaged)
     }
 
     #[inline]
-    fn packet<'a>(&mut self, block: &Block<'a>) -> Result<Option<Frame<'a>>, Damage> {
+    fn packet<'a>(
+        &mut self,
+        block: &Block<'a>,
+        memory: &'a [u8],
+    ) -> Result<Option<Frame<'a>>, Damage> {
         let PacketFields { interface: index, units, captured, wire_length, dropped_before, rest } =
             block.packet_fields()?;
         let room = rest.len();
@@ -123,6 +129,7 @@ impl PcapngDecoder {
         Ok(Some(Frame {
             time,
             bytes,
+            memory,
             wire_length: wire_length.max(captured),
             link_type: interface.description.link_type,
             interface: index as u32, // below MAX_INTERFACES

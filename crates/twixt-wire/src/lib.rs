@@ -70,3 +70,4 @@ pub use selection::{
     SelectionFunction, Selector, SelectorError, SelectorInput, bob, crc32, ipsx,
 };
 pub use skip::{Skip, SkipCounts};
+pub use window::FrameBytes;

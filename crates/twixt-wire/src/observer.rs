@@ -8,7 +8,7 @@ use crate::link::LinkType;
 use crate::packet::Packet;
 use crate::parse::{ParseOptions, parse_in, usual};
 use crate::skip::Skip;
-use crate::window::{Space, Window};
+use crate::window::{FrameBytes, Space, Window};
 
 /// Classes of one observer at most. Each packet may be compared with all of them.
 pub const CLASSES_MAX: usize = 256;
@@ -98,13 +98,14 @@ impl Observer {
     ///
     /// The reason why the frame is not measured.
     #[inline(always)]
-    pub fn observe(
+    pub fn observe<'a>(
         &self,
         link: LinkType,
-        frame: &[u8],
+        frame: impl Into<FrameBytes<'a>>,
         wire_length: u32,
         time: Timestamp,
     ) -> Result<Observation, Skip> {
+        let frame = frame.into();
         let mut space = Space::default();
         let window = Window::of(frame, &mut space);
         match self.usual(link, frame, window) {
@@ -119,20 +120,21 @@ impl Observer {
     ///
     /// The reason why the frame is not measured.
     #[inline(always)]
-    pub fn observe_detailed(
+    pub fn observe_detailed<'a>(
         &self,
         link: LinkType,
-        frame: &[u8],
+        frame: impl Into<FrameBytes<'a>>,
         wire_length: u32,
         time: Timestamp,
     ) -> Result<(Observation, Detail), Skip> {
+        let frame = frame.into();
         let mut space = Space::default();
         let window = Window::of(frame, &mut space);
         let (observation, packet) = match self.usual(link, frame, window) {
             Some(packet) => (self.hashed(&packet, frame, window, time), packet),
             None => self.walked(link, frame, wire_length, time)?,
         };
-        Ok((observation, packet.detail(frame)))
+        Ok((observation, packet.detail(frame.bytes())))
     }
 
     /// As [`Observer::observe`], with the parsed packet.
@@ -141,13 +143,14 @@ impl Observer {
     ///
     /// The reason why the frame is not measured.
     #[inline(always)]
-    pub fn observe_packet(
+    pub fn observe_packet<'a>(
         &self,
         link: LinkType,
-        frame: &[u8],
+        frame: impl Into<FrameBytes<'a>>,
         wire_length: u32,
         time: Timestamp,
     ) -> Result<(Observation, Packet), Skip> {
+        let frame = frame.into();
         let mut space = Space::default();
         let window = Window::of(frame, &mut space);
         match self.usual(link, frame, window) {
@@ -176,9 +179,9 @@ impl Observer {
 
     /// The packet of a frame that needs no walk, if no filter looks at packets.
     #[inline(always)]
-    fn usual(&self, link: LinkType, frame: &[u8], window: Window<'_>) -> Option<Packet> {
+    fn usual(&self, link: LinkType, frame: FrameBytes<'_>, window: Window<'_>) -> Option<Packet> {
         let is_quick = self.takes_all && link == LinkType::ETHERNET;
-        if is_quick { usual(window, frame.len(), self.options.outer) } else { None }
+        if is_quick { usual(window, frame.bytes().len(), self.options.outer) } else { None }
     }
 
     /// Any frame: parsed, and skipped unless the filter selects it.
@@ -186,14 +189,14 @@ impl Observer {
     fn walked(
         &self,
         link: LinkType,
-        frame: &[u8],
+        frame: FrameBytes<'_>,
         wire_length: u32,
         time: Timestamp,
     ) -> Result<(Observation, Packet), Skip> {
         let options = ParseOptions { outer: self.options.outer, wire_length: Some(wire_length) };
         let mut space = Space::default();
         let window = Window::of(frame, &mut space);
-        let packet = parse_in(link, frame, window, options)?;
+        let packet = parse_in(link, frame.bytes(), window, options)?;
         match &self.options.filter {
             Some(filter) if !filter.matches(&packet) => return Err(Skip::Filtered),
             _ => {}
@@ -208,13 +211,13 @@ impl Observer {
     fn hashed(
         &self,
         packet: &Packet,
-        frame: &[u8],
+        frame: FrameBytes<'_>,
         window: Window<'_>,
         time: Timestamp,
     ) -> Observation {
         let ObserverOptions { wanted, digester, .. } = &self.options;
         let digest = match wanted.digest {
-            true => digester.digest_in(packet, frame, window),
+            true => digester.digest_in(packet, frame.bytes(), window),
             false => PacketDigest::default(),
         };
         let flow = match wanted.flow {

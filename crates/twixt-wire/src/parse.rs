@@ -48,7 +48,7 @@ pub struct ParseOptions {
 /// packet, so that both points skip such a frame.
 pub fn parse(link: LinkType, frame: &[u8], options: ParseOptions) -> Result<Packet, Skip> {
     let mut space = Space::default();
-    parse_in(link, frame, Window::of(frame, &mut space), options)
+    parse_in(link, frame, Window::of(frame.into(), &mut space), options)
 }
 
 /// As [`parse`], with the window of the frame at hand.

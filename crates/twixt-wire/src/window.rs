@@ -1,11 +1,51 @@
 //! The first bytes of a frame at a fixed length, so that headers are read without asking before
 //! every field whether it is there.
 
+/// A frame, and perhaps what lies behind it in memory, which spares copying short frames.
+#[derive(Clone, Copy, Debug)]
+pub struct FrameBytes<'a> {
+    bytes: &'a [u8],
+    /// Begins with `bytes`.
+    memory: &'a [u8],
+}
+
+impl<'a> FrameBytes<'a> {
+    /// The first `length` bytes of `memory`, or all of it if that is less. What lies behind them
+    /// is never told apart from nothing.
+    #[must_use]
+    #[inline(always)]
+    pub fn within(memory: &'a [u8], length: usize) -> Self {
+        Self { bytes: &memory[..length.min(memory.len())], memory }
+    }
+
+    /// The frame itself.
+    #[must_use]
+    #[inline(always)]
+    pub const fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+}
+
+/// A frame with nothing behind it.
+impl<'a> From<&'a [u8]> for FrameBytes<'a> {
+    #[inline(always)]
+    fn from(bytes: &'a [u8]) -> Self {
+        Self { bytes, memory: bytes }
+    }
+}
+
+impl<'a> From<&'a Vec<u8>> for FrameBytes<'a> {
+    fn from(bytes: &'a Vec<u8>) -> Self {
+        Self::from(bytes.as_slice())
+    }
+}
+
 /// How far headers and the content that digests cover reach in most frames: Ethernet with two
 /// tags, IPv4, TCP with all its options, and the payload of a digest.
 pub(crate) const WINDOW_BYTES: usize = 128;
 
-/// The first bytes of a frame, then zeros.
+/// The first bytes of a frame, and then others that mean nothing: who reads the window must
+/// ask once whether the frame is as long as what was read, or mask it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window<'a>(&'a [u8; WINDOW_BYTES]);
 
@@ -14,12 +54,12 @@ pub(crate) struct Window<'a>(&'a [u8; WINDOW_BYTES]);
 pub(crate) struct Space(Option<[u8; WINDOW_BYTES]>);
 
 impl<'a> Window<'a> {
-    /// The window of a frame: the frame itself if it is long enough.
+    /// The window of a frame: where the frame lies, if there is memory enough behind it.
     #[inline(always)]
-    pub(crate) fn of(frame: &'a [u8], space: &'a mut Space) -> Self {
-        match frame.first_chunk() {
+    pub(crate) fn of(frame: FrameBytes<'a>, space: &'a mut Space) -> Self {
+        match frame.memory.first_chunk() {
             Some(bytes) => Self(bytes),
-            None => Self(copied(frame, space.0.insert([0; WINDOW_BYTES]))),
+            None => Self(copied(frame.memory, space.0.insert([0; WINDOW_BYTES]))),
         }
     }
 
@@ -49,7 +89,7 @@ impl<'a> Window<'a> {
 
 /// Puts a short frame before zeros. Copies of fixed length that overlap are cheaper than one of any
 /// length.
-#[inline(always)]
+#[inline(never)]
 fn copied<'a>(frame: &[u8], space: &'a mut [u8; WINDOW_BYTES]) -> &'a [u8; WINDOW_BYTES] {
     match frame.len() {
         64..WINDOW_BYTES => copy_ends::<64>(frame, space),
@@ -76,7 +116,7 @@ mod tests {
         let frame: Vec<u8> = (1..=200).collect();
         for length in 0..=frame.len() {
             let mut space = Space::default();
-            let Window(bytes) = Window::of(&frame[..length], &mut space);
+            let Window(bytes) = Window::of(frame[..length].into(), &mut space);
             let shown = length.min(WINDOW_BYTES);
             assert_eq!(bytes[..shown], frame[..shown], "{length} bytes");
             assert!(bytes[shown..].iter().all(|&byte| byte == 0), "{length} bytes");

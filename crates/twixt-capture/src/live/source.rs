@@ -360,6 +360,7 @@ impl<F: FnMut(Frame<'_>)> Passing<'_, F> {
         Frame {
             time: Timestamp::from_nanos(nanos),
             bytes: &[],
+            memory: &[],
             wire_length: 0,
             link_type: self.kind.link_type(),
             interface: 0,
@@ -382,7 +383,7 @@ fn hand_over(
     let wire_length = piece.wire_length.max(bytes.len() as u32); // a block has less than 2^32
     counts.frames += 1;
     counts.bytes += bytes.len() as u64;
-    sink(Frame { bytes, wire_length, ..frame });
+    sink(Frame { bytes, memory: piece.bytes, wire_length, ..frame });
 }
 
 /// To this host, to all, to some and to others are received; the rest is loops within the kernel.

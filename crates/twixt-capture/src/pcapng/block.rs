@@ -6,6 +6,9 @@ use crate::{ByteOrder, CaptureFormat};
 /// Bytes of a block at most, options included. A file with a larger one counts as damaged there.
 pub const MAX_BLOCK_BYTES: u32 = 16 << 20;
 
+/// Where the packet of a packet block begins, enhanced or obsolete: behind type, length and the
+/// fixed fields.
+pub(super) const PACKET_AT: usize = 28;
 /// Type and the two copies of the length.
 const OVERHEAD_BYTES: u32 = 12;
 const TRAILER_BYTES: usize = 4;

@@ -127,7 +127,7 @@ mod tests {
             let packet = parse(LinkType::RAW, &frame, ParseOptions::default()).unwrap();
             let general = mask.applied(&packet, record::words(&packet, &frame));
             let mut space = Space::default();
-            let window = Window::of(&frame, &mut space);
+            let window = Window::of((&frame).into(), &mut space);
             if let Some(words) = UsualMasks::new(&mask).words(&packet, window) {
                 assert_eq!(words, general, "seed {seed}, {profile:?}, {packet:?}");
                 usual += 1;

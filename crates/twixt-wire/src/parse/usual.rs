@@ -195,7 +195,7 @@ mod tests {
             let frame = drawn(seed);
             let options = ParseOptions { outer: seed % 2 == 0, wire_length: Some(1514) };
             let mut space = Space::default();
-            let window = Window::of(&frame, &mut space);
+            let window = Window::of((&frame).into(), &mut space);
             let outer = options.outer;
             let quick = usual(window, frame.len(), outer).or(rarer(window, frame.len(), outer));
             found += u64::from(quick.is_some());

@@ -5,11 +5,11 @@ use twixt_model::{
     Timestamp,
 };
 use twixt_wire::{
-    CLASSES_MAX, Digester, HashKey, LinkType, Observer, ObserverError, ObserverOptions, Skip,
-    Wanted,
+    CLASSES_MAX, Digester, FrameBytes, HashKey, LinkType, Observer, ObserverError, ObserverOptions,
+    Skip, Wanted,
 };
 
-use crate::build::{Tcp, ethernet, ipv4, parsed, plain, udp};
+use crate::build::{Tcp, ethernet, ipv4, ipv6, parsed, plain, udp, vlan};
 
 const TIME: Timestamp = Timestamp::from_nanos(1_700_000_000_000_000_000);
 
@@ -92,6 +92,38 @@ fn details_come_beside_the_same_observation() {
     let frame = ethernet(0x0800, &plain());
     let (_, detail) = observer.observe_detailed(LinkType::ETHERNET, &frame, 0, TIME).unwrap();
     assert_eq!(detail.tcp, None);
+}
+
+/// Cut anywhere, with the bytes that were cut off, or others, left in memory behind the frame.
+#[test]
+fn what_lies_behind_a_frame_is_never_read() {
+    let (observer, outer) = (
+        Observer::new(options()).unwrap(),
+        Observer::new(ObserverOptions { outer: true, ..options() }).unwrap(),
+    );
+    let tcp = Tcp::default().carrying(b"a longer payload than digests cover");
+    let frames = [
+        ethernet(0x0800, &ipv4(6, &tcp)),
+        ethernet(0x0800, &ipv4(17, &udp(53, 4789, b"a payload of some length"))),
+        ethernet(0x86dd, &ipv6(6, &tcp)),
+        ethernet(0x8100, &vlan(7, 0x0800, &ipv4(6, &tcp))),
+        ethernet(0x8100, &vlan(7, 0x86dd, &ipv6(17, &udp(9, 9, b"x")))),
+        ethernet(0x0806, &[0; 46]),
+    ];
+    for frame in &frames {
+        for length in 0..=frame.len() {
+            for behind in [&frame[length..], &[0xff; 4], &[]] {
+                let memory = [&frame[..length], behind, &[0x45; 128]].concat();
+                for observer in [&observer, &outer] {
+                    let alone =
+                        observer.observe_packet(LinkType::ETHERNET, &frame[..length], 200, TIME);
+                    let within = FrameBytes::within(&memory, length);
+                    let found = observer.observe_packet(LinkType::ETHERNET, within, 200, TIME);
+                    assert_eq!(found, alone, "{length} bytes of {frame:x?}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

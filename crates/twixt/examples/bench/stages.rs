@@ -8,8 +8,8 @@ use twixt_capture::{BatchEnd, CaptureFile, Frame};
 use twixt_model::{Batch, BatchBuffer, Detail, DigestHash, DigestProfile, Observation};
 use twixt_synopsis::{ALGORITHMS, Algorithm, Purpose};
 use twixt_wire::{
-    Digester, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX, ParseOptions,
-    RECORD_BYTES, Wanted, parse,
+    Digester, FrameBytes, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX,
+    ParseOptions, RECORD_BYTES, Wanted, parse,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -108,7 +108,8 @@ fn observe(path: &Path, flow: bool) -> u64 {
     let observer = observer(flow);
     for_each_frame(path, |frame| {
         let link = LinkType(frame.link_type);
-        let seen = observer.observe(link, frame.bytes, frame.wire_length, frame.time);
+        let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
+        let seen = observer.observe(link, bytes, frame.wire_length, frame.time);
         seen.map_or(0, |seen| seen.digest.0 ^ seen.flow.0)
     })
 }
@@ -169,12 +170,13 @@ fn pipeline(algorithm: &'static Algorithm, path: &Path) -> Stage {
         let mut waiting = BatchBuffer::new();
         for_each_frame(&path, |frame| {
             let link = LinkType(frame.link_type);
-            let (bytes, wire_length) = (frame.bytes, frame.wire_length);
+            let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
+            let wire_length = frame.wire_length;
             if needs.detail {
                 let seen = observer.observe_packet(link, bytes, wire_length, frame.time);
                 let Ok((seen, packet)) = seen else { return 0 };
                 let is_read = details_of.includes(&seen);
-                let detail = if is_read { packet.detail(bytes) } else { Detail::default() };
+                let detail = if is_read { packet.detail(frame.bytes) } else { Detail::default() };
                 waiting.push_detailed(seen, detail);
             } else {
                 let seen = observer.observe(link, bytes, wire_length, frame.time);
@@ -205,8 +207,9 @@ fn observations(path: &Path, detail: bool) -> (Vec<Observation>, Vec<Detail>) {
     let (mut observations, mut details) = (Vec::new(), Vec::new());
     for_each_frame(path, |frame| {
         let link = LinkType(frame.link_type);
+        let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
         let (seen, more) =
-            observer.observe_detailed(link, frame.bytes, frame.wire_length, frame.time).unwrap();
+            observer.observe_detailed(link, bytes, frame.wire_length, frame.time).unwrap();
         observations.push(seen);
         details.extend(detail.then_some(more));
         0

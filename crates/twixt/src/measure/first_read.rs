@@ -6,7 +6,9 @@ use std::thread;
 use twixt_capture::{BatchEnd, Direction, Frame};
 use twixt_measure::survey::{FlowEnds, Passage, PointSurvey, Sighting};
 use twixt_model::{DigestProfile, Prefix};
-use twixt_wire::{Available, LinkType, Observer, Packet, Skip, SkipCounts, Wanted, available};
+use twixt_wire::{
+    Available, FrameBytes, LinkType, Observer, Packet, Skip, SkipCounts, Wanted, available,
+};
 
 use super::{Files, Plan, is_timeless};
 use crate::args::Recognition;
@@ -115,7 +117,8 @@ impl Surveyed {
         }
         self.survey.saw_frame(frame.time);
         let link = LinkType(frame.link_type);
-        match observer.observe_packet(link, frame.bytes, frame.wire_length, frame.time) {
+        let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
+        match observer.observe_packet(link, bytes, frame.wire_length, frame.time) {
             Err(skip) => self.skipped.count(skip),
             Ok((_, packet)) if self.toward.is_some_and(|to| !to.contains(packet.destination())) => {
                 self.skipped.count(Skip::WrongDirection);

@@ -2,7 +2,7 @@
 
 use twixt_capture::{Frame, SourceCounts};
 use twixt_model::{Detail, Observation, Prefix, Span};
-use twixt_wire::{LinkType, Observer, Packet, Skip, SkipCounts};
+use twixt_wire::{FrameBytes, LinkType, Observer, Packet, Skip, SkipCounts};
 
 use super::{PointCounts, is_timeless};
 
@@ -83,8 +83,9 @@ impl Intake {
             return Err(Skip::NoTime);
         }
         let link = LinkType(frame.link_type);
+        let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
         let (observation, packet) =
-            self.observer.observe_packet(link, frame.bytes, frame.wire_length, frame.time)?;
+            self.observer.observe_packet(link, bytes, frame.wire_length, frame.time)?;
         match self.toward.is_some_and(|prefix| !prefix.contains(packet.destination())) {
             true => Err(Skip::WrongDirection),
             false => Ok((observation, packet)),

@@ -4,7 +4,7 @@ use twixt_capture::{BatchEnd, Frame};
 use twixt_measure::Cutting;
 use twixt_measure::survey::{Edges, Heading, Place, Verdicts};
 use twixt_model::{Delay, Detail, Observation, Prefix, TimeSource, Timestamp};
-use twixt_wire::{Digester, LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
+use twixt_wire::{Digester, FrameBytes, LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
 
 use super::correction::Correction;
 use super::directory::Directory;
@@ -294,8 +294,9 @@ impl Taking<'_> {
             return Err(Skip::Marker);
         }
         let link = LinkType(frame.link_type);
+        let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
         let (observation, packet) =
-            self.observer.observe_packet(link, frame.bytes, frame.wire_length, frame.time)?;
+            self.observer.observe_packet(link, bytes, frame.wire_length, frame.time)?;
         if self.select.toward.is_some_and(|prefix| !prefix.contains(packet.destination())) {
             return Err(Skip::WrongDirection);
         }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 use twixt_capture::{CaptureFile, Frame, InterfaceDescription, LiveCounts, SourceCounts};
 use twixt_model::{DigestHash, DigestProfile, FlowHash, Span, Timestamp, protocol};
-use twixt_wire::{Digester, HashKey, LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
+use twixt_wire::{
+    Digester, FrameBytes, HashKey, LinkType, Observer, Packet, Skip, SkipCounts, Wanted,
+};
 
 use super::Args;
 use crate::args::TrafficArgs;
@@ -85,7 +87,8 @@ impl Content {
         self.out_of_order += u64::from(self.span.is_some_and(|span| frame.time < span.end));
         self.span = Some(self.span.map_or(Span::at(frame.time), |span| span.including(frame.time)));
         let link = LinkType(frame.link_type);
-        match observer.observe_packet(link, frame.bytes, frame.wire_length, frame.time) {
+        let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
+        match observer.observe_packet(link, bytes, frame.wire_length, frame.time) {
             Err(skip) => self.skipped.count(skip),
             Ok((observation, packet)) => self.add_packet(observation.flow, &packet),
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use twixt_capture::{BatchEnd, Frame};
 use twixt_model::{DigestHash, DigestProfile, FlowHash};
-use twixt_wire::{Digester, HashKey, LinkType, Observer, ObserverOptions, Wanted};
+use twixt_wire::{Digester, FrameBytes, HashKey, LinkType, Observer, ObserverOptions, Wanted};
 
 use crate::exit::{note, usage};
 use crate::input::Capture;
@@ -50,7 +50,8 @@ struct Found {
 impl Found {
     fn add(&mut self, observer: &Observer, frame: &Frame<'_>) {
         let link = LinkType(frame.link_type);
-        let Ok(packet) = observer.observe(link, frame.bytes, frame.wire_length, frame.time) else {
+        let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
+        let Ok(packet) = observer.observe(link, bytes, frame.wire_length, frame.time) else {
             return;
         };
         if let Some(packets) = self.flows.get_mut(&packet.flow) {
