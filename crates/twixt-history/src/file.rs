@@ -17,3 +17,4 @@ pub(crate) use name::{FileName, Folder, names};
 pub(crate) use read::{Columns, Footers, Wanted, read};
 pub use schema::schema;
 pub(crate) use write::FileWriter;
+pub use write::to_parquet;

@@ -32,6 +32,8 @@ pub struct Question {
     pub step: Step,
     /// Whether histograms are needed.
     pub histograms: bool,
+    /// Whether only rows are wanted of which nothing is known.
+    pub only_gaps: bool,
     /// Rows at most; never more than [`ROWS_MAX`].
     pub limit: usize,
     /// Rows behind this one.
@@ -51,6 +53,7 @@ impl Question {
             span: Span { start: Timestamp::MIN, end: Timestamp::MAX },
             step,
             histograms: false,
+            only_gaps: false,
             limit: ROWS_MAX,
             after: None,
         }
@@ -71,6 +74,7 @@ impl Question {
             row.is_gap() || asked.as_ref().is_none_or(|asked| asked == text)
         };
         self.wants_series(&row.series)
+            && (row.is_gap() || !self.only_gaps)
             && self.span.contains(row.span().start)
             && is_about(&self.scope, &row.scope)
             && is_about(&self.scope_kind, &row.scope_kind)

@@ -24,6 +24,20 @@ pub fn rolled_up<'a>(rows: impl IntoIterator<Item = &'a Row>, step: Step) -> Vec
     sums.rows().collect()
 }
 
+/// Rows of each series and scope put together to one, whatever their time.
+#[must_use]
+pub fn totals<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Row> {
+    let mut sums: BTreeMap<(SeriesKey, String, String), RollUp> = BTreeMap::new();
+    for row in rows {
+        let key = (row.series.clone(), row.scope_kind.clone(), row.scope.clone());
+        let sum = sums.entry(key).or_insert_with(|| RollUp::like(row, row.step));
+        sum.row.start_ns = sum.row.start_ns.min(row.start_ns);
+        sum.row.end_ns = sum.row.end_ns.max(row.end_ns);
+        sum.add(row);
+    }
+    sums.values().map(RollUp::row).collect()
+}
+
 /// Roll-ups of all series and scopes, as rows come.
 #[derive(Clone, Debug)]
 pub struct RollUps {

@@ -1,7 +1,7 @@
 //! Writes a sealed file.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl FileWriter {
         let writer = SerializedFileWriter::new(
             BufWriter::new(file),
             schema::parsed(),
-            Arc::new(properties()),
+            Arc::new(properties(Sorted::Yes)),
         )
         .map_err(problem(&beside))?;
         Ok(Self { folder: folder.clone(), beside, writer })
@@ -82,6 +82,22 @@ impl FileWriter {
     }
 }
 
+/// Rows as the bytes of a file, for whoever asked for some.
+///
+/// # Errors
+/// When a column cannot be written, which would be a mistake of ours.
+pub fn to_parquet(rows: &[Row]) -> Result<Vec<u8>, HistoryError> {
+    let write = || {
+        let properties = Arc::new(properties(Sorted::No));
+        let mut writer = SerializedFileWriter::new(Vec::new(), schema::parsed(), properties)?;
+        if !rows.is_empty() {
+            write_group(writer.next_row_group()?, rows)?;
+        }
+        writer.into_inner()
+    };
+    write().map_err(problem(Path::new("rows")))
+}
+
 /// Of a file's bytes.
 pub(super) fn checksum(path: &Path) -> io::Result<u64> {
     let mut hasher = Xxh3::new();
@@ -99,8 +115,15 @@ fn problem(path: &Path) -> impl FnOnce(ParquetError) -> HistoryError {
     move |error| HistoryError::Parquet { path: path.to_owned(), problem: error.to_string() }
 }
 
-fn properties() -> WriterProperties {
-    let sorted = SORTED_BY.map(|column_idx| SortingColumn {
+/// Whether rows are in the order of files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sorted {
+    Yes,
+    No,
+}
+
+fn properties(sorted: Sorted) -> WriterProperties {
+    let by = SORTED_BY.map(|column_idx| SortingColumn {
         column_idx,
         descending: false,
         nulls_first: false,
@@ -111,7 +134,7 @@ fn properties() -> WriterProperties {
         .set_created_by("twixt".to_owned())
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_write_batch_size(PAGE_ROWS)
-        .set_sorting_columns(Some(sorted.to_vec()))
+        .set_sorting_columns((sorted == Sorted::Yes).then(|| by.to_vec()))
         .set_statistics_enabled(EnabledStatistics::Page);
     for column in COLUMNS {
         let path = ColumnPath::from(column.name);
@@ -131,8 +154,8 @@ fn properties() -> WriterProperties {
     builder.build()
 }
 
-fn write_group(
-    mut group: SerializedRowGroupWriter<'_, BufWriter<File>>,
+fn write_group<W: Write + Send>(
+    mut group: SerializedRowGroupWriter<'_, W>,
     rows: &[Row],
 ) -> Result<()> {
     for column in COLUMNS {
@@ -140,30 +163,30 @@ fn write_group(
         let required = column.required;
         match column.kind {
             Kind::Text => {
-                write_column::<ByteArrayType>(&mut group, cells, required, |cell| match cell {
+                write_column::<ByteArrayType, W>(&mut group, cells, required, |cell| match cell {
                     Cell::Text(text) => Some(ByteArray::from(text)),
                     _ => None,
                 })
             }
             Kind::Bytes => {
-                write_column::<ByteArrayType>(&mut group, cells, required, |cell| match cell {
+                write_column::<ByteArrayType, W>(&mut group, cells, required, |cell| match cell {
                     Cell::Bytes(bytes) => Some(ByteArray::from(bytes.to_vec())),
                     _ => None,
                 })
             }
             Kind::Integer => {
-                write_column::<Int64Type>(&mut group, cells, required, |cell| match cell {
+                write_column::<Int64Type, W>(&mut group, cells, required, |cell| match cell {
                     Cell::Integer(value) => Some(value),
                     _ => None,
                 })
             }
             Kind::Real => {
-                write_column::<DoubleType>(&mut group, cells, required, |cell| match cell {
+                write_column::<DoubleType, W>(&mut group, cells, required, |cell| match cell {
                     Cell::Real(value) => Some(value),
                     _ => None,
                 })
             }
-            Kind::Wide => write_column::<FixedLenByteArrayType>(
+            Kind::Wide => write_column::<FixedLenByteArrayType, W>(
                 &mut group,
                 cells,
                 required,
@@ -181,8 +204,8 @@ fn write_group(
 }
 
 /// Writes the next column. `value` is `None` for what is not known.
-fn write_column<'a, T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, BufWriter<File>>,
+fn write_column<'a, T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
     cells: impl Iterator<Item = Cell<'a>>,
     required: bool,
     value: impl Fn(Cell<'a>) -> Option<T::T>,
