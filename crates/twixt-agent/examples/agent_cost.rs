@@ -241,6 +241,7 @@ fn frame_of(bytes: &[u8], time: Timestamp) -> Frame<'_> {
     Frame {
         time,
         bytes,
+        memory: bytes,
         wire_length: bytes.len() as u32,
         link_type: 1,
         interface: 0,

@@ -132,6 +132,7 @@ impl<I: Iterator<Item = Moment>, T: FnMut(Duration, Sealed)> LiveFrames for Scri
             sink(Frame {
                 time: *time,
                 bytes,
+                memory: bytes,
                 wire_length: bytes.len() as u32, // a frame has less than 2^32
                 link_type: ETHERNET,
                 interface: 0,

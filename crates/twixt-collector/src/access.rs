@@ -124,6 +124,15 @@ pub struct TokenConfig {
     pub points: Vec<PointPattern>,
 }
 
+/// A token that allows to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReaderConfig {
+    /// For logs and limits.
+    pub name: String,
+    /// What is known of the token.
+    pub hash: TokenHash,
+}
+
 /// All tokens.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tokens {
@@ -135,6 +144,15 @@ impl Tokens {
         let tokens = configs.iter().map(|config| {
             let name = format!("token {}", config.name);
             (config.hash, Arc::new(Caller::new(name, config.points.clone())))
+        });
+        Self { tokens: tokens.collect() }
+    }
+
+    /// Of readers, who may write nothing.
+    pub(crate) fn of_readers(configs: &[ReaderConfig]) -> Self {
+        let tokens = configs.iter().map(|config| {
+            let name = format!("reader {}", config.name);
+            (config.hash, Arc::new(Caller::new(name, Vec::new())))
         });
         Self { tokens: tokens.collect() }
     }

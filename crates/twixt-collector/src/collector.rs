@@ -9,22 +9,28 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 
+use axum::Router;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tracing::{info, warn};
+use twixt_history::{History, HistoryError};
 use twixt_store::{Log, Options, StoreError};
 
 use crate::access::{Caller, Tokens};
+use crate::api::Api;
 use crate::config::{CollectorConfig, ConfigError};
 use crate::estimating::{ConcludedFile, EPOCHS_WAITING_MAX, Estimating, EventSink};
 use crate::ingest::Ingest;
 use crate::journal::{self, Journal, JournalConfig};
+use crate::recording::{Recorded, Recording, keep};
 use crate::server::{Limits, Server, TlsError, WithoutCertificate, acceptor};
 use crate::stop::Stop;
 use crate::telemetry::Telemetry;
 
 /// Raw epochs, in the collector's directory. `twixt query` reads them.
 pub const EPOCHS_FOLDER: &str = "epochs";
+/// Estimates, in the collector's directory. `twixt query` reads them too.
+pub const ESTIMATES_FOLDER: &str = "estimates";
 /// How far estimates came, in the collector's directory.
 const CONCLUDED_FILE: &str = "concluded.json";
 /// Held while a collector uses the directory.
@@ -65,6 +71,9 @@ pub enum CollectorError {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] StoreError),
+    /// Stored estimates cannot be read.
+    #[error(transparent)]
+    History(#[from] HistoryError),
     /// Nobody can connect: the address is taken, or not ours.
     #[error("cannot listen on {address}: {source}")]
     Listen {
@@ -130,7 +139,10 @@ impl Collector {
         let (journal, submissions) = journal::channel();
         let (stored, receiver) = sync_channel(EPOCHS_WAITING_MAX);
         let writing = Journal::open(&self.journal_config(), stored, telemetry.journal.clone())?;
-        let estimating = self.estimating(&telemetry, sink);
+        let recorded = Recorded::new(self.history()?);
+        let recording = telemetry.recording.clone();
+        let sink = Recording::new(recorded.clone(), sink, recording.clone(), stop.clone());
+        let estimating = self.estimating(&telemetry, Box::new(sink));
         let listeners = runtime.block_on(self.bind())?;
         let writing = spawn("journal", move || writing.run(&submissions))?;
         let ending = stop.clone();
@@ -140,19 +152,23 @@ impl Collector {
             ending.request();
             ended
         })?;
+        let (kept, ending) = (recorded.clone(), stop.clone());
+        let keeping = spawn("keeping", move || keep(&kept, &recording, &ending))?;
         ready(listeners.addresses);
-        let ingest = self.ingest(journal, &telemetry);
-        runtime.block_on(listeners.serve(tls, self.config.limits, ingest, telemetry, stop));
+        let router = self.api(recorded, stop).router(self.ingest(journal, &telemetry).router());
+        runtime.block_on(listeners.serve(tls, self.config.limits, router, telemetry, stop));
         // The last senders are gone with the server: the journal ends, and then the estimates.
         runtime.shutdown_timeout(crate::server::LAST_WORDS_TIME);
         join(writing);
+        join(keeping);
         join(estimating).map_err(CollectorError::Sink)
     }
 
     fn acceptor(&self) -> Result<Option<TlsAcceptor>, TlsError> {
-        let others = match self.config.tokens.is_empty() {
-            true => WithoutCertificate::Refused,
-            false => WithoutCertificate::Welcome,
+        let has_tokens = !self.config.tokens.is_empty() || !self.config.readers.is_empty();
+        let others = match has_tokens {
+            true => WithoutCertificate::Welcome,
+            false => WithoutCertificate::Refused,
         };
         self.config.tls.as_ref().map(|tls| acceptor(tls, others)).transpose()
     }
@@ -161,6 +177,18 @@ impl Collector {
         let tokens = Tokens::new(&self.config.tokens);
         let anonymous = self.config.takes_anybody().then(|| Arc::new(Caller::anonymous()));
         Ingest::new(tokens, anonymous, self.config.limits, journal, telemetry.ingest.clone())
+    }
+
+    fn history(&self) -> Result<History, HistoryError> {
+        History::open(&self.config.directory.join(ESTIMATES_FOLDER), self.config.history)
+    }
+
+    fn api(&self, recorded: Recorded, stop: &Stop) -> Api {
+        let directory = self.config.directory.clone();
+        let epochs = Log::open(directory.join(EPOCHS_FOLDER), Options::default());
+        let readers = &self.config.readers;
+        let is_open = readers.is_empty() && self.config.takes_anybody();
+        Api::new(recorded, epochs, directory, readers, is_open, self.config.limits, stop.clone())
     }
 
     fn journal_config(&self) -> JournalConfig {
@@ -210,12 +238,11 @@ impl Listeners {
         self,
         tls: Option<TlsAcceptor>,
         limits: Limits,
-        ingest: Ingest,
+        router: Router,
         telemetry: Telemetry,
         stop: &Stop,
     ) {
         let metrics = telemetry.server.clone();
-        let router = ingest.router();
         let agents = Server { listener: self.agents, tls, limits, router, metrics };
         let telling = self.metrics.map(|listener| Server {
             listener,

@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::access::TokenConfig;
+use twixt_history::HistoryConfig;
+
+use crate::access::{ReaderConfig, TokenConfig};
 use crate::engine::EngineConfig;
 use crate::journal::Retention;
 use crate::server::{Limits, TlsConfig};
@@ -25,14 +27,18 @@ pub struct CollectorConfig {
     pub plain_http: PlainHttp,
     /// Who may write which points, beside the owners of certificates.
     pub tokens: Vec<TokenConfig>,
+    /// Who may ask. Where nobody need say who they are to write, and nobody is named, everybody.
+    pub readers: Vec<ReaderConfig>,
     /// What is paired, and how.
     pub engine: EngineConfig,
     /// What one caller, and all together, may use.
     pub limits: Limits,
     /// Where metrics and health can be asked for.
     pub metrics: Option<SocketAddr>,
-    /// What is forgotten, and when.
+    /// What is forgotten of epochs, and when.
     pub retention: Retention,
+    /// How estimates are kept.
+    pub history: HistoryConfig,
     /// How long, after a start, points that were there before are waited for until epochs are
     /// paired again: agents have a backlog then, and do not all come back at once.
     pub resume_wait: Duration,
@@ -77,6 +83,12 @@ pub enum ConfigError {
         /// The name.
         name: String,
     },
+    /// Whoever may read could write. Make another token.
+    #[error("reader {name:?} has a token that may write: give it one of its own")]
+    SharedToken {
+        /// The reader's name.
+        name: String,
+    },
     /// A token without points allows nothing.
     #[error("token {name:?} may write no point: give points, such as [\"r-*\"]")]
     NoPoints {
@@ -102,10 +114,12 @@ impl CollectorConfig {
             tls: None,
             plain_http: PlainHttp::default(),
             tokens: Vec::new(),
+            readers: Vec::new(),
             engine: EngineConfig::default(),
             limits: Limits::default(),
             metrics: None,
             retention: Retention::default(),
+            history: HistoryConfig::default(),
             resume_wait: Duration::from_secs(60),
         }
     }
@@ -132,10 +146,24 @@ impl CollectorConfig {
                 return Err(ConfigError::TokenName { name });
             }
         }
+        self.check_readers()?;
         match self.limits.zero() {
             Some(name) => Err(ConfigError::Zero { name }),
             None => Ok(()),
         }
+    }
+
+    fn check_readers(&self) -> Result<(), ConfigError> {
+        for (index, reader) in self.readers.iter().enumerate() {
+            let name = reader.name.clone();
+            if self.readers[..index].iter().any(|other| other.name == name) {
+                return Err(ConfigError::TokenName { name });
+            }
+            if self.tokens.iter().any(|token| token.hash == reader.hash) {
+                return Err(ConfigError::SharedToken { name });
+            }
+        }
+        Ok(())
     }
 
     /// Whether nobody need say who they are.

@@ -8,10 +8,13 @@
 //! | `journal` | Is it new, is it durable? |
 //! | [`engine`] | What do two points tell together? |
 //! | `estimating` | What was told already? |
+//! | `recording` | What was estimated, over time? |
+//! | [`api`] | What may one ask, and what is the answer? |
 //! | `telemetry` | How is it going? |
 //! | [`authority`] | Who signs certificates, where there is nobody else? |
 
 pub mod access;
+pub mod api;
 pub mod authority;
 mod clock;
 mod collector;
@@ -20,11 +23,12 @@ pub mod engine;
 mod estimating;
 mod ingest;
 mod journal;
+mod recording;
 mod server;
 mod stop;
 mod telemetry;
 
-pub use collector::{Addresses, Collector, CollectorError, EPOCHS_FOLDER};
+pub use collector::{Addresses, Collector, CollectorError, EPOCHS_FOLDER, ESTIMATES_FOLDER};
 pub use config::{CollectorConfig, ConfigError, PlainHttp};
 pub use estimating::EventSink;
 pub use journal::{Refusal, Retention};

@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 use crate::estimating::EstimatingMetrics;
 use crate::ingest::IngestMetrics;
 use crate::journal::JournalMetrics;
+use crate::recording::RecordingMetrics;
 use crate::server::ServerMetrics;
 
 const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -26,6 +27,7 @@ pub(crate) struct Telemetry {
     pub(crate) ingest: IngestMetrics,
     pub(crate) journal: JournalMetrics,
     pub(crate) estimating: EstimatingMetrics,
+    pub(crate) recording: RecordingMetrics,
 }
 
 impl Telemetry {
@@ -35,7 +37,8 @@ impl Telemetry {
         let ingest = IngestMetrics::new(&mut registry);
         let journal = JournalMetrics::new(&mut registry);
         let estimating = EstimatingMetrics::new(&mut registry);
-        Self { registry, server, ingest, journal, estimating }
+        let recording = RecordingMetrics::new(&mut registry);
+        Self { registry, server, ingest, journal, estimating, recording }
     }
 
     /// What can be asked for.

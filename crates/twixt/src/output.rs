@@ -66,6 +66,12 @@ fn write_rows<T: Serialize>(
     writer.flush()
 }
 
+/// Writes bytes, for programs.
+pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    io::stdout().lock().write_all(bytes)?;
+    Ok(())
+}
+
 /// Writes text for people.
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
     io::stdout().lock().write_all(text.as_bytes())?;

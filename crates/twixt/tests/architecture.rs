@@ -31,6 +31,7 @@ const RULES: &[Rule] = &[
     },
     Rule { name: "capture", may_use: &["model"], pure: false },
     Rule { name: "store", may_use: &["model"], pure: false },
+    Rule { name: "history", may_use: &["model", "store"], pure: false },
     Rule {
         name: "agent",
         may_use: &["model", "capture", "wire", "measure", "synopsis", "store"],
@@ -38,7 +39,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "collector",
-        may_use: &["model", "measure", "synopsis", "store", "flow", "network"],
+        may_use: &["model", "measure", "synopsis", "store", "history", "flow", "network"],
         pure: false,
     },
 ];

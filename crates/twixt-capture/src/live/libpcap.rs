@@ -127,6 +127,7 @@ impl LibpcapSource {
             sink(Frame {
                 time: time_of(packet.header),
                 bytes: packet.data,
+                memory: packet.data,
                 wire_length: packet.header.len.max(packet.data.len() as u32), // below 2^32
                 link_type: *link_type,
                 interface: 0,

@@ -53,6 +53,10 @@ pub struct Limits {
     pub epochs_per_second: u64,
     /// Epochs of one caller at once, after a pause: a spool that is being emptied.
     pub epochs_burst: u64,
+    /// Questions of one reader, lasting.
+    pub queries_per_second: u64,
+    /// Questions of one reader at once, after a pause.
+    pub queries_burst: u64,
     /// Points that there may be.
     pub points_max: usize,
     /// How long the header of a request may take, and a connection may be silent.
@@ -71,6 +75,8 @@ impl Default for Limits {
             requests_per_caller_max: 16,
             epochs_per_second: 1_000,
             epochs_burst: 10_000,
+            queries_per_second: 50,
+            queries_burst: 200,
             points_max: 1_024,
             header_time: Duration::from_secs(15),
             body_time: Duration::from_secs(60),
@@ -89,6 +95,8 @@ impl Limits {
             ("requests_per_caller_max", self.requests_per_caller_max == 0),
             ("epochs_per_second", self.epochs_per_second == 0),
             ("epochs_burst", self.epochs_burst == 0),
+            ("queries_per_second", self.queries_per_second == 0),
+            ("queries_burst", self.queries_burst == 0),
             ("points_max", self.points_max == 0),
             ("header_time", self.header_time.is_zero()),
             ("body_time", self.body_time.is_zero()),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
 mod access;
+mod api;
 mod disk;
 mod epochs;
 mod hostile;

@@ -35,8 +35,8 @@ impl FromStr for Moment {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            "write 2024-01-31T10:00:00Z, 2024-01-31, nanoseconds since 1970, now, or -1d for a \
-             day ago"
+            "write 2024-01-31T10:00:00Z, 2024-01-31, @ and seconds since 1970, nanoseconds since \
+             1970, now, or -1d for a day ago"
                 .to_owned()
         };
         if text == "now" {
@@ -44,6 +44,9 @@ impl FromStr for Moment {
         }
         if let Ok(nanos) = text.parse() {
             return Ok(Self::At(Timestamp::from_nanos(nanos)));
+        }
+        if let Some(seconds) = text.strip_prefix('@') {
+            return twixt_history::parse_moment(seconds).map(Self::At).map_err(|_| wrong());
         }
         let found = match text.strip_prefix('-') {
             Some(ago) => length(ago).map(Self::Ago),
@@ -115,6 +118,8 @@ mod tests {
         const START: i64 = 1_704_067_200_000_000_000;
         check("1704067200000000000", START);
         check("-5", -5);
+        check("@1704067200", START);
+        check("@1704067200.5", START + 500_000_000);
         check("2024-01-01", START);
         check("2024-01-01T00:00:00Z", START);
         check("2024-01-01 01:02", START + 3_720_000_000_000);

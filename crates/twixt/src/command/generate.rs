@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::output;
 use systemd::Service;
 
-/// Manual pages, shell completions, and units for systemd
+/// Manual pages, shell completions, units for systemd, and the description of the query API
 #[derive(clap::Subcommand)]
 pub(crate) enum Args {
     /// The manual page, or with --out one page per command into a folder
@@ -28,6 +28,8 @@ pub(crate) enum Args {
         /// Which shell
         shell: Shell,
     },
+    /// The description of the collector's interface (OpenAPI), to standard output
+    Openapi,
     /// The unit of a service for systemd, to standard output
     Systemd {
         /// Which service
@@ -57,6 +59,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             clap_mangen::generate_to(command, folder)
                 .with_context(|| format!("cannot write to {}", folder.display()))?;
         }
+        Args::Openapi => output::text(&twixt_collector::api::openapi())?,
         Args::Systemd { service, user, configuration, program } => {
             let default = match service {
                 Service::Agent => "/etc/twixt/agent.toml",

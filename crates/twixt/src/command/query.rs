@@ -1,7 +1,9 @@
-//! `twixt query`: delay between two points of a store, for any stretch of time.
+//! `twixt query`: delay between two points, for any stretch of time: what a collector remembers,
+//! or what the epochs of a store tell.
 
 mod document;
 mod epochs;
+mod estimates;
 mod families;
 mod heads;
 mod touched;
@@ -25,19 +27,25 @@ use document::{Missing, QueryDocument};
 use epochs::Epochs;
 use touched::Touched;
 
-/// One-way delay, deviation and loss between two points of a store, at any time that is stored
+/// One-way delay, deviation and loss between two points, at any time that is stored
+///
+/// Asks a collector (--collector), reads its folder (--directory), or pairs the epochs of a store
+/// anew (--store).
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("source").required(true))]
 pub(crate) struct Args {
     /// The store: a folder that `record --store` wrote
-    #[arg(long, value_name = "DIR")]
-    store: PathBuf,
-    /// The point that packets pass first
-    #[arg(long, value_name = "POINT")]
+    #[arg(long, value_name = "DIR", group = "source", requires_all = ["from", "to"])]
+    store: Option<PathBuf>,
+    /// The point that packets pass first, in a store
+    #[arg(long, value_name = "POINT", requires = "store", default_value = "", hide_default_value = true)]
     from: String,
-    /// The point that packets pass second
-    #[arg(long, value_name = "POINT")]
+    /// The point that packets pass second, in a store
+    #[arg(long, value_name = "POINT", requires = "store", default_value = "", hide_default_value = true)]
     to: String,
-    /// From when on: 2024-01-31T10:00:00Z, 2024-01-31, nanoseconds since 1970, or -1d for a day ago [default: all that is stored]
+    #[command(flatten)]
+    estimates: estimates::Args,
+    /// From when on: 2024-01-31T10:00:00Z, 2024-01-31, @ and seconds since 1970, nanoseconds, or -1d for a day ago [default: all that is stored]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     start: Option<Moment>,
     /// Until when, this moment included; as --start
@@ -51,7 +59,7 @@ pub(crate) struct Args {
     total: bool,
     /// How to print
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
-    format: Format,
+    format: QueryFormat,
     /// Rows of the table for people
     #[arg(long, value_name = "N", default_value_t = ROWS_DEFAULT)]
     rows_shown: usize,
@@ -72,8 +80,35 @@ pub(crate) struct Args {
     traffic: TrafficArgs,
 }
 
+/// `-F`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum QueryFormat {
+    /// A table for people
+    #[default]
+    Human,
+    /// One JSON document
+    Json,
+    /// One JSON object per line
+    Jsonl,
+    /// Comma-separated values
+    Csv,
+    /// A Parquet file, from a collector or its folder
+    Parquet,
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let log = Log::open(&args.store, Options::default());
+    match &args.store {
+        Some(store) => run_store(args, store),
+        None => estimates::run(args),
+    }
+}
+
+fn run_store(args: &Args, store: &Path) -> anyhow::Result<Exit> {
+    if let Some(name) = args.estimates.first() {
+        return Err(usage(format!("--{name} asks for what a collector remembers, not for --store")));
+    }
+    let format = args.format.plain()?;
+    let log = Log::open(store, Options::default());
     let asked = args.span()?;
     let families = families::choose(&log, args, asked)?;
     let mut epochs = Epochs::find(&log, args, families, asked)?;
@@ -87,10 +122,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     missing.note();
     let problems = note_problems(&measured);
     let known = has_answer(&measured);
-    if !known && args.format == Format::Human && is_empty(&measured) {
+    if !known && format == Format::Human && is_empty(&measured) {
         return Err(no_answer("there is no epoch that both points have: nothing can be compared"));
     }
-    args.print(&plan, measured, &missing, epochs.touched())?;
+    args.print(format, &plan, measured, &missing, epochs.touched())?;
     let exit = if known { Exit::Done } else { Exit::NoAnswer };
     Ok(exit.or_partial(missing.is_partial() || problems > 0))
 }
@@ -139,6 +174,7 @@ impl Args {
 
     fn print(
         &self,
+        format: Format,
         plan: &Plan<'_>,
         mut measured: Measured,
         missing: &Missing,
@@ -152,7 +188,7 @@ impl Args {
             concluded.estimates.clone_from(&totals);
         }
         let (chosen, concluded) = (&plan.algorithms[0], &measured.concluded[0]);
-        match self.format {
+        match format {
             Format::Json => output::json(&QueryDocument::new(
                 files, chosen, &measured, &totals, missing, touched,
             )),
@@ -167,6 +203,21 @@ impl Args {
                 output::text(&report)
             }
         }
+    }
+}
+
+impl QueryFormat {
+    /// Those that epochs of a store can be shown in.
+    fn plain(self) -> anyhow::Result<Format> {
+        Ok(match self {
+            Self::Human => Format::Human,
+            Self::Json => Format::Json,
+            Self::Jsonl => Format::Jsonl,
+            Self::Csv => Format::Csv,
+            Self::Parquet => {
+                return Err(usage("-F parquet is for what a collector remembers, not for --store"));
+            }
+        })
     }
 }
 

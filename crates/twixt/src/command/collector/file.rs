@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde::Deserialize;
-use twixt_collector::access::{TokenConfig, TokenHash};
+use twixt_collector::access::{ReaderConfig, TokenConfig, TokenHash};
 use twixt_collector::{CollectorConfig, Limits, PlainHttp, Retention, TlsConfig};
+use twixt_history::HistoryConfig;
 use twixt_model::Delay;
 use twixt_sim::quantity::{ByteCount, Nanoseconds};
 
@@ -30,10 +31,12 @@ pub(super) struct Written {
     plain_http: Option<String>,
     tls: Option<Tls>,
     pub(super) token: Vec<Token>,
+    reader: Vec<Reader>,
     pub(super) segment: Vec<SegmentEntry>,
     limits: LimitsWritten,
     pub(super) metrics: Option<Metrics>,
     retention: RetentionWritten,
+    history: HistoryWritten,
 }
 
 #[derive(Debug, Deserialize)]
@@ -52,6 +55,25 @@ pub(super) struct Token {
     token_file: Option<PathBuf>,
     hash: Option<String>,
     points: Vec<String>,
+}
+
+/// Who may ask: a token in a file, or its hash.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reader {
+    name: String,
+    token_file: Option<PathBuf>,
+    hash: Option<String>,
+}
+
+/// How estimates are kept.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct HistoryWritten {
+    epochs_days: Option<u32>,
+    rollups_days: Option<u32>,
+    bytes_max: Option<String>,
+    seal_wait: Option<String>,
 }
 
 /// A segment: names of points, and a class if only that is meant.
@@ -86,6 +108,8 @@ struct LimitsWritten {
     requests_per_caller_max: Option<usize>,
     epochs_per_second: Option<u64>,
     epochs_burst: Option<u64>,
+    queries_per_second: Option<u64>,
+    queries_burst: Option<u64>,
     points_max: Option<usize>,
     header_time: Option<String>,
     body_time: Option<String>,
@@ -126,6 +150,8 @@ impl Written {
         config.limits = self.limits.over(Limits::default())?;
         config.metrics = self.metrics.map(|metrics| metrics.listen);
         config.retention = self.retention.retention()?;
+        config.readers = self.reader.iter().map(Reader::config).collect::<anyhow::Result<_>>()?;
+        config.history = self.history.config()?;
         Ok(config)
     }
 }
@@ -139,24 +165,40 @@ impl Token {
 
     fn config(&self) -> anyhow::Result<TokenConfig> {
         let name = &self.name;
-        let problem = |problem: String| usage(format!("token {name:?}: {problem}"));
-        let hash = match (&self.token_file, &self.hash) {
-            (Some(path), None) => {
-                let token = std::fs::read_to_string(path)
-                    .with_context(|| format!("token {name:?}: cannot read {}", path.display()))?;
-                TokenHash::of_token(&token)
-            }
-            (None, Some(hash)) => TokenHash::from_hexadecimal(hash),
-            _ => return Err(problem("give either token_file or hash".to_owned())),
-        };
+        let what = format!("token {name:?}");
+        let problem = |problem: String| usage(format!("{what}: {problem}"));
         let points = self.points.iter().map(|point| point.parse());
         Ok(TokenConfig {
             name: name.clone(),
-            hash: hash.map_err(|error| problem(error.to_string()))?,
+            hash: token_hash(&what, self.token_file.as_deref(), self.hash.as_deref())?,
             points: points
                 .collect::<Result<_, twixt_collector::access::PatternError>>()
                 .map_err(|error| problem(error.to_string()))?,
         })
+    }
+}
+
+impl Reader {
+    fn config(&self) -> anyhow::Result<ReaderConfig> {
+        let what = format!("reader {:?}", self.name);
+        let hash = token_hash(&what, self.token_file.as_deref(), self.hash.as_deref())?;
+        Ok(ReaderConfig { name: self.name.clone(), hash })
+    }
+}
+
+impl HistoryWritten {
+    fn config(&self) -> anyhow::Result<HistoryConfig> {
+        let age_ns = |days: Option<u32>| days.map(|days| (DAY * days).as_nanos() as i64);
+        let bytes_max = self.bytes_max.as_deref().map(|text| bytes("history.bytes_max", text));
+        let mut config = HistoryConfig::default();
+        config.retention.epochs_age_ns = age_ns(self.epochs_days);
+        config.retention.rollups_age_ns = age_ns(self.rollups_days);
+        config.retention.bytes_max = bytes_max.transpose()?;
+        if let Some(wait) = &self.seal_wait {
+            let wait = duration("history.seal_wait", wait)?;
+            config.seal_wait_ns = i64::try_from(wait.as_nanos()).unwrap_or(i64::MAX);
+        }
+        Ok(config)
     }
 }
 
@@ -197,11 +239,28 @@ impl LimitsWritten {
                 .unwrap_or(defaults.requests_per_caller_max),
             epochs_per_second: self.epochs_per_second.unwrap_or(defaults.epochs_per_second),
             epochs_burst: self.epochs_burst.unwrap_or(defaults.epochs_burst),
+            queries_per_second: self.queries_per_second.unwrap_or(defaults.queries_per_second),
+            queries_burst: self.queries_burst.unwrap_or(defaults.queries_burst),
             points_max: self.points_max.unwrap_or(defaults.points_max),
             header_time: timed("header_time", self.header_time, defaults.header_time)?,
             body_time: timed("body_time", self.body_time, defaults.body_time)?,
         })
     }
+}
+
+/// Of a token in a file, or as it is written.
+fn token_hash(what: &str, file: Option<&Path>, hash: Option<&str>) -> anyhow::Result<TokenHash> {
+    let problem = |problem: String| usage(format!("{what}: {problem}"));
+    let hash = match (file, hash) {
+        (Some(path), None) => {
+            let token = std::fs::read_to_string(path)
+                .with_context(|| format!("{what}: cannot read {}", path.display()))?;
+            TokenHash::of_token(&token)
+        }
+        (None, Some(hash)) => TokenHash::from_hexadecimal(hash),
+        _ => return Err(problem("give either token_file or hash".to_owned())),
+    };
+    hash.map_err(|error| problem(error.to_string()))
 }
 
 fn plain_http(written: Option<&str>) -> anyhow::Result<PlainHttp> {

@@ -35,7 +35,7 @@ pub(super) fn choose(log: &Log, args: &Args, span: Span) -> anyhow::Result<Famil
     let known = log.points()?;
     for point in [&args.from, &args.to] {
         if !known.contains(point) {
-            let (store, known) = (args.store.display(), known.join(", "));
+            let (store, known) = (log.folder().display(), known.join(", "));
             return Err(no_answer(format!("{store}: no point {point:?}; there are: {known}")));
         }
     }

@@ -1,0 +1,147 @@
+//! `/v1/…`: what may be asked, by whom, and what is answered.
+//!
+//! Requests and answers have types of their own, from which the description of the interface
+//! ([`openapi`]) is made. Reading wants a token of its own: whoever may write a point may not see
+//! what others see, and a dashboard may not write.
+
+mod access;
+mod documents;
+mod estimates;
+mod evidence;
+mod flows;
+mod live;
+mod now;
+mod openapi;
+mod parameters;
+mod problem;
+
+pub use documents::{
+    BucketDocument, ClockDocument, ClocksDocument, CompletenessDocument, EndDocument,
+    EpochDocument, EstimateDocument, EstimatesDocument, EvidenceDocument, FlowsDocument,
+    GapDocument, GapsDocument, HistogramDocument, MomentRange, PointDocument, PointsDocument,
+    SegmentDocument, SegmentsDocument, TimeRange,
+};
+pub use estimates::{COMPLETE_HEADER, NEXT_HEADER};
+pub use openapi::openapi;
+pub use problem::ErrorDocument;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::extract::State;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio::sync::Semaphore;
+use twixt_history::{Answer, HistoryError, Question};
+use twixt_store::Log;
+
+use crate::recording::Recorded;
+use crate::server::Limits;
+use crate::stop::Stop;
+use access::Readers;
+use problem::Problem;
+
+/// Questions that are being answered at a time. They read files, and more of them at once would
+/// not be faster.
+const ANSWERING_MAX: usize = 4;
+/// Questions that wait for their turn. Who comes then is told to come again.
+const WAITING_MAX: usize = 64;
+
+/// Answers questions.
+#[derive(Debug)]
+pub(crate) struct Api {
+    recorded: Recorded,
+    /// Raw epochs.
+    epochs: Log,
+    /// What paths in messages need not show.
+    directory: PathBuf,
+    readers: Readers,
+    /// Turns, waiting included.
+    waiting: Arc<Semaphore>,
+    answering: Arc<Semaphore>,
+    stop: Stop,
+}
+
+impl Api {
+    pub(crate) fn new(
+        recorded: Recorded,
+        epochs: Log,
+        directory: PathBuf,
+        readers: &[crate::access::ReaderConfig],
+        is_open: bool,
+        limits: Limits,
+        stop: Stop,
+    ) -> Self {
+        Self {
+            recorded,
+            epochs,
+            directory,
+            readers: Readers::new(readers, is_open, limits),
+            waiting: Arc::new(Semaphore::new(ANSWERING_MAX + WAITING_MAX)),
+            answering: Arc::new(Semaphore::new(ANSWERING_MAX)),
+            stop,
+        }
+    }
+
+    /// All that may be asked. Other paths are for `others`.
+    pub(crate) fn router(self, others: Router) -> Router {
+        let api = Arc::new(self);
+        let guarded = Router::new()
+            .route("/v1/points", get(now::points))
+            .route("/v1/segments", get(now::segments))
+            .route("/v1/clocks", get(now::clocks))
+            .route("/v1/estimates", get(estimates::estimates))
+            .route("/v1/gaps", get(estimates::gaps))
+            .route("/v1/flows", get(flows::flows))
+            .route("/v1/histogram", get(flows::histogram))
+            .route("/v1/evidence", get(evidence::evidence))
+            .route("/v1/live", get(live::live))
+            .route_layer(middleware::from_fn_with_state(Arc::clone(&api), guard));
+        guarded
+            .route("/v1/openapi.json", get(openapi::serve))
+            .with_state(api)
+            .fallback_service(others)
+    }
+
+    /// Answers a question to the history, when its turn comes.
+    async fn ask(&self, question: Question) -> Result<Answer, Problem> {
+        let history = Arc::clone(&self.recorded.history);
+        self.read(move || history.answer(&question)).await?.map_err(|error| self.failed(&error))
+    }
+
+    /// Reads files, when its turn comes.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let _waiting = self.waiting.try_acquire().map_err(|_| Problem::Crowded)?;
+        let turn = Arc::clone(&self.answering).acquire_owned().await;
+        let turn = turn.map_err(|_| Problem::Crowded)?;
+        let read = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            read()
+        });
+        read.await.map_err(|_| Problem::Failed("the request could not be handled".to_owned()))
+    }
+
+    fn failed(&self, error: &HistoryError) -> Problem {
+        Problem::Failed(self.hidden(&error.to_string()))
+    }
+
+    /// A message without the path of the collector's directory.
+    fn hidden(&self, message: &str) -> String {
+        let directory = self.directory.display().to_string();
+        message.replace(&format!("{directory}/"), "")
+    }
+}
+
+/// Lets readers pass, as often as they may ask.
+async fn guard(State(api): State<Arc<Api>>, request: Request, next: Next) -> Response {
+    match api.readers.admit(request.headers()) {
+        Ok(_turn) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}

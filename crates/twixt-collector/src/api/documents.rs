@@ -1,0 +1,16 @@
+//! What is answered. Keys are part of the contract with users: some may be added, none is renamed
+//! or removed. What is not known is null, and a reason stands beside it.
+
+mod completeness;
+mod estimate;
+mod now;
+
+pub use completeness::{CompletenessDocument, MomentRange, TimeRange};
+pub use estimate::{
+    BucketDocument, EstimateDocument, EstimatesDocument, FlowsDocument, GapDocument, GapsDocument,
+    HistogramDocument,
+};
+pub use now::{
+    ClockDocument, ClocksDocument, EndDocument, EpochDocument, EvidenceDocument, PointDocument,
+    PointsDocument, SegmentDocument, SegmentsDocument,
+};

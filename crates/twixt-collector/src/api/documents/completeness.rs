@@ -1,0 +1,86 @@
+//! What time an answer is about, and what is missing from it.
+
+use serde::{Deserialize, Serialize};
+use twixt_history::{Answer, moment_text};
+use twixt_model::{Span, Timestamp};
+use utoipa::ToSchema;
+
+/// A stretch of time, UTC. A bound that was not given is null.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TimeRange {
+    /// First moment, RFC 3339.
+    pub start: Option<String>,
+    /// Last moment, RFC 3339.
+    pub end: Option<String>,
+    /// First moment, nanoseconds since 1970.
+    pub start_ns: Option<i64>,
+    /// Last moment, nanoseconds since 1970.
+    pub end_ns: Option<i64>,
+}
+
+/// A stretch of time, UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MomentRange {
+    /// First moment, RFC 3339.
+    pub start: String,
+    /// Last moment, RFC 3339.
+    pub end: String,
+    /// First moment, nanoseconds since 1970.
+    pub start_ns: i64,
+    /// Last moment, nanoseconds since 1970.
+    pub end_ns: i64,
+}
+
+/// What is missing from an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CompletenessDocument {
+    /// Whether nothing is missing from what is shown.
+    pub complete: bool,
+    /// Epochs that the rows shown rest on.
+    pub epochs: u64,
+    /// Epochs of which nothing is known; a row says why.
+    pub gaps: u64,
+    /// From when to when anything is stored of what was asked for; null if nothing is.
+    pub stored: Option<MomentRange>,
+    /// Files that cannot be used.
+    pub problems: Vec<String>,
+}
+
+impl From<Span> for TimeRange {
+    fn from(span: Span) -> Self {
+        let start = Some(span.start).filter(|start| *start > Timestamp::MIN);
+        let end = Some(span.end).filter(|end| *end < Timestamp::MAX);
+        Self {
+            start: start.map(moment_text),
+            end: end.map(moment_text),
+            start_ns: start.map(Timestamp::as_nanos),
+            end_ns: end.map(Timestamp::as_nanos),
+        }
+    }
+}
+
+impl From<Span> for MomentRange {
+    fn from(span: Span) -> Self {
+        Self {
+            start: moment_text(span.start),
+            end: moment_text(span.end),
+            start_ns: span.start.as_nanos(),
+            end_ns: span.end.as_nanos(),
+        }
+    }
+}
+
+impl CompletenessDocument {
+    /// Of an answer; `show` makes a problem a text.
+    #[must_use]
+    pub fn of(answer: &Answer, show: impl Fn(&twixt_history::Problem) -> String) -> Self {
+        let (epochs, gaps) = answer.epochs();
+        Self {
+            complete: answer.is_complete(),
+            epochs,
+            gaps,
+            stored: answer.stored.map(MomentRange::from),
+            problems: answer.problems.iter().map(show).collect(),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Estimates.
+
+use serde::{Deserialize, Serialize};
+use twixt_history::{DelayPart, Quantile, Row};
+use utoipa::ToSchema;
+
+use super::{CompletenessDocument, TimeRange};
+
+/// What is known of a segment, a scope and a stretch of time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EstimateDocument {
+    /// Within which names of points are unique.
+    pub domain: String,
+    /// The point that packets pass first.
+    pub upstream: String,
+    /// The point that packets pass second.
+    pub downstream: String,
+    /// Class of traffic; empty without classes.
+    pub class: String,
+    /// The algorithm that concluded.
+    pub algorithm: String,
+    /// What it is about: `all`, a flow, a prefix pair, …
+    pub scope: String,
+    /// How long it is: `epoch`, `minute` or `hour`.
+    pub step: String,
+    /// First moment, by upstream's clock, nanoseconds since 1970.
+    pub start_ns: i64,
+    /// Last moment.
+    pub end_ns: i64,
+    /// Epochs that it rests on; 0 where nothing is known.
+    pub epochs: u64,
+    /// Epochs of which nothing is known.
+    pub gaps: u64,
+    /// Packets that upstream counted.
+    pub packets: Option<u64>,
+    /// Packets that the estimate rests on.
+    pub used: Option<u64>,
+    /// Packets that the network lost.
+    pub lost: Option<u64>,
+    /// Mean delay.
+    pub mean_ns: Option<i64>,
+    /// Standard deviation of the delay of single packets.
+    pub stddev_ns: Option<i64>,
+    /// Lower end of the 95 % interval of the mean.
+    pub ci95_low_ns: Option<i64>,
+    /// Upper end of the 95 % interval of the mean.
+    pub ci95_high_ns: Option<i64>,
+    /// Smallest delay.
+    pub min_ns: Option<i64>,
+    /// Median delay.
+    pub p50_ns: Option<i64>,
+    /// Lower end of its 95 % interval.
+    pub p50_low_ns: Option<i64>,
+    /// Upper end of its 95 % interval.
+    pub p50_high_ns: Option<i64>,
+    /// 95th percentile of delay.
+    pub p95_ns: Option<i64>,
+    /// Lower end of its 95 % interval.
+    pub p95_low_ns: Option<i64>,
+    /// Upper end of its 95 % interval.
+    pub p95_high_ns: Option<i64>,
+    /// 99th percentile of delay.
+    pub p99_ns: Option<i64>,
+    /// Lower end of its 95 % interval.
+    pub p99_low_ns: Option<i64>,
+    /// Upper end of its 95 % interval.
+    pub p99_high_ns: Option<i64>,
+    /// 99.9th percentile of delay.
+    pub p999_ns: Option<i64>,
+    /// Lower end of its 95 % interval.
+    pub p999_low_ns: Option<i64>,
+    /// Upper end of its 95 % interval.
+    pub p999_high_ns: Option<i64>,
+    /// Largest delay.
+    pub max_ns: Option<i64>,
+    /// What downstream's clock is ahead by, where that is known.
+    pub clock_offset_ns: Option<i64>,
+    /// Bound on the difference of the clocks, where that is known.
+    pub clock_error_ns: Option<i64>,
+    /// Why something is not known.
+    pub reason: Option<String>,
+    /// Bytes of the packets, where they are known.
+    pub bytes: Option<u64>,
+}
+
+/// Estimates over time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct EstimatesDocument {
+    /// What was asked for.
+    pub range: TimeRange,
+    /// How long rows are.
+    pub step: String,
+    /// What is missing.
+    pub completeness: CompletenessDocument,
+    /// In order of time.
+    pub estimates: Vec<EstimateDocument>,
+    /// Where to go on (`cursor`); null if this was all.
+    pub next: Option<String>,
+}
+
+/// A stretch of which nothing is known.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct GapDocument {
+    /// Within which names of points are unique.
+    pub domain: String,
+    /// The point that packets pass first.
+    pub upstream: String,
+    /// The point that packets pass second.
+    pub downstream: String,
+    /// Class of traffic; empty without classes.
+    pub class: String,
+    /// The algorithm that could not conclude.
+    pub algorithm: String,
+    /// First moment, nanoseconds since 1970.
+    pub start_ns: i64,
+    /// Last moment.
+    pub end_ns: i64,
+    /// How many epochs.
+    pub epochs: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// Gaps over time.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct GapsDocument {
+    /// What was asked for.
+    pub range: TimeRange,
+    /// What is missing: files that cannot be used are gaps too.
+    pub completeness: CompletenessDocument,
+    /// In order of time.
+    pub gaps: Vec<GapDocument>,
+    /// Where to go on (`cursor`); null if this was all.
+    pub next: Option<String>,
+}
+
+/// The flows with the largest of something.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct FlowsDocument {
+    /// What was asked for.
+    pub range: TimeRange,
+    /// What is missing. Not complete either when there were too many rows to look at all.
+    pub completeness: CompletenessDocument,
+    /// The largest first. Those whose order is not known come last.
+    pub flows: Vec<EstimateDocument>,
+    /// Why there are none, if so.
+    pub reason: Option<String>,
+}
+
+/// A bucket of delays.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct BucketDocument {
+    /// Delays from this on; null for all that are not positive.
+    pub from_ns: Option<f64>,
+    /// And below this.
+    pub to_ns: f64,
+    /// Packets in it, estimated where only some were measured.
+    pub packets: f64,
+}
+
+/// All delays of a stretch of time.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct HistogramDocument {
+    /// What was asked for.
+    pub range: TimeRange,
+    /// What is missing.
+    pub completeness: CompletenessDocument,
+    /// What they come to; one for each class and algorithm.
+    pub total: Vec<EstimateDocument>,
+    /// Buckets of all of them, in order; null where the algorithm keeps none.
+    pub buckets: Option<Vec<BucketDocument>>,
+    /// Why there are none, if so.
+    pub reason: Option<String>,
+}
+
+impl From<&Row> for EstimateDocument {
+    fn from(row: &Row) -> Self {
+        let delay = row.delay.as_ref();
+        let interval = delay.and_then(DelayPart::interval);
+        let [p50, p95, p99, p999] = delay.map_or([Quantile::default(); 4], |delay| delay.quantiles);
+        Self {
+            domain: row.series.domain.clone(),
+            upstream: row.series.upstream.clone(),
+            downstream: row.series.downstream.clone(),
+            class: row.series.class.clone(),
+            algorithm: row.series.algorithm.clone(),
+            scope: row.scope.clone(),
+            step: row.step.name().to_owned(),
+            start_ns: row.start_ns,
+            end_ns: row.end_ns,
+            epochs: row.epochs,
+            gaps: row.gaps,
+            packets: row.packets,
+            used: row.used,
+            lost: row.lost,
+            mean_ns: delay.map(DelayPart::mean_ns),
+            stddev_ns: delay.and_then(DelayPart::deviation_ns).map(|ns| ns.round() as i64),
+            ci95_low_ns: interval.map(|(low, _)| low),
+            ci95_high_ns: interval.map(|(_, high)| high),
+            min_ns: delay.and_then(|delay| delay.min_ns),
+            p50_ns: p50.value_ns,
+            p50_low_ns: p50.low_ns,
+            p50_high_ns: p50.high_ns,
+            p95_ns: p95.value_ns,
+            p95_low_ns: p95.low_ns,
+            p95_high_ns: p95.high_ns,
+            p99_ns: p99.value_ns,
+            p99_low_ns: p99.low_ns,
+            p99_high_ns: p99.high_ns,
+            p999_ns: p999.value_ns,
+            p999_low_ns: p999.low_ns,
+            p999_high_ns: p999.high_ns,
+            max_ns: delay.and_then(|delay| delay.max_ns),
+            clock_offset_ns: row.clock_offset_ns,
+            clock_error_ns: row.clock_error_ns,
+            reason: row.reason.clone(),
+            bytes: row.bytes,
+        }
+    }
+}
+
+impl From<&Row> for GapDocument {
+    fn from(row: &Row) -> Self {
+        Self {
+            domain: row.series.domain.clone(),
+            upstream: row.series.upstream.clone(),
+            downstream: row.series.downstream.clone(),
+            class: row.series.class.clone(),
+            algorithm: row.series.algorithm.clone(),
+            start_ns: row.start_ns,
+            end_ns: row.end_ns,
+            epochs: row.gaps,
+            reason: row.reason.clone().unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `/v1/live`: estimates as they come, as server-sent events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::documents::{EstimateDocument, GapDocument};
+use super::parameters::{Asked, NoParameters};
+use super::{Api, ErrorDocument};
+use crate::recording::Told;
+use crate::stop::Stop;
+
+/// Silence longer than this is broken, so that nobody takes the connection for dead.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// Estimates as they come: events `estimate`, `gap` and `warning`, and `missed` with a number when
+/// the reader was too slow. A connection ends after ten minutes; clients of server-sent events
+/// make a new one.
+#[utoipa::path(
+    get,
+    path = "/v1/live",
+    responses(
+        (
+            status = 200,
+            description = "Events, without end",
+            body = String,
+            content_type = "text/event-stream"
+        ),
+        (status = 400, description = "There are no parameters", body = ErrorDocument),
+        (status = 401, description = "Not a reader", body = ErrorDocument),
+        (status = 429, description = "Too many questions", body = ErrorDocument),
+    ),
+    security(("reader" = []))
+)]
+pub(super) async fn live(
+    State(api): State<Arc<Api>>,
+    Asked(NoParameters {}): Asked<NoParameters>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let following = (api.recorded.live.subscribe(), api.stop.clone());
+    let events = unfold(following, |(mut receiver, stop)| async move {
+        let event = next(&mut receiver, &stop).await?;
+        Some((Ok(event), (receiver, stop)))
+    });
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+}
+
+/// The next event; `None` when there will be no more.
+async fn next(receiver: &mut Receiver<Told>, stop: &Stop) -> Option<Event> {
+    let told = tokio::select! {
+        told = receiver.recv() => told,
+        () = stop.requested() => return None,
+    };
+    match told {
+        Ok(Told::Row(row)) if row.is_gap() => {
+            Some(event("gap", serde_json::to_string(&GapDocument::from(row.as_ref()))))
+        }
+        Ok(Told::Row(row)) => {
+            Some(event("estimate", serde_json::to_string(&EstimateDocument::from(row.as_ref()))))
+        }
+        Ok(Told::Warning(kind, text)) => {
+            let document = serde_json::json!({ "kind": kind, "warning": text.as_ref() });
+            Some(event("warning", Ok(document.to_string())))
+        }
+        Err(RecvError::Lagged(missed)) => {
+            let document = serde_json::json!({ "missed": missed });
+            Some(event("missed", Ok(document.to_string())))
+        }
+        Err(RecvError::Closed) => None,
+    }
+}
+
+fn event(name: &str, document: serde_json::Result<String>) -> Event {
+    // JSON has no line ends.
+    Event::default().event(name).data(document.expect("texts and numbers make JSON"))
+}

@@ -1,0 +1,152 @@
+//! `/v1/points`, `/v1/segments` and `/v1/clocks`: what there is, and how it is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use twixt_history::SeriesKey;
+use twixt_model::{Span, TimeSource};
+
+use super::documents::{
+    ClockDocument, ClocksDocument, EndDocument, PointDocument, PointsDocument, SegmentDocument,
+    SegmentsDocument, TimeRange,
+};
+use super::parameters::{Asked, NoParameters};
+use super::problem::Problem;
+use super::{Api, ErrorDocument};
+use crate::recording::{ClockState, PointState};
+
+/// All points.
+#[utoipa::path(
+    get,
+    path = "/v1/points",
+    responses(
+        (status = 200, description = "What there is", body = PointsDocument),
+        (status = 400, description = "There are no parameters", body = ErrorDocument),
+        (status = 401, description = "Not a reader", body = ErrorDocument),
+        (status = 429, description = "Too many questions", body = ErrorDocument),
+    ),
+    security(("reader" = []))
+)]
+pub(super) async fn points(
+    State(api): State<Arc<Api>>,
+    Asked(NoParameters {}): Asked<NoParameters>,
+) -> Result<Json<PointsDocument>, Problem> {
+    let catalogue = api.recorded.history.catalogue();
+    let mut points: BTreeMap<(String, String), Known> = BTreeMap::new();
+    for (series, span) in catalogue.series() {
+        for point in [&series.upstream, &series.downstream] {
+            let known = points.entry((series.domain.clone(), point.clone())).or_default();
+            known.segments.push((&series.upstream, &series.downstream));
+            known.stored = Some(known.stored.map_or(span, |stored| stored.union(span)));
+        }
+    }
+    for (key, state) in api.recorded.board.points() {
+        points.entry(key).or_default().state = Some(state);
+    }
+    let range = range(points.values().filter_map(|known| known.stored));
+    let points = points.into_iter().map(|(key, known)| known.document(key)).collect();
+    Ok(Json(PointsDocument { range, points }))
+}
+
+/// All segments, by class and algorithm.
+#[utoipa::path(
+    get,
+    path = "/v1/segments",
+    responses(
+        (status = 200, description = "What there is", body = SegmentsDocument),
+        (status = 400, description = "There are no parameters", body = ErrorDocument),
+        (status = 401, description = "Not a reader", body = ErrorDocument),
+        (status = 429, description = "Too many questions", body = ErrorDocument),
+    ),
+    security(("reader" = []))
+)]
+pub(super) async fn segments(
+    State(api): State<Arc<Api>>,
+    Asked(NoParameters {}): Asked<NoParameters>,
+) -> Result<Json<SegmentsDocument>, Problem> {
+    let catalogue = api.recorded.history.catalogue();
+    let document = |(series, span): (&SeriesKey, Span)| SegmentDocument {
+        domain: series.domain.clone(),
+        upstream: series.upstream.clone(),
+        downstream: series.downstream.clone(),
+        class: series.class.clone(),
+        algorithm: series.algorithm.clone(),
+        epoch_ns: series.epoch_ns,
+        stored: span.into(),
+    };
+    let range = range(catalogue.series().map(|(_, span)| span));
+    Ok(Json(SegmentsDocument { range, segments: catalogue.series().map(document).collect() }))
+}
+
+/// How the clocks of segments were found last, since the collector's start.
+#[utoipa::path(
+    get,
+    path = "/v1/clocks",
+    responses(
+        (status = 200, description = "What there is", body = ClocksDocument),
+        (status = 400, description = "There are no parameters", body = ErrorDocument),
+        (status = 401, description = "Not a reader", body = ErrorDocument),
+        (status = 429, description = "Too many questions", body = ErrorDocument),
+    ),
+    security(("reader" = []))
+)]
+pub(super) async fn clocks(
+    State(api): State<Arc<Api>>,
+    Asked(NoParameters {}): Asked<NoParameters>,
+) -> Result<Json<ClocksDocument>, Problem> {
+    let clocks = api.recorded.board.clocks();
+    let range = range(clocks.iter().map(|(_, state)| state.span));
+    Ok(Json(ClocksDocument { range, clocks: clocks.iter().map(clock_document).collect() }))
+}
+
+/// What is known of a point.
+#[derive(Default)]
+struct Known<'a> {
+    segments: Vec<(&'a String, &'a String)>,
+    stored: Option<Span>,
+    state: Option<PointState>,
+}
+
+impl Known<'_> {
+    fn document(mut self, (domain, name): (String, String)) -> PointDocument {
+        self.segments.sort_unstable();
+        self.segments.dedup();
+        let state = self.state.as_ref();
+        PointDocument {
+            domain,
+            name,
+            segments: self.segments.len() as u64,
+            stored: self.stored.map(Into::into),
+            last_ns: state.map(|state| state.last_ns),
+            packets: state.map(|state| state.packets),
+            skipped: state.map(|state| state.skipped),
+            dropped: state.map(|state| state.dropped),
+        }
+    }
+}
+
+fn clock_document((series, state): &(SeriesKey, ClockState)) -> ClockDocument {
+    let [upstream, downstream] = &state.ends;
+    let end = |point: &str, end: &(TimeSource, Option<i64>)| EndDocument {
+        point: point.to_owned(),
+        time_source: end.0.name().to_owned(),
+        bound_ns: end.1,
+    };
+    ClockDocument {
+        domain: series.domain.clone(),
+        class: series.class.clone(),
+        algorithm: series.algorithm.clone(),
+        range: state.span.into(),
+        upstream: end(&series.upstream, upstream),
+        downstream: end(&series.downstream, downstream),
+        error_ns: state.error_ns,
+        realigned_epochs: state.realigned_epochs,
+    }
+}
+
+/// From the first to the last.
+fn range(spans: impl Iterator<Item = Span>) -> TimeRange {
+    spans.reduce(Span::union).map(TimeRange::from).unwrap_or_default()
+}

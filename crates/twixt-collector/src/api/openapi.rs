@@ -1,0 +1,68 @@
+//! The description of the interface, for programs that make clients, and for tests.
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use super::{documents, estimates, evidence, flows, live, now, problem};
+
+/// What may be asked for, and what is answered, as OpenAPI has it.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "twixt collector",
+        description = "What a collector remembers of delay and loss between points of a network. \
+                       Every answer says which time it is about and what is missing from it. What \
+                       is not known is null.",
+        license(name = "MIT OR Apache-2.0")
+    ),
+    paths(
+        now::points,
+        now::segments,
+        now::clocks,
+        estimates::estimates,
+        estimates::gaps,
+        flows::flows,
+        flows::histogram,
+        evidence::evidence,
+        live::live
+    ),
+    components(schemas(
+        documents::EstimatesDocument,
+        documents::GapsDocument,
+        documents::FlowsDocument,
+        documents::HistogramDocument,
+        documents::PointsDocument,
+        documents::SegmentsDocument,
+        documents::ClocksDocument,
+        documents::EvidenceDocument,
+        problem::ErrorDocument
+    )),
+    modifiers(&Tokens)
+)]
+struct Description;
+
+/// Readers show a token.
+struct Tokens;
+
+impl Modify for Tokens {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        let scheme = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("The token of a reader: [[reader]] in the configuration"))
+            .build();
+        let components = openapi.components.get_or_insert_default();
+        components.add_security_scheme("reader", SecurityScheme::Http(scheme));
+    }
+}
+
+/// The description, as JSON.
+#[must_use]
+pub fn openapi() -> String {
+    Description::openapi().to_pretty_json().expect("the description makes JSON") + "\n"
+}
+
+pub(super) async fn serve() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], openapi()).into_response()
+}

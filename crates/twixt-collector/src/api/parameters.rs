@@ -1,0 +1,367 @@
+//! What a question may say, as it stands in a URL.
+
+use std::time::Duration;
+
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use twixt_history::{Cursor, Question, ROWS_MAX, Step, parse_moment};
+use twixt_model::{PointId, Scope, Segment, Span, Timestamp};
+use utoipa::{IntoParams, ToSchema};
+
+use super::problem::Problem;
+
+/// Rows of an answer unless told otherwise: a week of minutes of one segment.
+const ROWS_DEFAULT: usize = 10_080;
+/// Flows of an answer unless told otherwise.
+const FLOWS_DEFAULT: usize = 20;
+/// Most flows of an answer.
+const FLOWS_MAX: usize = 1_000;
+/// Epochs of which evidence is shown unless told otherwise.
+const EPOCHS_DEFAULT: usize = 100;
+/// Most epochs of which evidence is shown.
+pub(super) const EPOCHS_MAX: usize = 1_000;
+/// Longest text of a parameter.
+const TEXT_MAX: usize = 1_024;
+/// Every scope.
+const ANY_SCOPE: &str = "*";
+
+/// A query string; what is wrong with it is answered like everything else.
+pub(super) struct Asked<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = Query::<T>::from_request_parts(parts, state).await;
+        read.map(|Query(asked)| Self(asked)).map_err(|error| Problem::Question(error.body_text()))
+    }
+}
+
+/// How long rows are.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum StepName {
+    /// As long as the epochs of the agents.
+    Epoch,
+    /// A minute.
+    Minute,
+    /// An hour.
+    Hour,
+}
+
+/// What an answer is written as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum AnswerFormat {
+    /// One document.
+    #[default]
+    Json,
+    /// A table with the columns of sealed hours. What is missing is in headers.
+    Parquet,
+}
+
+/// What flows are ordered by, the largest first.
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Order {
+    /// Mean delay.
+    #[default]
+    Delay,
+    /// Standard deviation of delay.
+    Deviation,
+    /// Share of packets lost.
+    Loss,
+}
+
+/// Which estimates.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct EstimateParameters {
+    /// Names of the two points, `UPSTREAM:DOWNSTREAM`; all segments if left out.
+    #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
+    segment: Option<String>,
+    /// Class of traffic; all if left out.
+    #[param(max_length = 1024)]
+    class: Option<String>,
+    /// What estimates are about, such as `all` or a flow; `*` for everything. All traffic if left
+    /// out.
+    #[param(max_length = 1024)]
+    scope: Option<String>,
+    /// Name of the algorithm; all if left out.
+    #[param(max_length = 1024)]
+    algorithm: Option<String>,
+    /// From when on: RFC 3339 with an offset, or seconds since 1970.
+    #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
+    start: Option<String>,
+    /// Until when, this moment included.
+    #[param(max_length = 64, example = "2024-01-31T11:00:00+01:00")]
+    end: Option<String>,
+    /// How long rows are; minutes if left out.
+    #[param(inline)]
+    step: Option<StepName>,
+    /// Rows at most.
+    #[param(minimum = 1, maximum = 100_000)]
+    limit: Option<usize>,
+    /// Where an earlier answer ended: its `next`.
+    #[param(max_length = 64)]
+    cursor: Option<String>,
+    /// What the answer is written as; JSON if left out.
+    #[param(inline)]
+    pub(super) format: Option<AnswerFormat>,
+}
+
+/// Which gaps.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct GapParameters {
+    /// Names of the two points, `UPSTREAM:DOWNSTREAM`; all segments if left out.
+    #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
+    segment: Option<String>,
+    /// Class of traffic; all if left out.
+    #[param(max_length = 1024)]
+    class: Option<String>,
+    /// From when on: RFC 3339 with an offset, or seconds since 1970. A day before the end if left
+    /// out.
+    #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
+    start: Option<String>,
+    /// Until when, this moment included.
+    #[param(max_length = 64)]
+    end: Option<String>,
+    /// Gaps at most.
+    #[param(minimum = 1, maximum = 100_000)]
+    limit: Option<usize>,
+    /// Where an earlier answer ended: its `next`.
+    #[param(max_length = 64)]
+    cursor: Option<String>,
+}
+
+/// Which flows.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct FlowParameters {
+    /// Names of the two points, `UPSTREAM:DOWNSTREAM`.
+    #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
+    segment: String,
+    /// Class of traffic; all if left out.
+    #[param(max_length = 1024)]
+    class: Option<String>,
+    /// What flows are ordered by, the largest first; delay if left out.
+    #[param(inline)]
+    order: Option<Order>,
+    /// From when on: RFC 3339 with an offset, or seconds since 1970. An hour before the end if left
+    /// out.
+    #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
+    start: Option<String>,
+    /// Until when, this moment included.
+    #[param(max_length = 64)]
+    end: Option<String>,
+    /// Flows at most.
+    #[param(minimum = 1, maximum = 1_000)]
+    limit: Option<usize>,
+}
+
+/// Which delays.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct HistogramParameters {
+    /// Names of the two points, `UPSTREAM:DOWNSTREAM`.
+    #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
+    segment: String,
+    /// Class of traffic; all if left out.
+    #[param(max_length = 1024)]
+    class: Option<String>,
+    /// What delays are of; all traffic if left out.
+    #[param(max_length = 1024)]
+    scope: Option<String>,
+    /// Name of the algorithm; all if left out.
+    #[param(max_length = 1024)]
+    algorithm: Option<String>,
+    /// From when on: RFC 3339 with an offset, or seconds since 1970. An hour before the end if left
+    /// out.
+    #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
+    start: Option<String>,
+    /// Until when, this moment included.
+    #[param(max_length = 64)]
+    end: Option<String>,
+}
+
+/// Which epochs.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct EvidenceParameters {
+    /// Names of the two points, `UPSTREAM:DOWNSTREAM`.
+    #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
+    segment: String,
+    /// From when on: RFC 3339 with an offset, or seconds since 1970. A minute before the end if
+    /// left out.
+    #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
+    start: Option<String>,
+    /// Until when, this moment included.
+    #[param(max_length = 64)]
+    end: Option<String>,
+    /// Epochs of each point at most.
+    #[param(minimum = 1, maximum = 1_000)]
+    limit: Option<usize>,
+}
+
+/// No parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoParameters {}
+
+/// A segment and a stretch of time.
+#[derive(Clone, Debug)]
+pub(super) struct Stretch {
+    pub(super) segment: Segment,
+    pub(super) span: Span,
+    pub(super) limit: usize,
+}
+
+impl EstimateParameters {
+    pub(super) fn question(&self) -> Result<Question, Problem> {
+        let scope = text("scope", self.scope.as_ref())?.unwrap_or_else(|| Scope::All.to_string());
+        Ok(Question {
+            segment: self.segment.as_deref().map(segment).transpose()?,
+            class: text("class", self.class.as_ref())?,
+            algorithm: text("algorithm", self.algorithm.as_ref())?,
+            scope: Some(scope).filter(|scope| scope != ANY_SCOPE),
+            span: span(self.start.as_ref(), self.end.as_ref(), None, Timestamp::MAX)?,
+            limit: limit(self.limit, ROWS_DEFAULT, ROWS_MAX)?,
+            after: cursor(self.cursor.as_ref())?,
+            histograms: self.format == Some(AnswerFormat::Parquet),
+            ..Question::all(self.step.map_or(Step::Minute, Step::from))
+        })
+    }
+}
+
+impl GapParameters {
+    pub(super) fn question(&self, now: Timestamp) -> Result<Question, Problem> {
+        const DAY: Duration = Duration::from_secs(24 * 3_600);
+        Ok(Question {
+            segment: self.segment.as_deref().map(segment).transpose()?,
+            class: text("class", self.class.as_ref())?,
+            span: span(self.start.as_ref(), self.end.as_ref(), Some(DAY), now)?,
+            limit: limit(self.limit, ROWS_DEFAULT, ROWS_MAX)?,
+            after: cursor(self.cursor.as_ref())?,
+            only_gaps: true,
+            ..Question::all(Step::Epoch)
+        })
+    }
+}
+
+impl FlowParameters {
+    pub(super) fn question(&self, now: Timestamp) -> Result<(Question, Order, usize), Problem> {
+        const HOUR: Duration = Duration::from_secs(3_600);
+        let question = Question {
+            segment: Some(segment(&self.segment)?),
+            class: text("class", self.class.as_ref())?,
+            scope_kind: Some("flow".to_owned()),
+            span: span(self.start.as_ref(), self.end.as_ref(), Some(HOUR), now)?,
+            ..Question::all(Step::Minute)
+        };
+        let limit = limit(self.limit, FLOWS_DEFAULT, FLOWS_MAX)?;
+        Ok((question, self.order.unwrap_or_default(), limit))
+    }
+}
+
+impl HistogramParameters {
+    pub(super) fn question(&self, now: Timestamp) -> Result<Question, Problem> {
+        const HOUR: Duration = Duration::from_secs(3_600);
+        let scope = text("scope", self.scope.as_ref())?.unwrap_or_else(|| Scope::All.to_string());
+        Ok(Question {
+            segment: Some(segment(&self.segment)?),
+            class: text("class", self.class.as_ref())?,
+            algorithm: text("algorithm", self.algorithm.as_ref())?,
+            scope: Some(scope),
+            span: span(self.start.as_ref(), self.end.as_ref(), Some(HOUR), now)?,
+            histograms: true,
+            ..Question::all(Step::Minute)
+        })
+    }
+}
+
+impl EvidenceParameters {
+    pub(super) fn stretch(&self, now: Timestamp) -> Result<Stretch, Problem> {
+        const MINUTE: Duration = Duration::from_secs(60);
+        Ok(Stretch {
+            segment: segment(&self.segment)?,
+            span: span(self.start.as_ref(), self.end.as_ref(), Some(MINUTE), now)?,
+            limit: limit(self.limit, EPOCHS_DEFAULT, EPOCHS_MAX)?,
+        })
+    }
+}
+
+impl From<StepName> for Step {
+    fn from(name: StepName) -> Self {
+        match name {
+            StepName::Epoch => Self::Epoch,
+            StepName::Minute => Self::Minute,
+            StepName::Hour => Self::Hour,
+        }
+    }
+}
+
+fn segment(written: &str) -> Result<Segment, Problem> {
+    let wrong = || Problem::Question("segment: write UPSTREAM:DOWNSTREAM".to_owned());
+    let (upstream, downstream) = written.split_once(':').ok_or_else(wrong)?;
+    if upstream.is_empty() || downstream.is_empty() || written.len() > TEXT_MAX {
+        return Err(wrong());
+    }
+    let point = |name: &str| PointId(name.to_owned());
+    Ok(Segment { upstream: point(upstream), downstream: point(downstream) })
+}
+
+fn text(name: &str, written: Option<&String>) -> Result<Option<String>, Problem> {
+    match written {
+        Some(text) if text.chars().count() > TEXT_MAX => {
+            Err(Problem::Question(format!("{name}: more than {TEXT_MAX} characters")))
+        }
+        text => Ok(text.cloned()),
+    }
+}
+
+/// From `start` to `end`, or so long before `end` where nothing is said.
+fn span(
+    start: Option<&String>,
+    end: Option<&String>,
+    length: Option<Duration>,
+    now: Timestamp,
+) -> Result<Span, Problem> {
+    let moment = |name: &str, written: &String| {
+        parse_moment(written).map_err(|error| Problem::Question(format!("{name}: {error}")))
+    };
+    let end = end.map_or(Ok(now), |written| moment("end", written))?;
+    let start = match (start, length) {
+        (Some(written), _) => moment("start", written)?,
+        (None, Some(length)) => {
+            let length_ns = i64::try_from(length.as_nanos()).unwrap_or(i64::MAX);
+            Timestamp::from_nanos(end.as_nanos().saturating_sub(length_ns))
+        }
+        (None, None) => Timestamp::MIN,
+    };
+    match start <= end {
+        true => Ok(Span { start, end }),
+        false => Err(Problem::Question("start is after end".to_owned())),
+    }
+}
+
+fn limit(written: Option<usize>, default: usize, most: usize) -> Result<usize, Problem> {
+    match written.unwrap_or(default) {
+        limit if (1..=most).contains(&limit) => Ok(limit),
+        _ => Err(Problem::Question(format!("limit: from 1 to {most}"))),
+    }
+}
+
+fn cursor(written: Option<&String>) -> Result<Option<Cursor>, Problem> {
+    let parsed = written.map(|written| written.parse()).transpose();
+    parsed.map_err(|error: twixt_history::ParseCursorError| {
+        Problem::Question(format!("cursor: {error}"))
+    })
+}

@@ -1,0 +1,68 @@
+//! Why there is no answer.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Problem {
+    /// No known token of a reader.
+    #[error("say who you are: a token of a reader is needed ([[reader]] in the configuration)")]
+    Stranger,
+    /// More questions than a reader may ask.
+    #[error("too many questions: come again in {seconds} s")]
+    TooMuch { seconds: u64 },
+    /// All turns are taken.
+    #[error("too many questions are waiting")]
+    Crowded,
+    /// The question makes no sense.
+    #[error("{0}")]
+    Question(String),
+    /// Files cannot be listed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorDocument {
+    /// For people.
+    pub error: String,
+}
+
+impl Problem {
+    const fn status(&self) -> StatusCode {
+        match self {
+            Self::Stranger => StatusCode::UNAUTHORIZED,
+            Self::TooMuch { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Crowded => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Question(_) => StatusCode::BAD_REQUEST,
+            Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let document = ErrorDocument { error: self.to_string() };
+        let mut response = (self.status(), Json(document)).into_response();
+        let headers = response.headers_mut();
+        match self {
+            Self::Stranger => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::TooMuch { seconds } => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            }
+            Self::Crowded => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(1));
+            }
+            Self::Question(_) | Self::Failed(_) => {}
+        }
+        response
+    }
+}

@@ -1,0 +1,110 @@
+//! What was told last, of every segment and point: how they are now.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use twixt_history::SeriesKey;
+use twixt_measure::PointSummary;
+use twixt_model::{Delay, Span, TimeSource};
+
+use super::rows::key;
+use crate::engine::{EngineEvent, PairEstimate, PointEstimate};
+
+/// The last news. As many as the engine follows.
+#[derive(Debug, Default)]
+pub(crate) struct Board {
+    latest: Mutex<Latest>,
+}
+
+#[derive(Debug, Default)]
+struct Latest {
+    clocks: BTreeMap<SeriesKey, ClockState>,
+    points: BTreeMap<(String, String), PointState>,
+}
+
+/// How the clocks of a segment were found last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClockState {
+    /// The epoch it was found in.
+    pub(crate) span: Span,
+    /// Bound on the difference of the clocks, where that is known.
+    pub(crate) error_ns: Option<i64>,
+    /// Downstream's epochs have numbers larger by this.
+    pub(crate) realigned_epochs: i64,
+    /// Who took the times, and what bounds their clocks: upstream's and downstream's.
+    pub(crate) ends: [(TimeSource, Option<i64>); 2],
+}
+
+/// How a point was heard of last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PointState {
+    /// End of the last epoch that was told of.
+    pub(crate) last_ns: i64,
+    pub(crate) packets: u64,
+    pub(crate) skipped: u64,
+    pub(crate) dropped: u64,
+}
+
+impl Board {
+    pub(super) fn note(&self, event: &EngineEvent) {
+        match event {
+            EngineEvent::Estimated(pair) => self.note_pair(pair),
+            EngineEvent::Observed(point) => self.note_point(point),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn clocks(&self) -> Vec<(SeriesKey, ClockState)> {
+        self.with(|latest| {
+            latest.clocks.iter().map(|(key, state)| (key.clone(), state.clone())).collect()
+        })
+    }
+
+    /// Domain, name and state of every point.
+    pub(crate) fn points(&self) -> BTreeMap<(String, String), PointState> {
+        self.with(|latest| latest.points.clone())
+    }
+
+    fn note_pair(&self, pair: &PairEstimate) {
+        let errors = pair.estimates.iter().filter_map(|estimate| estimate.evidence.clock_error);
+        let end = |summary: &PointSummary| {
+            (summary.time_source, summary.clock_bound.map(Delay::as_nanos))
+        };
+        let state = ClockState {
+            span: pair.span,
+            error_ns: errors.map(Delay::as_nanos).max(),
+            realigned_epochs: pair.realigned_epochs,
+            ends: [end(&pair.upstream), end(&pair.downstream)],
+        };
+        let segment = &pair.series.segment;
+        let ends = [(&segment.upstream, &pair.upstream), (&segment.downstream, &pair.downstream)];
+        self.with(|latest| {
+            latest.clocks.insert(key(&pair.series), state);
+            for (point, summary) in ends {
+                let state = PointState {
+                    last_ns: pair.span.end.as_nanos(),
+                    packets: summary.packets,
+                    skipped: summary.skipped,
+                    dropped: summary.dropped,
+                };
+                latest.points.insert((pair.series.domain.clone(), point.0.clone()), state);
+            }
+        });
+    }
+
+    fn note_point(&self, point: &PointEstimate) {
+        let state = PointState {
+            last_ns: point.span.end.as_nanos(),
+            packets: point.counts.packets,
+            skipped: point.counts.skipped,
+            dropped: point.counts.dropped,
+        };
+        self.with(|latest| {
+            latest.points.insert((point.domain.clone(), point.point.0.clone()), state)
+        });
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut Latest) -> T) -> T {
+        look(&mut self.latest.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

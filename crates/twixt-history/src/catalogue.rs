@@ -1,0 +1,120 @@
+//! Which series there are, and from when to when.
+//!
+//! A file beside the sealed hours, replaced as a whole when one is sealed. It is a hint: without it
+//! the sealed hours tell.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use twixt_model::Span;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::HistoryError;
+use crate::record;
+use crate::row::{Row, SeriesKey};
+
+/// A longer file is none of ours.
+const BYTES_MAX: u64 = 64 << 20;
+const CHECKSUM_BYTES: usize = 8;
+
+/// Series, and from the first to the last moment of which there is something.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Catalogue {
+    series: BTreeMap<SeriesKey, Span>,
+}
+
+impl Catalogue {
+    /// All series.
+    pub fn series(&self) -> impl Iterator<Item = (&SeriesKey, Span)> {
+        self.series.iter().map(|(series, span)| (series, *span))
+    }
+
+    /// From when to when there is something of a series.
+    #[must_use]
+    pub fn span_of(&self, series: &SeriesKey) -> Option<Span> {
+        self.series.get(series).copied()
+    }
+
+    pub(crate) fn note(&mut self, series: &SeriesKey, span: Span) {
+        match self.series.get_mut(series) {
+            Some(known) => *known = known.union(span),
+            None => {
+                self.series.insert(series.clone(), span);
+            }
+        }
+    }
+
+    pub(crate) fn note_rows<'a>(&mut self, rows: impl IntoIterator<Item = &'a Row>) {
+        for row in rows {
+            self.note(&row.series, row.span());
+        }
+    }
+
+    /// Forgets what ended before a moment, and beginnings before it.
+    pub(crate) fn expire(&mut self, before: twixt_model::Timestamp) {
+        self.series.retain(|_, span| span.end >= before);
+        for span in self.series.values_mut() {
+            span.start = span.start.max(before);
+        }
+    }
+
+    /// `None` if the file is not there, or cannot be used.
+    pub(crate) fn read(path: &Path) -> Option<Self> {
+        if fs::metadata(path).ok()?.len() > BYTES_MAX {
+            return None;
+        }
+        let bytes = fs::read(path).ok()?;
+        let (checksum, record) = bytes.split_at_checked(CHECKSUM_BYTES)?;
+        if checksum != xxh3_64(record).to_le_bytes() {
+            return None;
+        }
+        let mut catalogue = Self::default();
+        catalogue.note_rows(&record::decode(record).ok()?);
+        Some(catalogue)
+    }
+
+    /// Replaces the file, durably.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), HistoryError> {
+        let row = |(series, span): (&SeriesKey, &Span)| Row {
+            series: series.clone(),
+            start_ns: span.start.as_nanos(),
+            end_ns: span.end.as_nanos(),
+            ..Row::default()
+        };
+        let rows: Vec<Row> = self.series.iter().map(row).collect();
+        let record = record::encode(&rows);
+        let beside = path.with_extension("new");
+        let write = || {
+            let mut file = File::create(&beside)?;
+            file.write_all(&xxh3_64(&record).to_le_bytes())?;
+            file.write_all(&record)?;
+            file.sync_all()?;
+            fs::rename(&beside, path)
+        };
+        write().map_err(HistoryError::file("write", path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::row;
+
+    #[test]
+    fn it_reads_back_unless_it_is_damaged() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("series");
+        assert_eq!(Catalogue::read(&path), None);
+        let mut catalogue = Catalogue::default();
+        catalogue.note_rows(&[row("a", "b", 3), row("a", "b", 1), row("c", "d", 2)]);
+        catalogue.write(&path).unwrap();
+        assert_eq!(Catalogue::read(&path), Some(catalogue));
+        let mut bytes = fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(Catalogue::read(&path), None);
+    }
+}

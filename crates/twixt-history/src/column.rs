@@ -1,0 +1,350 @@
+//! The columns of a row: the only list of them. Files, log records, `twixt query` and the
+//! documentation follow from it.
+//!
+//! Columns are stable: one may be added at the end, none is renamed, moved or given another
+//! meaning. Those that are derived from others are there for whoever reads the files with other
+//! programs; we compute them again.
+
+use crate::row::{DelayPart, Row};
+use crate::step::Step;
+
+/// A column.
+pub struct Column {
+    /// Its name in files.
+    pub name: &'static str,
+    /// What its values are.
+    pub kind: Kind,
+    /// Whether every row has a value.
+    pub required: bool,
+    /// What it means.
+    pub about: &'static str,
+    pub(crate) get: fn(&Row) -> Cell<'_>,
+    /// `None` for a column that is derived from others.
+    pub(crate) set: Option<fn(&mut Row, Cell<'_>)>,
+}
+
+/// What the values of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// UTF-8.
+    Text,
+    /// 64 bits, signed.
+    Integer,
+    /// A float of 64 bits.
+    Real,
+    /// An integer of up to 38 digits.
+    Wide,
+    /// Bytes.
+    Bytes,
+}
+
+/// A value of a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Cell<'a> {
+    Null,
+    Text(&'a str),
+    Integer(i64),
+    Real(f64),
+    Wide(i128),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Cell<'a> {
+    fn text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.to_owned()),
+            _ => None,
+        }
+    }
+
+    fn integer(self) -> Option<i64> {
+        match self {
+            Self::Integer(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn count(self) -> Option<u64> {
+        self.integer().map(|value| value.max(0) as u64)
+    }
+
+    fn real(self) -> Option<f64> {
+        match self {
+            Self::Real(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn of_count(count: Option<u64>) -> Self {
+        count.map_or(Self::Null, |count| Self::Integer(i64::try_from(count).unwrap_or(i64::MAX)))
+    }
+
+    fn of_integer(value: Option<i64>) -> Self {
+        value.map_or(Self::Null, Self::Integer)
+    }
+
+    fn of_real(value: Option<f64>) -> Self {
+        value.map_or(Self::Null, Self::Real)
+    }
+
+    fn of_text(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Null, Self::Text)
+    }
+}
+
+fn delay(row: &mut Row) -> &mut DelayPart {
+    row.delay.get_or_insert_default()
+}
+
+/// A column of text that every row has.
+macro_rules! text {
+    ($name:literal, $($field:ident).+, $about:literal) => {
+        Column {
+            name: $name, kind: Kind::Text, required: true, about: $about,
+            get: |row| Cell::Text(&row.$($field).+),
+            set: Some(|row, cell| row.$($field).+ = cell.text().unwrap_or_default()),
+        }
+    };
+}
+
+/// A column of integers that every row has.
+macro_rules! integer {
+    ($name:literal, $($field:ident).+, $about:literal) => {
+        Column {
+            name: $name, kind: Kind::Integer, required: true, about: $about,
+            get: |row| Cell::Integer(row.$($field).+),
+            set: Some(|row, cell| row.$($field).+ = cell.integer().unwrap_or_default()),
+        }
+    };
+}
+
+/// A column of counts that may be unknown.
+macro_rules! count {
+    ($name:literal, $field:ident, $about:literal) => {
+        Column {
+            name: $name,
+            kind: Kind::Integer,
+            required: false,
+            about: $about,
+            get: |row| Cell::of_count(row.$field),
+            set: Some(|row, cell| row.$field = cell.count()),
+        }
+    };
+}
+
+/// A column of integers that may be unknown.
+macro_rules! maybe {
+    ($name:literal, $field:ident, $about:literal) => {
+        Column {
+            name: $name,
+            kind: Kind::Integer,
+            required: false,
+            about: $about,
+            get: |row| Cell::of_integer(row.$field),
+            set: Some(|row, cell| row.$field = cell.integer()),
+        }
+    };
+}
+
+/// A column that is computed from others.
+macro_rules! derived {
+    ($name:literal, $kind:ident, $get:expr, $about:literal) => {
+        Column {
+            name: $name,
+            kind: Kind::$kind,
+            required: false,
+            about: $about,
+            get: $get,
+            set: None,
+        }
+    };
+}
+
+/// A part of what is known of delay.
+macro_rules! part {
+    ($name:expr, $kind:ident, $get:expr, $set:expr, $about:literal) => {
+        Column {
+            name: $name,
+            kind: Kind::$kind,
+            required: false,
+            about: $about,
+            get: |row| {
+                let get: fn(&DelayPart) -> Cell<'_> = $get;
+                row.delay.as_ref().map_or(Cell::Null, get)
+            },
+            set: Some(|row, cell| {
+                let set: fn(&mut DelayPart, Cell<'_>) = $set;
+                if cell != Cell::Null {
+                    set(delay(row), cell);
+                }
+            }),
+        }
+    };
+}
+
+/// A percentile or an end of its interval.
+macro_rules! quantile {
+    ($name:literal, $index:literal, $field:ident, $about:literal) => {
+        part!(
+            $name,
+            Integer,
+            |part| Cell::of_integer(part.quantiles[$index].$field),
+            |part, cell| part.quantiles[$index].$field = cell.integer(),
+            $about
+        )
+    };
+}
+
+/// All columns, in the order in which they stand in files.
+pub const COLUMNS: &[Column] = &[
+    Column {
+        name: "step",
+        kind: Kind::Text,
+        required: true,
+        about: "how long the row is: epoch, minute or hour",
+        get: |row| Cell::Text(row.step.name()),
+        set: Some(|row, cell| {
+            let text = cell.text().unwrap_or_default();
+            row.step = text.parse().unwrap_or(Step::Epoch);
+        }),
+    },
+    text!("upstream", series.upstream, "the point that packets pass first"),
+    text!("downstream", series.downstream, "the point that packets pass second"),
+    text!("class", series.class, "class of traffic; empty without classes"),
+    text!("algorithm", series.algorithm, "the algorithm that concluded"),
+    text!("domain", series.domain, "within which names of points are unique"),
+    integer!("epoch_ns", series.epoch_ns, "length of an epoch"),
+    text!("scope_kind", scope_kind, "all, class, prefix-pair, flow, port or other"),
+    text!("scope", scope, "what the row is about"),
+    integer!("start_ns", start_ns, "first moment, by upstream's clock, nanoseconds since 1970 UTC"),
+    integer!("end_ns", end_ns, "last moment; the next row starts one later"),
+    maybe!("epoch", epoch, "number of the epoch, or of the first of them"),
+    Column {
+        name: "epochs",
+        kind: Kind::Integer,
+        required: true,
+        about: "epochs that the row rests on; 0 where nothing is known",
+        get: |row| Cell::of_count(Some(row.epochs)),
+        set: Some(|row, cell| row.epochs = cell.count().unwrap_or_default()),
+    },
+    Column {
+        name: "gaps",
+        kind: Kind::Integer,
+        required: true,
+        about: "epochs of which nothing is known",
+        get: |row| Cell::of_count(Some(row.gaps)),
+        set: Some(|row, cell| row.gaps = cell.count().unwrap_or_default()),
+    },
+    count!("packets", packets, "packets that upstream counted"),
+    count!("used", used, "packets that the estimate rests on"),
+    count!("lost", lost, "packets that the network lost; null where that is not known"),
+    count!("bytes", bytes, "bytes of the packets, by their IP headers"),
+    derived!(
+        "mean_ns",
+        Integer,
+        |row| Cell::of_integer(row.delay.as_ref().map(DelayPart::mean_ns)),
+        "mean delay"
+    ),
+    derived!(
+        "stddev_ns",
+        Real,
+        |row| Cell::of_real(row.delay.as_ref().and_then(DelayPart::deviation_ns)),
+        "standard deviation of the delay of single packets"
+    ),
+    derived!(
+        "ci95_low_ns",
+        Integer,
+        |row| Cell::of_integer(row.delay.as_ref().and_then(DelayPart::interval).map(|ci| ci.0)),
+        "lower end of the 95 % interval of the mean"
+    ),
+    derived!(
+        "ci95_high_ns",
+        Integer,
+        |row| Cell::of_integer(row.delay.as_ref().and_then(DelayPart::interval).map(|ci| ci.1)),
+        "upper end of the 95 % interval of the mean"
+    ),
+    part!(
+        "min_ns",
+        Integer,
+        |part| Cell::of_integer(part.min_ns),
+        |part, cell| part.min_ns = cell.integer(),
+        "smallest delay"
+    ),
+    quantile!("p50_ns", 0, value_ns, "median delay"),
+    quantile!("p50_low_ns", 0, low_ns, "lower end of its 95 % interval"),
+    quantile!("p50_high_ns", 0, high_ns, "upper end of its 95 % interval"),
+    quantile!("p95_ns", 1, value_ns, "95th percentile of delay"),
+    quantile!("p95_low_ns", 1, low_ns, "lower end of its 95 % interval"),
+    quantile!("p95_high_ns", 1, high_ns, "upper end of its 95 % interval"),
+    quantile!("p99_ns", 2, value_ns, "99th percentile of delay"),
+    quantile!("p99_low_ns", 2, low_ns, "lower end of its 95 % interval"),
+    quantile!("p99_high_ns", 2, high_ns, "upper end of its 95 % interval"),
+    quantile!("p999_ns", 3, value_ns, "99.9th percentile of delay"),
+    quantile!("p999_low_ns", 3, low_ns, "lower end of its 95 % interval"),
+    quantile!("p999_high_ns", 3, high_ns, "upper end of its 95 % interval"),
+    part!(
+        "max_ns",
+        Integer,
+        |part| Cell::of_integer(part.max_ns),
+        |part, cell| part.max_ns = cell.integer(),
+        "largest delay"
+    ),
+    maybe!("clock_offset_ns", clock_offset_ns, "downstream's clock is ahead by this"),
+    maybe!("clock_error_ns", clock_error_ns, "bound on the difference of the two clocks"),
+    maybe!("realigned_epochs", realigned_epochs, "downstream's epochs have larger numbers by this"),
+    count!("moved", moved, "packets in flight at boundaries, moved to where they belong"),
+    Column {
+        name: "reason",
+        kind: Kind::Text,
+        required: false,
+        about: "why something is not known",
+        get: |row| Cell::of_text(row.reason.as_deref()),
+        set: Some(|row, cell| row.reason = cell.text()),
+    },
+    part!(
+        "delay_count",
+        Integer,
+        |part| Cell::of_count(Some(part.count)),
+        |part, cell| part.count = cell.count().unwrap_or(1).max(1),
+        "packets that delay_sum_ns adds up"
+    ),
+    part!(
+        "delay_sum_ns",
+        Wide,
+        |part| Cell::Wide(part.sum_ns),
+        |part, cell| {
+            if let Cell::Wide(sum) = cell {
+                part.sum_ns = sum;
+            }
+        },
+        "sum of their delays"
+    ),
+    part!(
+        "delay_squares_ns2",
+        Real,
+        |part| Cell::of_real(part.squares_ns2),
+        |part, cell| part.squares_ns2 = cell.real(),
+        "sum of the squares of what each differs from their mean by"
+    ),
+    part!(
+        "delay_half_width_ns",
+        Real,
+        |part| Cell::of_real(part.half_width_ns),
+        |part, cell| part.half_width_ns = cell.real(),
+        "half the width of the 95 % interval of the mean"
+    ),
+    part!(
+        HISTOGRAM,
+        Bytes,
+        |part| part.histogram.as_deref().map_or(Cell::Null, Cell::Bytes),
+        |part, cell| {
+            if let Cell::Bytes(bytes) = cell {
+                part.histogram = Some(bytes.to_vec());
+            }
+        },
+        "all delays, by buckets that can be added up"
+    ),
+];
+
+/// The column of histograms: most queries need not read it.
+pub(crate) const HISTOGRAM: &str = "delay_histogram";

@@ -1,0 +1,62 @@
+//! What can go wrong with files of estimates.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use twixt_store::StoreError;
+
+/// Why estimates cannot be stored, sealed or listed. A file that cannot be read is no error of
+/// this kind: it is a [`Problem`](crate::Problem) of an answer, which has the rest.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HistoryError {
+    /// A folder or file cannot be listed, written or deleted. Check permissions and free space.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The log of an hour cannot be written. Check permissions and free space.
+    #[error("{}", said(.0))]
+    Log(#[from] StoreError),
+    /// An hour cannot be written as Parquet. Check free space.
+    #[error("cannot write {}: {problem}", path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl HistoryError {
+    /// For `map_err`.
+    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File { action, path: path.to_owned(), source }
+    }
+}
+
+/// What went wrong, with what the system says.
+fn said(error: &StoreError) -> String {
+    let cause = std::error::Error::source(error);
+    cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
+}
+
+/// Something that an answer lacks because it cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub text: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}: {}", self.path.display(), self.text)
+    }
+}

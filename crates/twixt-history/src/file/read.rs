@@ -1,0 +1,294 @@
+//! Reads rows of a sealed file: only the pages that may have what is asked for, and only the
+//! columns that are needed.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, Int64Type};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::properties::ReaderProperties;
+use parquet::file::reader::RowGroupReader;
+use parquet::file::serialized_reader::SerializedRowGroupReader;
+use twixt_model::{Segment, Span};
+
+use super::name::{FileName, Folder};
+use super::pruning::{Pages, Rows, common};
+use super::schema::WIDE_BYTES;
+use super::write::checksum;
+use crate::column::{COLUMNS, Cell, Column, HISTOGRAM, Kind};
+use crate::error::Problem;
+use crate::row::Row;
+use crate::step::Step;
+
+/// Footers that are remembered. A day has 24 of each kind.
+const FOOTERS_MAX: usize = 256;
+
+/// Which rows are asked for, and what of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// All when `None`.
+    pub(crate) segment: Option<&'a Segment>,
+    pub(crate) step: Step,
+    /// Rows that start within.
+    pub(crate) span: Span,
+    pub(crate) columns: Columns,
+}
+
+/// What of a row is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Columns {
+    /// Which series, and when.
+    Keys,
+    /// All but histograms.
+    Plain,
+    /// All.
+    All,
+}
+
+impl Columns {
+    fn has(self, column: &Column) -> bool {
+        match self {
+            Self::Keys => KEYS.contains(&column.name),
+            Self::Plain => column.name != HISTOGRAM,
+            Self::All => true,
+        }
+    }
+}
+
+/// What says which series a row is of, and when it is.
+const KEYS: [&str; 12] = [
+    "step",
+    "upstream",
+    "downstream",
+    "class",
+    "algorithm",
+    "domain",
+    "epoch_ns",
+    "start_ns",
+    "end_ns",
+    "epoch",
+    "epochs",
+    "gaps",
+];
+
+/// Footers of files that were found sound, so that files are checked once.
+#[derive(Debug, Default)]
+pub(crate) struct Footers {
+    known: Mutex<HashMap<PathBuf, Footer>>, // at most FOOTERS_MAX
+}
+
+#[derive(Clone, Debug)]
+struct Footer {
+    metadata: Arc<ParquetMetaData>,
+    /// A file that was touched since is checked again.
+    bytes: u64,
+    changed: Option<SystemTime>,
+    used: SystemTime,
+}
+
+/// Rows of a file.
+pub(crate) fn read(
+    folder: &Folder,
+    name: FileName,
+    wanted: &Wanted<'_>,
+    footers: &Footers,
+) -> Result<Vec<Row>, Problem> {
+    let path = folder.file_path(name);
+    let read = footers.open(&path, name).and_then(|(file, metadata)| {
+        let opened = Opened { file: Arc::new(file), metadata };
+        opened.rows(wanted).map_err(|error| error.to_string())
+    });
+    read.map_err(|text| Problem { path, text })
+}
+
+impl Footers {
+    /// Opens a file. Checks it, unless that was done already.
+    fn open(&self, path: &Path, name: FileName) -> Result<(File, Arc<ParquetMetaData>), String> {
+        let said = |error: std::io::Error| error.to_string();
+        let file = File::open(path).map_err(said)?;
+        let about = file.metadata().map_err(said)?;
+        let (bytes, changed) = (about.len(), about.modified().ok());
+        let now = SystemTime::now();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(footer) = known.get_mut(path)
+            && (footer.bytes, footer.changed) == (bytes, changed)
+        {
+            footer.used = now;
+            return Ok((file, Arc::clone(&footer.metadata)));
+        }
+        drop(known);
+        if checksum(path).map_err(said)? != name.checksum {
+            return Err("damaged: its bytes are not those that were written; delete it, or put \
+                        back a copy"
+                .to_owned());
+        }
+        let metadata = ParquetMetaDataReader::new()
+            .with_page_index_policy(PageIndexPolicy::Optional)
+            .parse_and_finish(&file)
+            .map_err(|error| error.to_string())?;
+        let metadata = Arc::new(metadata);
+        let footer = Footer { metadata: Arc::clone(&metadata), bytes, changed, used: now };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= FOOTERS_MAX
+            && let Some(oldest) = known.iter().min_by_key(|(_, footer)| footer.used)
+        {
+            let oldest = oldest.0.clone();
+            known.remove(&oldest);
+        }
+        known.insert(path.to_owned(), footer);
+        Ok((file, metadata))
+    }
+}
+
+/// A file that was found sound.
+struct Opened {
+    file: Arc<File>,
+    metadata: Arc<ParquetMetaData>,
+}
+
+impl Opened {
+    fn rows(&self, wanted: &Wanted<'_>) -> Result<Vec<Row>> {
+        let mut found = Vec::new();
+        for group in 0..self.metadata.num_row_groups() {
+            let selected = self.selected(group, wanted);
+            if selected.is_empty() {
+                continue;
+            }
+            let rows = self.read_group(group, &selected, wanted)?;
+            found.extend(rows.into_iter().filter(|row| wanted.is_met_by(row)));
+        }
+        Ok(found)
+    }
+
+    /// Rows that may be wanted.
+    fn selected(&self, group: usize, wanted: &Wanted<'_>) -> Rows {
+        let pages = Pages { metadata: &self.metadata, group };
+        let mut rows = pages.all();
+        let mut narrow = |name: &str, find: &dyn Fn(usize) -> Rows| {
+            if let Some(column) = self.place(group, name) {
+                rows = common(&rows, &find(column));
+            }
+        };
+        narrow("step", &|column| pages.with_text(column, wanted.step.name()));
+        if let Some(Segment { upstream, downstream }) = wanted.segment {
+            narrow("upstream", &|column| pages.with_text(column, &upstream.0));
+            narrow("downstream", &|column| pages.with_text(column, &downstream.0));
+        }
+        let (from, to) = (wanted.span.start.as_nanos(), wanted.span.end.as_nanos());
+        narrow("start_ns", &|column| pages.with_integers(column, from, to));
+        rows
+    }
+
+    fn read_group(&self, group: usize, selected: &Rows, wanted: &Wanted<'_>) -> Result<Vec<Row>> {
+        let offsets = self.metadata.offset_index().map(|index| index[group].as_slice());
+        let reader = SerializedRowGroupReader::new(
+            Arc::clone(&self.file),
+            self.metadata.row_group(group),
+            offsets,
+            Arc::new(ReaderProperties::builder().build()),
+        )?;
+        let count = selected.iter().map(ExactSizeIterator::len).sum();
+        let mut rows = vec![Row::default(); count];
+        for column in COLUMNS {
+            let Some(set) = column.set else { continue };
+            if !wanted.columns.has(column) {
+                continue;
+            }
+            // A file of an earlier release has fewer columns.
+            let Some(place) = self.place(group, column.name) else { continue };
+            read_column(&reader, place, column, selected, |row, cell| set(&mut rows[row], cell))?;
+        }
+        Ok(rows)
+    }
+
+    fn place(&self, group: usize, name: &str) -> Option<usize> {
+        let columns = self.metadata.row_group(group).columns();
+        columns.iter().position(|column| column.column_path().parts() == [name])
+    }
+}
+
+impl Wanted<'_> {
+    fn is_met_by(&self, row: &Row) -> bool {
+        row.step == self.step
+            && self.span.contains(row.span().start)
+            && self.segment.is_none_or(|segment| row.series.is_of(segment))
+    }
+}
+
+/// Hands over the values of the selected rows, by their places among those.
+fn read_column(
+    reader: &impl RowGroupReader,
+    place: usize,
+    column: &Column,
+    selected: &Rows,
+    mut take: impl FnMut(usize, Cell<'_>),
+) -> Result<()> {
+    match column.kind {
+        Kind::Integer => typed::<Int64Type>(reader, place, selected, |row, value| {
+            take(row, Cell::Integer(*value));
+            Ok(())
+        }),
+        Kind::Real => typed::<DoubleType>(reader, place, selected, |row, value| {
+            take(row, Cell::Real(*value));
+            Ok(())
+        }),
+        Kind::Bytes => typed::<ByteArrayType>(reader, place, selected, |row, value| {
+            take(row, Cell::Bytes(value.data()));
+            Ok(())
+        }),
+        Kind::Text => typed::<ByteArrayType>(reader, place, selected, |row, value| {
+            take(row, Cell::Text(value.as_utf8()?));
+            Ok(())
+        }),
+        Kind::Wide => typed::<FixedLenByteArrayType>(reader, place, selected, |row, value| {
+            let bytes = value.data().first_chunk::<WIDE_BYTES>();
+            let bytes = bytes.ok_or_else(|| wrong("a decimal is too short"))?;
+            take(row, Cell::Wide(i128::from_be_bytes(*bytes)));
+            Ok(())
+        }),
+    }
+}
+
+fn typed<T: DataType>(
+    reader: &impl RowGroupReader,
+    place: usize,
+    selected: &Rows,
+    mut take: impl FnMut(usize, &T::T) -> Result<()>,
+) -> Result<()> {
+    let kind = reader.metadata().column(place).column_type();
+    if kind != T::get_physical_type() {
+        return Err(wrong("a column has another type than ours"));
+    }
+    let is_optional = reader.metadata().column(place).column_descr().max_def_level() > 0;
+    let mut column = get_typed_column_reader::<T>(reader.get_column_reader(place)?);
+    let (mut at, mut row) = (0, 0);
+    for range in selected {
+        if column.skip_records(range.start - at)? != range.start - at {
+            return Err(wrong("a column ends early"));
+        }
+        let (mut values, mut levels) = (Vec::new(), Vec::new());
+        let (records, _, _) =
+            column.read_records(range.len(), Some(&mut levels), None, &mut values)?;
+        if records != range.len() {
+            return Err(wrong("a column ends early"));
+        }
+        let mut known = values.iter();
+        for index in 0..records {
+            let is_known = !is_optional || levels.get(index).is_some_and(|level| *level > 0);
+            if is_known && let Some(value) = known.next() {
+                take(row + index, value)?;
+            }
+        }
+        (at, row) = (range.end, row + records);
+    }
+    Ok(())
+}
+
+fn wrong(text: &str) -> ParquetError {
+    ParquetError::General(text.to_owned())
+}

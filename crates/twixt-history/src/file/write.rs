@@ -1,0 +1,224 @@
+//! Writes a sealed file.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::data_type::{
+    ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray, FixedLenByteArrayType,
+    Int64Type,
+};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::SortingColumn;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::ColumnPath;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::name::{FileName, Folder};
+use super::schema;
+use crate::column::{COLUMNS, Cell, HISTOGRAM, Kind};
+use crate::error::HistoryError;
+use crate::row::Row;
+use crate::step::Hour;
+
+/// Rows of a page. Whoever asks for one segment reads this many rows at least: a minute's roll-ups
+/// of an hour are 60. Shorter pages would make the page index larger than what it saves.
+const PAGE_ROWS: usize = 512;
+/// Level of zstd. Files are written once and kept for long.
+const LEVEL: i32 = 6;
+/// Columns that rows are sorted by, by their places in [`COLUMNS`].
+const SORTED_BY: [i32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+
+/// A file that is being written, beside its place.
+pub(crate) struct FileWriter {
+    folder: Folder,
+    beside: PathBuf,
+    writer: SerializedFileWriter<BufWriter<File>>,
+}
+
+impl FileWriter {
+    /// Begins a file of an hour. What an earlier writer left unfinished is overwritten.
+    pub(crate) fn new(folder: &Folder, hour: Hour, part: u32) -> Result<Self, HistoryError> {
+        let day = folder.day_path(hour.day());
+        fs::create_dir_all(&day).map_err(HistoryError::file("create", &day))?;
+        let beside = day.join(format!("{:02}-{part}.new", hour.of_day()));
+        let file = File::create(&beside).map_err(HistoryError::file("create", &beside))?;
+        let writer = SerializedFileWriter::new(
+            BufWriter::new(file),
+            schema::parsed(),
+            Arc::new(properties(Sorted::Yes)),
+        )
+        .map_err(problem(&beside))?;
+        Ok(Self { folder: folder.clone(), beside, writer })
+    }
+
+    /// Appends rows, which are in order, as a row group.
+    pub(crate) fn write(&mut self, rows: &[Row]) -> Result<(), HistoryError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let written = self.writer.next_row_group().and_then(|group| write_group(group, rows));
+        written.map_err(problem(&self.beside))
+    }
+
+    /// Makes it durable, and puts it in its place.
+    pub(crate) fn finish(self, hour: Hour, part: u32) -> Result<FileName, HistoryError> {
+        let Self { folder, beside, writer } = self;
+        let failed = HistoryError::file("write", &beside);
+        let buffered = writer.into_inner().map_err(problem(&beside))?;
+        let written = buffered.into_inner().map_err(io::IntoInnerError::into_error);
+        let synced = written.and_then(|file| file.sync_all()).and_then(|()| checksum(&beside));
+        let name = FileName { hour, part, checksum: synced.map_err(failed)? };
+        let place = folder.file_path(name);
+        fs::rename(&beside, &place).map_err(HistoryError::file("rename", &place))?;
+        for path in [folder.day_path(hour.day()), folder.path().to_owned()] {
+            let synced = File::open(&path).and_then(|folder| folder.sync_all());
+            synced.map_err(HistoryError::file("sync", &path))?;
+        }
+        Ok(name)
+    }
+}
+
+/// Rows as the bytes of a file, for whoever asked for some.
+///
+/// # Errors
+/// When a column cannot be written, which would be a mistake of ours.
+pub fn to_parquet(rows: &[Row]) -> Result<Vec<u8>, HistoryError> {
+    let write = || {
+        let properties = Arc::new(properties(Sorted::No));
+        let mut writer = SerializedFileWriter::new(Vec::new(), schema::parsed(), properties)?;
+        if !rows.is_empty() {
+            write_group(writer.next_row_group()?, rows)?;
+        }
+        writer.into_inner()
+    };
+    write().map_err(problem(Path::new("rows")))
+}
+
+/// Of a file's bytes.
+pub(super) fn checksum(path: &Path) -> io::Result<u64> {
+    let mut hasher = Xxh3::new();
+    let mut file = File::open(path)?;
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hasher.digest()),
+            length => hasher.update(&piece[..length]),
+        }
+    }
+}
+
+fn problem(path: &Path) -> impl FnOnce(ParquetError) -> HistoryError {
+    move |error| HistoryError::Parquet { path: path.to_owned(), problem: error.to_string() }
+}
+
+/// Whether rows are in the order of files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sorted {
+    Yes,
+    No,
+}
+
+fn properties(sorted: Sorted) -> WriterProperties {
+    let by = SORTED_BY.map(|column_idx| SortingColumn {
+        column_idx,
+        descending: false,
+        nulls_first: false,
+    });
+    let mut builder = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(LEVEL).expect("a level of zstd")))
+        .set_created_by("twixt".to_owned())
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_write_batch_size(PAGE_ROWS)
+        .set_sorting_columns((sorted == Sorted::Yes).then(|| by.to_vec()))
+        .set_statistics_enabled(EnabledStatistics::Page);
+    for column in COLUMNS {
+        let path = ColumnPath::from(column.name);
+        if matches!(column.kind, Kind::Integer | Kind::Real | Kind::Wide) {
+            builder = builder.set_column_dictionary_enabled(path.clone(), false);
+        }
+        if column.kind == Kind::Integer {
+            // Neighbours are near each other: their differences have few bits.
+            builder = builder.set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
+        }
+        if column.name == HISTOGRAM {
+            builder = builder
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_statistics_enabled(path, EnabledStatistics::None);
+        }
+    }
+    builder.build()
+}
+
+fn write_group<W: Write + Send>(
+    mut group: SerializedRowGroupWriter<'_, W>,
+    rows: &[Row],
+) -> Result<()> {
+    for column in COLUMNS {
+        let cells = rows.iter().map(column.get);
+        let required = column.required;
+        match column.kind {
+            Kind::Text => {
+                write_column::<ByteArrayType, W>(&mut group, cells, required, |cell| match cell {
+                    Cell::Text(text) => Some(ByteArray::from(text)),
+                    _ => None,
+                })
+            }
+            Kind::Bytes => {
+                write_column::<ByteArrayType, W>(&mut group, cells, required, |cell| match cell {
+                    Cell::Bytes(bytes) => Some(ByteArray::from(bytes.to_vec())),
+                    _ => None,
+                })
+            }
+            Kind::Integer => {
+                write_column::<Int64Type, W>(&mut group, cells, required, |cell| match cell {
+                    Cell::Integer(value) => Some(value),
+                    _ => None,
+                })
+            }
+            Kind::Real => {
+                write_column::<DoubleType, W>(&mut group, cells, required, |cell| match cell {
+                    Cell::Real(value) => Some(value),
+                    _ => None,
+                })
+            }
+            Kind::Wide => write_column::<FixedLenByteArrayType, W>(
+                &mut group,
+                cells,
+                required,
+                |cell| match cell {
+                    Cell::Wide(value) => {
+                        let bytes = ByteArray::from(value.to_be_bytes().to_vec());
+                        Some(FixedLenByteArray::from(bytes))
+                    }
+                    _ => None,
+                },
+            ),
+        }?;
+    }
+    group.close().map(drop)
+}
+
+/// Writes the next column. `value` is `None` for what is not known.
+fn write_column<'a, T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    cells: impl Iterator<Item = Cell<'a>>,
+    required: bool,
+    value: impl Fn(Cell<'a>) -> Option<T::T>,
+) -> Result<()> {
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    for cell in cells {
+        let known = value(cell);
+        levels.push(i16::from(known.is_some()));
+        values.extend(known);
+    }
+    let next = group.next_column()?;
+    let mut column = next.ok_or_else(|| ParquetError::General("no more columns".to_owned()))?;
+    let levels = (!required).then_some(levels.as_slice());
+    column.typed::<T>().write_batch(&values, levels, None)?;
+    column.close()
+}

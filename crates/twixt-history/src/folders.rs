@@ -1,0 +1,30 @@
+//! Where things lie in the folder of a history.
+
+use std::path::{Path, PathBuf};
+
+use crate::file::Folder;
+use crate::open::OpenFolder;
+
+/// The folders of a history.
+#[derive(Clone, Debug)]
+pub(crate) struct Folders {
+    /// Rows of epochs, by hour.
+    pub(crate) epochs: Folder,
+    /// Minutes and hours, by hour.
+    pub(crate) rollups: Folder,
+    /// Hours that are not sealed.
+    pub(crate) open: OpenFolder,
+    /// Which series there are.
+    pub(crate) catalogue: PathBuf,
+}
+
+impl Folders {
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self {
+            epochs: Folder::new(folder.join("epochs")),
+            rollups: Folder::new(folder.join("rollups")),
+            open: OpenFolder::new(folder.join("open")),
+            catalogue: folder.join("series"),
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! A history that is being written.
+//!
+//! Rows are appended to the log of their hour, and made durable when asked to. When an hour is
+//! over, and nothing came for it for a while, it is sealed. Minutes and hours of what is not sealed
+//! are kept up to date in memory, since most questions are about now; the log can tell them too.
+
+mod live;
+mod part;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use twixt_model::{Span, Timestamp};
+
+use crate::catalogue::Catalogue;
+use crate::error::{HistoryError, Problem};
+use crate::file::{Columns, Wanted, read};
+use crate::open::{Appended, OpenWanted, Part, PartWriter, identity};
+use crate::question::{Answer, Question};
+use crate::reader::Reader;
+use crate::retention::{Removed, Retention, expire};
+use crate::rollup::pieces;
+use crate::row::Row;
+use crate::seal::seal;
+use crate::step::{HOUR_NS, Hour, Step};
+use part::OpenPart;
+
+/// Hours whose files are kept open; each has two for every shard. Those of others are opened when
+/// they are needed.
+const WRITERS_MAX: usize = 4;
+/// Roll-ups of hours that are not sealed that are kept in memory. Beyond this the logs are read.
+pub const ROLLUPS_MAX: usize = 400_000;
+/// Hours at either end of a gap that it is stored in. Between them nothing is stored, which an
+/// answer says as well.
+const GAP_HOURS: usize = 2;
+
+/// How a history is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryConfig {
+    /// How long after its end an hour is sealed. Must cover how long epochs are waited for.
+    pub seal_wait_ns: i64,
+    /// How long nothing must have come for it.
+    pub seal_idle_ns: i64,
+    /// What is forgotten, and when.
+    pub retention: Retention,
+}
+
+impl Default for HistoryConfig {
+    /// Ten minutes, one minute, nothing.
+    fn default() -> Self {
+        let seconds = |seconds: i64| seconds * 1_000_000_000;
+        Self {
+            seal_wait_ns: seconds(600),
+            seal_idle_ns: seconds(60),
+            retention: Retention::default(),
+        }
+    }
+}
+
+/// A history that is being written. There can be one for a folder only: whoever opens it sees to
+/// that.
+#[derive(Debug)]
+pub struct History {
+    reader: Reader,
+    config: HistoryConfig,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    parts: BTreeMap<Part, OpenPart>,
+    catalogue: Catalogue,
+    counts: Counts,
+}
+
+/// What happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Rows stored.
+    pub rows: u64,
+    /// Rows that were there already.
+    pub repeated: u64,
+    /// Hours, or parts of them, that were sealed.
+    pub sealed: u64,
+    /// Times that roll-ups were not kept in memory because there are too many.
+    pub rollups_refused: u64,
+}
+
+/// What became of hours that were due.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// Hours that were sealed.
+    pub sealed: Vec<Hour>,
+    /// What could not be read when they were.
+    pub problems: Vec<Problem>,
+    /// What was deleted.
+    pub removed: Removed,
+}
+
+impl History {
+    /// Opens the history in a folder, and takes up the hours that are not sealed.
+    ///
+    /// # Errors
+    /// When folders cannot be made or listed.
+    pub fn open(folder: &Path, config: HistoryConfig) -> Result<Self, HistoryError> {
+        let reader = Reader::open(folder);
+        let open = &reader.folders.open;
+        std::fs::create_dir_all(open.path()).map_err(HistoryError::file("create", open.path()))?;
+        open.clean()?;
+        let catalogue = reader.sealed_catalogue()?;
+        let mut state = State { parts: BTreeMap::new(), catalogue, counts: Counts::default() };
+        for part in open.parts()? {
+            let rows = open.rows(part, &OpenWanted::all(part.hour))?.rows;
+            let writer = PartWriter::new(open.log(part), sealed_before(&reader, part)?);
+            let mut opened = OpenPart::new(writer, Timestamp::MIN);
+            rows.iter().for_each(|row| opened.add(row));
+            state.catalogue.note_rows(&rows);
+            state.parts.insert(part, opened);
+            state.bound_rollups();
+        }
+        Ok(Self { reader, config, state: Mutex::new(state) })
+    }
+
+    /// Stores what one event of a series told: rows of one stretch of time.
+    ///
+    /// # Errors
+    /// When the disk is full or broken. What was not stored may be tried again.
+    pub fn append(&self, rows: &[Row], now: Timestamp) -> Result<(), HistoryError> {
+        let Some(first) = rows.first() else { return Ok(()) };
+        let mut state = self.state();
+        if !first.is_gap() || Hour::of(first.span().start) == Hour::of(first.span().end) {
+            return self.append_to(&mut state, rows, now);
+        }
+        for row in rows {
+            let hours: Vec<Row> = pieces(row, Some(HOUR_NS)).take(GAP_HOURS).collect();
+            let last = Hour::of(row.span().end).span().start.as_nanos() - HOUR_NS;
+            let ending = Row { start_ns: row.start_ns.max(last), ..row.clone() };
+            let late = pieces(&ending, Some(HOUR_NS))
+                .filter(|piece| hours.iter().all(|hour| hour.start_ns != piece.start_ns));
+            let late: Vec<Row> = late.collect();
+            for piece in hours.into_iter().chain(late) {
+                self.append_to(&mut state, &[piece], now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn append_to(
+        &self,
+        state: &mut State,
+        rows: &[Row],
+        now: Timestamp,
+    ) -> Result<(), HistoryError> {
+        let Some(first) = rows.first() else { return Ok(()) };
+        let part = self.part_for(state, Hour::of(first.span().start), now)?;
+        state.close_others(part)?;
+        let opened = state.parts.get_mut(&part).expect("it was found or made just now");
+        let writer = opened.writer.as_mut().expect("parts that are being sealed are not chosen");
+        if writer.append(rows)? == Appended::AlreadyThere {
+            state.counts.repeated += rows.len() as u64;
+            return Ok(());
+        }
+        opened.touched = now;
+        rows.iter().for_each(|row| opened.add(row));
+        state.counts.rows += rows.len() as u64;
+        state.catalogue.note_rows(rows);
+        state.bound_rollups();
+        Ok(())
+    }
+
+    /// Makes all that was appended survive the death of the machine.
+    ///
+    /// # Errors
+    /// When the disk is full or broken.
+    pub fn sync(&self) -> Result<(), HistoryError> {
+        let mut state = self.state();
+        let writers = state.parts.values_mut().filter_map(|part| part.writer.as_mut());
+        writers.into_iter().try_for_each(PartWriter::sync)
+    }
+
+    /// Seals hours that are over, and deletes what is old. To be called now and then, when all that
+    /// was appended is known not to be appended again.
+    ///
+    /// # Errors
+    /// When an hour cannot be sealed, or files cannot be deleted. It may be tried again.
+    pub fn keep(&self, now: Timestamp) -> Result<Kept, HistoryError> {
+        let mut kept = Kept::default();
+        for part in self.due(now) {
+            kept.problems.extend(self.seal(part)?);
+            kept.sealed.push(part.hour);
+        }
+        kept.removed = expire(&self.reader.folders, &self.config.retention, now)?;
+        if let Some(before) = kept.removed.oldest_left {
+            let mut state = self.state();
+            state.catalogue.expire(before);
+            state.catalogue.write(&self.reader.folders.catalogue)?;
+        }
+        Ok(kept)
+    }
+
+    /// Seals all hours, whether or not they are over. What comes for them later begins a new part.
+    ///
+    /// # Errors
+    /// As [`keep`](Self::keep).
+    pub fn seal_all(&self) -> Result<Vec<Problem>, HistoryError> {
+        let parts: Vec<Part> = self.state().parts.keys().copied().collect();
+        let mut problems = Vec::new();
+        for part in parts {
+            problems.extend(self.seal(part)?);
+        }
+        Ok(problems)
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// When folders cannot be listed. What is wrong with files is said in the answer.
+    pub fn answer(&self, question: &Question) -> Result<Answer, HistoryError> {
+        let catalogue = self.catalogue();
+        self.reader.answer_with(question, &catalogue, Some(self))
+    }
+
+    /// Which series there are.
+    #[must_use]
+    pub fn catalogue(&self) -> Catalogue {
+        self.state().catalogue.clone()
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.state().counts
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn due(&self, now: Timestamp) -> Vec<Part> {
+        let config = &self.config;
+        let state = self.state();
+        let is_due = |part: &Part, opened: &OpenPart| {
+            let over_ns = now.as_nanos().saturating_sub(part.hour.span().end.as_nanos());
+            let idle_ns = now.as_nanos().saturating_sub(opened.touched.as_nanos());
+            // A clock that was set back tells nothing of how long nothing came.
+            over_ns >= config.seal_wait_ns && (idle_ns >= config.seal_idle_ns || idle_ns < 0)
+        };
+        state
+            .parts
+            .iter()
+            .filter(|(part, opened)| is_due(part, opened))
+            .map(|(part, _)| *part)
+            .collect()
+    }
+
+    /// The part that rows of an hour are appended to.
+    fn part_for(
+        &self,
+        state: &mut State,
+        hour: Hour,
+        now: Timestamp,
+    ) -> Result<Part, HistoryError> {
+        let of_hour =
+            || state.parts.range(Part { hour, number: 0 }..=Part { hour, number: u32::MAX });
+        if let Some((part, _)) = of_hour().rev().find(|(_, opened)| opened.writer.is_some()) {
+            return Ok(*part);
+        }
+        let folders = &self.reader.folders;
+        let open = of_hour().map(|(part, _)| part.number);
+        let epochs = folders.epochs.files_of(hour.day())?;
+        let rollups = folders.rollups.files_of(hour.day())?;
+        let sealed = epochs.iter().chain(&rollups).filter(|name| name.hour == hour);
+        let last = open.chain(sealed.map(|name| name.part)).max();
+        let part = Part { hour, number: last.map_or(0, |last| last + 1) };
+        let writer = PartWriter::new(folders.open.log(part), sealed_before(&self.reader, part)?);
+        state.parts.insert(part, OpenPart::new(writer, now));
+        Ok(part)
+    }
+
+    fn seal(&self, part: Part) -> Result<Vec<Problem>, HistoryError> {
+        let Some(mut writer) = self.take_writer(part) else { return Ok(Vec::new()) };
+        let folders = &self.reader.folders;
+        let sealed = writer.close().and_then(|()| seal(folders, part));
+        let mut state = self.state();
+        let problems = match sealed {
+            Ok(problems) => problems,
+            Err(error) => {
+                // It goes on as it was.
+                if let Some(opened) = state.parts.get_mut(&part) {
+                    opened.writer = Some(writer);
+                }
+                return Err(error);
+            }
+        };
+        let catalogue = state.catalogue.clone();
+        state.parts.remove(&part);
+        state.counts.sealed += 1;
+        // Written before the log is deleted: what it says is there, or was.
+        catalogue.write(&folders.catalogue)?;
+        folders.open.delete(part)?;
+        Ok(problems)
+    }
+
+    fn take_writer(&self, part: Part) -> Option<PartWriter> {
+        self.state().parts.get_mut(&part)?.writer.take()
+    }
+}
+
+impl State {
+    /// Closes the files of hours that were used least recently.
+    fn close_others(&mut self, keep: Part) -> Result<(), HistoryError> {
+        let open = |opened: &OpenPart| opened.writer.as_ref().is_some_and(|open| !open.is_closed());
+        while self.parts.values().filter(|opened| open(opened)).count() > WRITERS_MAX {
+            let others =
+                self.parts.iter_mut().filter(|(part, opened)| **part != keep && open(opened));
+            let oldest = others.min_by_key(|(_, opened)| opened.touched);
+            let Some((_, opened)) = oldest else { return Ok(()) };
+            if let Some(writer) = &mut opened.writer {
+                writer.close()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets roll-ups of the largest hours if there are too many.
+    fn bound_rollups(&mut self) {
+        while self.parts.values().map(OpenPart::rollups).sum::<usize>() > ROLLUPS_MAX {
+            let largest = self.parts.values_mut().max_by_key(|part| part.rollups());
+            let Some(largest) = largest else { return };
+            largest.forget_rollups();
+            self.counts.rollups_refused += 1;
+        }
+    }
+}
+
+/// What earlier parts of an hour have: it is not stored again.
+fn sealed_before(reader: &Reader, part: Part) -> Result<HashSet<u64>, HistoryError> {
+    let mut known = HashSet::new();
+    if part.number == 0 {
+        return Ok(known);
+    }
+    let folders = &reader.folders;
+    for earlier in folders.open.parts()?.into_iter().filter(|open| open.hour == part.hour) {
+        if earlier.number < part.number {
+            let rows = folders.open.rows(earlier, &OpenWanted::all(part.hour))?.rows;
+            known.extend(rows.iter().map(identity));
+        }
+    }
+    let span: Span = part.hour.span();
+    let wanted = Wanted { segment: None, step: Step::Epoch, span, columns: Columns::Keys };
+    for name in folders.epochs.files_of(part.hour.day())? {
+        if name.hour == part.hour && name.part < part.number {
+            // What cannot be read cannot be told twice either.
+            let rows = read(&folders.epochs, name, &wanted, &reader.footers).unwrap_or_default();
+            known.extend(rows.iter().map(identity));
+        }
+    }
+    Ok(known)
+}

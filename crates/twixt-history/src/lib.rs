@@ -1,0 +1,49 @@
+//! Estimates over time: what a collector remembers, and what it answers.
+//!
+//! A *row* says what is known of one segment, scope and stretch of time. Rows of the hour that is
+//! not over lie in a log; when it is over they are *sealed*: written as Parquet, once, with their
+//! roll-ups to minutes and hours. Whole files are deleted when they are old.
+//!
+//! | module | the question it answers |
+//! |---|---|
+//! | `row`, `column` | What is known, and what is it called? |
+//! | `rollup` | What do rows tell together? |
+//! | `file` | How does an hour lie on disk? |
+//! | `open` | What of hours that are not sealed? |
+//! | `history` | What was there, between then and then? |
+//!
+//! It knows no algorithm, no network and no clock: the time is handed over.
+
+mod catalogue;
+mod column;
+mod error;
+mod file;
+mod folders;
+pub mod histogram;
+mod history;
+mod holes;
+mod moment;
+mod open;
+mod question;
+mod reader;
+mod record;
+mod retention;
+mod rollup;
+mod row;
+mod seal;
+mod step;
+#[cfg(test)]
+mod testing;
+
+pub use catalogue::Catalogue;
+pub use column::{COLUMNS, Column, Kind};
+pub use error::{HistoryError, Problem};
+pub use file::{schema, to_parquet};
+pub use history::{Counts, History, HistoryConfig, Kept, ROLLUPS_MAX};
+pub use moment::{ParseMomentError, moment_text, parse_moment};
+pub use question::{Answer, Cursor, ParseCursorError, Question, ROWS_MAX};
+pub use reader::Reader;
+pub use retention::{Removed, Retention};
+pub use rollup::{RollUps, rolled_up, totals};
+pub use row::{DelayPart, QUANTILE_SHARES, Quantile, Row, SeriesKey, scope_kind};
+pub use step::{HOUR_NS, Hour, MINUTE_NS, ParseStepError, Step};

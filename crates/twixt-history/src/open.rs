@@ -1,0 +1,202 @@
+//! Hours that are not sealed: rows lie in a log.
+//!
+//! The rows of an hour lie in a folder of their own, `open/2024-01-31T10-0`, which is a log
+//! (`twixt-store`) whose points are shards: all rows of a segment are in one of them, so whoever
+//! asks for a segment reads no other. The number at the end is the part: rows that come when an
+//! hour was sealed already begin a new one. A folder is renamed before it is deleted: one that is
+//! still there was not touched.
+
+mod stream;
+mod writing;
+
+pub(crate) use stream::{series_of, shard_of, stream_of};
+pub(crate) use writing::{Appended, PartWriter, identity};
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use twixt_model::{Segment, Span};
+use twixt_store::{Depth, Log, Options, Query};
+
+use crate::error::{HistoryError, Problem};
+use crate::file::names;
+use crate::record;
+use crate::row::{Row, SeriesKey};
+use crate::step::Hour;
+
+/// Files that the rows of an hour are spread over.
+pub(crate) const SHARDS: u64 = 16;
+/// What a folder is called that is being deleted.
+const GONE: &str = "gone-";
+
+/// A part of an hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Part {
+    pub(crate) hour: Hour,
+    pub(crate) number: u32,
+}
+
+/// The folder of all hours that are not sealed.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenFolder {
+    path: PathBuf,
+}
+
+impl OpenFolder {
+    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn part_path(&self, part: Part) -> PathBuf {
+        self.path.join(format!("{}-{}", part.hour, part.number))
+    }
+
+    /// The parts that are not sealed, in order.
+    pub(crate) fn parts(&self) -> Result<Vec<Part>, HistoryError> {
+        let mut parts: Vec<Part> =
+            names(&self.path)?.iter().filter_map(|name| parse(name)).collect();
+        parts.sort_unstable();
+        Ok(parts)
+    }
+
+    pub(crate) fn log(&self, part: Part) -> Log {
+        Log::open(self.part_path(part), Options::default())
+    }
+
+    /// Deletes a part that was sealed.
+    pub(crate) fn delete(&self, part: Part) -> Result<(), HistoryError> {
+        let path = self.part_path(part);
+        let gone = self.path.join(format!("{GONE}{}-{}", part.hour, part.number));
+        fs::rename(&path, &gone).map_err(HistoryError::file("rename", &path))?;
+        fs::remove_dir_all(&gone).map_err(HistoryError::file("delete", &gone))
+    }
+
+    /// Deletes what a process that was killed had begun to delete.
+    pub(crate) fn clean(&self) -> Result<(), HistoryError> {
+        for name in names(&self.path)?.iter().filter(|name| name.starts_with(GONE)) {
+            let path = self.path.join(name);
+            fs::remove_dir_all(&path).map_err(HistoryError::file("delete", &path))?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of all files.
+    pub(crate) fn bytes(&self) -> Result<u64, HistoryError> {
+        let mut bytes = 0;
+        for part in self.parts()? {
+            let path = self.part_path(part);
+            for shard in names(&path)? {
+                let shard = path.join(shard);
+                let sizes = names(&shard)?.into_iter().map(|name| fs::metadata(shard.join(name)));
+                bytes += sizes.filter_map(Result::ok).map(|about| about.len()).sum::<u64>();
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Rows of a part, in the order in which they came.
+    pub(crate) fn rows(
+        &self,
+        part: Part,
+        wanted: &OpenWanted<'_>,
+    ) -> Result<Scanned, HistoryError> {
+        let mut scanned = Scanned::default();
+        self.scan(part, wanted, Depth::Payloads, &mut scanned.problems, |found| {
+            let rows = record::decode(&found.payload).map_err(|error| error.to_string())?;
+            let of_segment = |row: &Row| wanted.segment.is_none_or(|of| row.series.is_of(of));
+            scanned.rows.extend(rows.into_iter().filter(of_segment));
+            Ok(())
+        })?;
+        Ok(scanned)
+    }
+
+    /// The series of a part, and from when to when there is something of them.
+    pub(crate) fn series(
+        &self,
+        part: Part,
+        wanted: &OpenWanted<'_>,
+    ) -> Result<BTreeMap<SeriesKey, Span>, HistoryError> {
+        let mut series: BTreeMap<SeriesKey, Span> = BTreeMap::new();
+        self.scan(part, wanted, Depth::Heads, &mut Vec::new(), |found| {
+            let key = series_of(&found.stream).ok_or("the name of a stream is damaged")?;
+            if wanted.segment.is_none_or(|segment| key.is_of(segment)) {
+                let span = series.entry(key).or_insert(found.span);
+                *span = span.union(found.span);
+            }
+            Ok(())
+        })?;
+        Ok(series)
+    }
+
+    fn scan(
+        &self,
+        part: Part,
+        wanted: &OpenWanted<'_>,
+        depth: Depth,
+        problems: &mut Vec<Problem>,
+        mut take: impl FnMut(&twixt_store::Found) -> Result<(), String>,
+    ) -> Result<(), HistoryError> {
+        let log = self.log(part);
+        let path = self.part_path(part);
+        let problem = |text: String| Problem { path: path.clone(), text };
+        for shard in wanted.shards() {
+            let query = Query::between(wanted.span).at_point(&shard).to_depth(depth);
+            let mut scan = log.scan(query)?;
+            for found in scan.by_ref() {
+                if let Err(text) = take(&found) {
+                    problems.push(problem(text));
+                }
+            }
+            // What is unfinished is being written, or was never acknowledged.
+            problems.extend(scan.report().damages.iter().map(|damage| problem(damage.to_string())));
+        }
+        Ok(())
+    }
+}
+
+/// Which rows of an open part are asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenWanted<'a> {
+    /// All when `None`.
+    pub(crate) segment: Option<&'a Segment>,
+    /// One of [`SHARDS`]; all when `None` and no segment is named.
+    pub(crate) shard: Option<u64>,
+    /// Rows that have a moment in common with it.
+    pub(crate) span: Span,
+}
+
+impl OpenWanted<'_> {
+    /// All of an hour.
+    pub(crate) const fn all(hour: Hour) -> Self {
+        Self { segment: None, shard: None, span: hour.span() }
+    }
+
+    fn shards(&self) -> Vec<String> {
+        let of_segment =
+            self.segment.map(|segment| shard_of(&segment.upstream.0, &segment.downstream.0));
+        match self.shard.or(of_segment) {
+            Some(shard) => vec![shard.to_string()],
+            None => (0..SHARDS).map(|shard| shard.to_string()).collect(),
+        }
+    }
+}
+
+/// What was read of an open part.
+#[derive(Debug, Default)]
+pub(crate) struct Scanned {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+fn parse(name: &str) -> Option<Part> {
+    let (day, rest) = name.split_once('T')?;
+    let (hour, number) = rest.split_once('-')?;
+    let hour = Hour::within(day.parse().ok()?, hour.parse().ok()?)?;
+    let part = Part { hour, number: number.parse().ok()? };
+    (format!("{}-{}", part.hour, part.number) == name).then_some(part)
+}

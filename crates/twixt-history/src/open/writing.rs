@@ -1,0 +1,88 @@
+//! Appends rows to a part of an hour.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use twixt_model::Epoch;
+use twixt_store::{Durability, Entry, Log, Writer};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::{shard_of, stream_of};
+use crate::error::HistoryError;
+use crate::record;
+use crate::row::Row;
+
+/// What became of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Appended {
+    /// They were stored.
+    Stored,
+    /// They are there already: the same was told before a crash.
+    AlreadyThere,
+}
+
+/// Appends to a part.
+#[derive(Debug)]
+pub(crate) struct PartWriter {
+    log: Log,
+    shards: BTreeMap<u64, Writer>, // at most SHARDS
+    unsynced: BTreeSet<u64>,
+    /// What earlier parts of the hour have.
+    sealed: HashSet<u64>,
+}
+
+impl PartWriter {
+    pub(crate) fn new(log: Log, sealed: HashSet<u64>) -> Self {
+        Self { log, shards: BTreeMap::new(), unsynced: BTreeSet::new(), sealed }
+    }
+
+    /// Appends what one event of a series told: rows of one stretch of time.
+    pub(crate) fn append(&mut self, rows: &[Row]) -> Result<Appended, HistoryError> {
+        let Some(first) = rows.first() else { return Ok(Appended::AlreadyThere) };
+        if self.sealed.contains(&identity(first)) {
+            return Ok(Appended::AlreadyThere);
+        }
+        let shard = shard_of(&first.series.upstream, &first.series.downstream);
+        let writer = match self.shards.entry(shard) {
+            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                entry.insert(self.log.writer(&shard.to_string())?)
+            }
+        };
+        let stream = stream_of(first);
+        let epoch = Epoch(first.epoch.unwrap_or(first.start_ns));
+        let entry = Entry { stream: &stream, span: first.span(), epoch };
+        self.unsynced.insert(shard);
+        match writer.append_once(&entry, &record::encode(rows), Durability::Written)? {
+            twixt_store::Appended::Stored => Ok(Appended::Stored),
+            twixt_store::Appended::AlreadyThere => Ok(Appended::AlreadyThere),
+        }
+    }
+
+    /// Makes all that was appended survive the death of the machine.
+    pub(crate) fn sync(&mut self) -> Result<(), HistoryError> {
+        while let Some(shard) = self.unsynced.first().copied() {
+            if let Some(writer) = self.shards.get_mut(&shard) {
+                writer.sync()?;
+            }
+            self.unsynced.remove(&shard);
+        }
+        Ok(())
+    }
+
+    /// Closes all files. They are opened again when they are needed.
+    pub(crate) fn close(&mut self) -> Result<(), HistoryError> {
+        self.sync()?;
+        self.shards.clear();
+        Ok(())
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.shards.is_empty()
+    }
+}
+
+/// What tells the rows of one event from others.
+pub(crate) fn identity(row: &Row) -> u64 {
+    let epoch = row.epoch.unwrap_or(row.start_ns);
+    xxh3_64_with_seed(stream_of(row).as_bytes(), epoch as u64)
+}

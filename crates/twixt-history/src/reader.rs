@@ -1,0 +1,136 @@
+//! Reads a history: sealed hours, and those that are not, whether or not somebody writes it
+//! meanwhile.
+
+mod hour;
+mod listing;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use twixt_model::{Segment, Span, Timestamp};
+
+use crate::catalogue::Catalogue;
+use crate::error::HistoryError;
+use crate::file::{Columns, Footers, Wanted, read};
+use crate::folders::Folders;
+use crate::open::{OpenWanted, Part};
+use crate::question::{Answer, Cursor, Question, ROWS_MAX};
+use crate::row::{Row, SeriesKey};
+use crate::step::{Hour, Step};
+use listing::Listing;
+
+/// Reads the history in a folder.
+#[derive(Debug)]
+pub struct Reader {
+    pub(crate) folders: Folders,
+    pub(crate) footers: Footers,
+}
+
+/// What whoever writes knows better than the files.
+pub(crate) trait Live {
+    /// Minutes or hours of a part that is not sealed; `None` where the log must be read.
+    fn rolled_up(&self, part: Part, question: &Question) -> Option<Vec<Row>>;
+}
+
+impl Reader {
+    /// Opening it touches nothing.
+    #[must_use]
+    pub fn open(folder: &Path) -> Self {
+        Self { folders: Folders::new(folder), footers: Footers::default() }
+    }
+
+    /// Which series there are.
+    ///
+    /// # Errors
+    /// When folders cannot be listed.
+    pub fn catalogue(&self, segment: Option<&Segment>) -> Result<Catalogue, HistoryError> {
+        let mut catalogue = self.sealed_catalogue()?;
+        for part in self.folders.open.parts()? {
+            let wanted = OpenWanted { segment, ..OpenWanted::all(part.hour) };
+            for (series, span) in self.folders.open.series(part, &wanted)? {
+                catalogue.note(&series, span);
+            }
+        }
+        Ok(catalogue)
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// When folders cannot be listed. What is wrong with files is said in the answer.
+    pub fn answer(&self, question: &Question) -> Result<Answer, HistoryError> {
+        let catalogue = self.catalogue(question.segment.as_ref())?;
+        self.answer_with(question, &catalogue, None)
+    }
+
+    /// What sealed hours have.
+    pub(crate) fn sealed_catalogue(&self) -> Result<Catalogue, HistoryError> {
+        if let Some(catalogue) = Catalogue::read(&self.folders.catalogue) {
+            return Ok(catalogue);
+        }
+        let mut catalogue = Catalogue::default();
+        for name in self.folders.rollups.files()? {
+            let wanted = Wanted {
+                segment: None,
+                step: Step::Minute,
+                span: name.hour.span(),
+                columns: Columns::Keys,
+            };
+            if let Ok(rows) = read(&self.folders.rollups, name, &wanted, &self.footers) {
+                catalogue.note_rows(&rows);
+            }
+        }
+        Ok(catalogue)
+    }
+
+    pub(crate) fn answer_with(
+        &self,
+        question: &Question,
+        catalogue: &Catalogue,
+        live: Option<&dyn Live>,
+    ) -> Result<Answer, HistoryError> {
+        let expected = expected(question, catalogue);
+        let stored = expected.values().copied().reduce(Span::union);
+        let mut answer = Answer { stored, ..Answer::default() };
+        let Some(stored) = stored else { return Ok(answer) };
+        let first = question.after.map_or(stored.start, |cursor| {
+            Timestamp::from_nanos(cursor.start_ns).max(stored.start)
+        });
+        let limit = question.limit.clamp(1, ROWS_MAX);
+        let mut listing = Listing::new(&self.folders)?;
+        for hour in Hour::of(first).through(Hour::of(stored.end)) {
+            let found = self.hour(hour, question, &expected, &mut listing, live)?;
+            answer.problems.extend(found.problems);
+            let rows = behind(found.rows, question.after.filter(|_| hour == Hour::of(first)));
+            answer.rows.extend(rows);
+            if answer.rows.len() > limit {
+                answer.rows.truncate(limit);
+                answer.next = answer.rows.last().map(Cursor::behind);
+                break;
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// From when to when rows of series are expected.
+fn expected(question: &Question, catalogue: &Catalogue) -> BTreeMap<SeriesKey, Span> {
+    let wanted = catalogue.series().filter(|(series, _)| question.wants_series(series));
+    let within = wanted.filter_map(|(series, known)| {
+        let start = known.start.max(question.span.start);
+        let end = known.end.min(question.span.end);
+        (start <= end).then(|| (series.clone(), Span { start, end }))
+    });
+    within.collect()
+}
+
+/// Rows behind a cursor. One that is not found any more is taken to be before all of its time.
+fn behind(rows: Vec<Row>, cursor: Option<Cursor>) -> Vec<Row> {
+    let Some(cursor) = cursor else { return rows };
+    let found = rows.iter().position(|row| Cursor::behind(row) == cursor);
+    let first = found.map_or_else(
+        || rows.partition_point(|row| row.start_ns < cursor.start_ns),
+        |place| place + 1,
+    );
+    rows.into_iter().skip(first).collect()
+}

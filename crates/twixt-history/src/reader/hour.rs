@@ -1,0 +1,132 @@
+//! The rows of one hour, from wherever they are.
+
+use std::collections::BTreeMap;
+
+use twixt_model::Span;
+
+use super::listing::{HourListing, Listing};
+use super::{Live, Reader};
+use crate::error::{HistoryError, Problem};
+use crate::file::{Columns, Wanted, read};
+use crate::holes::{Hole, holes};
+use crate::open::{OpenWanted, Part};
+use crate::question::Question;
+use crate::rollup::rolled_up;
+use crate::row::{Row, SeriesKey};
+use crate::step::{Hour, Step};
+
+/// How often an hour is looked at again because it was sealed meanwhile.
+const TRIES_MAX: u32 = 4;
+
+/// What there is of an hour.
+#[derive(Debug, Default)]
+pub(super) struct HourRows {
+    /// In order of time, holes included.
+    pub(super) rows: Vec<Row>,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Reader {
+    pub(super) fn hour(
+        &self,
+        hour: Hour,
+        question: &Question,
+        expected: &BTreeMap<SeriesKey, Span>,
+        listing: &mut Listing<'_>,
+        live: Option<&dyn Live>,
+    ) -> Result<HourRows, HistoryError> {
+        let mut tries = 0;
+        let (there, mut found) = loop {
+            let there = listing.hour(hour, question.step)?;
+            let found = self.stored(hour, &there, question, live)?;
+            tries += 1;
+            // A folder that is still there was whole while it was read.
+            let is_whole =
+                there.open.iter().all(|part| self.folders.open.part_path(*part).exists());
+            if is_whole || tries >= TRIES_MAX {
+                break (there, found);
+            }
+            listing.renew()?;
+        };
+        let why = match () {
+            () if !found.problems.is_empty() => Hole::Unreadable,
+            () if there.only_rollups => Hole::NoLongerKept,
+            () => Hole::NothingStored,
+        };
+        let missing = holes(&found.rows, hour, question.step, expected, why);
+        found.rows.retain(|row| question.wants(row));
+        found.rows.extend(missing);
+        found.rows.sort_by(|one, other| one.answer_order().cmp(&other.answer_order()));
+        Ok(found)
+    }
+
+    /// What is stored of an hour, of all scopes.
+    fn stored(
+        &self,
+        hour: Hour,
+        there: &HourListing,
+        question: &Question,
+        live: Option<&dyn Live>,
+    ) -> Result<HourRows, HistoryError> {
+        let parts = there.files.len() + there.open.len();
+        let mut found = HourRows::default();
+        // Minutes of several parts are put together, for which histograms are needed.
+        let is_joined = parts > 1 && question.step != Step::Epoch;
+        let wanted = Wanted {
+            segment: question.segment.as_ref(),
+            step: question.step,
+            span: hour.span(),
+            columns: if question.histograms || is_joined { Columns::All } else { Columns::Plain },
+        };
+        let folder = match question.step {
+            Step::Epoch => &self.folders.epochs,
+            _ => &self.folders.rollups,
+        };
+        for name in &there.files {
+            match read(folder, *name, &wanted, &self.footers) {
+                Ok(rows) => found.rows.extend(rows),
+                Err(problem) => found.problems.push(problem),
+            }
+        }
+        for part in &there.open {
+            self.add_open(*part, question, live, &mut found)?;
+        }
+        if is_joined {
+            found.rows = rolled_up(&found.rows, question.step);
+        }
+        found.rows.retain(|row| question.wants_series(&row.series));
+        Ok(found)
+    }
+
+    fn add_open(
+        &self,
+        part: Part,
+        question: &Question,
+        live: Option<&dyn Live>,
+        found: &mut HourRows,
+    ) -> Result<(), HistoryError> {
+        if let Some(rows) = live.and_then(|live| live.rolled_up(part, question)) {
+            found.rows.extend(rows);
+            return Ok(());
+        }
+        let hour = part.hour.span();
+        let span = match question.step {
+            Step::Epoch => Span {
+                start: hour.start.max(question.span.start),
+                end: hour.end.min(question.span.end),
+            },
+            _ => hour,
+        };
+        if span.start > span.end {
+            return Ok(());
+        }
+        let wanted = OpenWanted { segment: question.segment.as_ref(), shard: None, span };
+        let scanned = self.folders.open.rows(part, &wanted)?;
+        found.problems.extend(scanned.problems);
+        match question.step {
+            Step::Epoch => found.rows.extend(scanned.rows),
+            step => found.rows.extend(rolled_up(&scanned.rows, step)),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,400 @@
+//! Rows of epochs, put together to minutes and hours: from counts, sums and histograms, never from
+//! means and percentiles.
+//!
+//! An epoch counts by the packets that crossed, which may be more than those that were measured:
+//! as when the engine adds up a minute.
+
+use std::collections::BTreeMap;
+
+use twixt_model::{DelayEstimate, Histogram, Span};
+
+use crate::histogram;
+use crate::row::{DelayPart, QUANTILE_SHARES, Quantile, Row, SeriesKey};
+use crate::step::Step;
+
+/// Most buckets of a histogram that is put together: 2.2 % wide over 20 doublings. What does not
+/// fit is kept at half the resolution.
+const BUCKETS_MAX: usize = 640;
+
+/// Rows of epochs put together to minutes or hours. In order of series, scope and time.
+#[must_use]
+pub fn rolled_up<'a>(rows: impl IntoIterator<Item = &'a Row>, step: Step) -> Vec<Row> {
+    let mut sums = RollUps::new(step);
+    rows.into_iter().for_each(|row| sums.add(row));
+    sums.rows().collect()
+}
+
+/// Rows of each series and scope put together to one, whatever their time.
+#[must_use]
+pub fn totals<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Row> {
+    let mut sums: BTreeMap<(SeriesKey, String, String), RollUp> = BTreeMap::new();
+    for row in rows {
+        let key = (row.series.clone(), row.scope_kind.clone(), row.scope.clone());
+        let sum = sums.entry(key).or_insert_with(|| RollUp::like(row, row.step));
+        sum.row.start_ns = sum.row.start_ns.min(row.start_ns);
+        sum.row.end_ns = sum.row.end_ns.max(row.end_ns);
+        sum.add(row);
+    }
+    sums.values().map(RollUp::row).collect()
+}
+
+/// Roll-ups of all series and scopes, as rows come.
+#[derive(Clone, Debug)]
+pub struct RollUps {
+    step: Step,
+    sums: BTreeMap<(SeriesKey, String, String, i64), RollUp>,
+}
+
+impl RollUps {
+    /// None yet.
+    #[must_use]
+    pub const fn new(step: Step) -> Self {
+        Self { step, sums: BTreeMap::new() }
+    }
+
+    /// Adds a row of an epoch.
+    pub fn add(&mut self, row: &Row) {
+        for piece in pieces(row, self.step.length_ns()) {
+            let Row { series, scope_kind, scope, .. } = row;
+            let start_ns = span_of(&piece, self.step).start.as_nanos();
+            let key = (series.clone(), scope_kind.clone(), scope.clone(), start_ns);
+            self.sums.entry(key).or_insert_with(|| RollUp::like(&piece, self.step)).add(&piece);
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sums.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sums.is_empty()
+    }
+
+    /// What they come to, in order of series, scope and time.
+    pub fn rows(&self) -> impl Iterator<Item = Row> {
+        self.sums.values().map(RollUp::row)
+    }
+
+    /// What those of some series come to.
+    pub fn rows_of<'a>(
+        &'a self,
+        is_wanted: impl Fn(&SeriesKey) -> bool + 'a,
+    ) -> impl Iterator<Item = Row> + 'a {
+        let wanted = self.sums.iter().filter(move |((series, ..), _)| is_wanted(series));
+        wanted.map(|(_, sum)| sum.row())
+    }
+}
+
+/// A row as rows that end where stretches of a length end. Only gaps are cut: an epoch of which
+/// something is known belongs to where it starts.
+pub(crate) fn pieces(row: &Row, length_ns: Option<i64>) -> impl Iterator<Item = Row> {
+    let length_ns = length_ns.filter(|_| row.is_gap()).unwrap_or(i64::MAX);
+    let epoch_ns = row.series.epoch_ns.max(1);
+    let (first, last) = (row.start_ns.div_euclid(length_ns), row.end_ns.div_euclid(length_ns));
+    let row = row.clone();
+    (first..=last).filter_map(move |number| {
+        if first == last {
+            return Some(row.clone());
+        }
+        let start_ns = number.saturating_mul(length_ns).max(row.start_ns);
+        let end_ns = number.saturating_mul(length_ns).saturating_add(length_ns - 1).min(row.end_ns);
+        // Epochs count where they start.
+        let first_epoch =
+            start_ns.div_euclid(epoch_ns) + i64::from(start_ns.rem_euclid(epoch_ns) != 0);
+        let gaps = end_ns.div_euclid(epoch_ns) - first_epoch + 1;
+        (gaps > 0).then(|| Row {
+            start_ns,
+            end_ns,
+            epoch: row.epoch.map(|_| first_epoch),
+            gaps: gaps as u64,
+            ..row.clone()
+        })
+    })
+}
+
+/// The minute or hour that a row lies in. Epochs that are longer stay whole.
+fn span_of(row: &Row, step: Step) -> Span {
+    let is_longer = step.length_ns().is_none_or(|length_ns| row.series.epoch_ns > length_ns);
+    step.span_of(row.start_ns).filter(|_| !is_longer).unwrap_or(row.span())
+}
+
+/// What rows of one series, scope and stretch of time tell together.
+#[derive(Clone, Debug)]
+struct RollUp {
+    row: Row,
+    /// Rows added that are no gaps.
+    known: u64,
+    /// Epochs of which something is not known.
+    unclear: u64,
+    delay: Option<DelayEstimate>,
+    /// Rows added with a delay.
+    delays: u64,
+    /// Of the only one of them.
+    alone: [Quantile; 4],
+    histogram: Sum<Box<Histogram>>,
+    smallest_ns: Sum<i64>,
+    largest_ns: Sum<i64>,
+}
+
+/// What is known only while every part of it is.
+#[derive(Clone, Debug)]
+enum Sum<T> {
+    Nothing,
+    Known(T),
+    Unknown,
+}
+
+impl<T> Sum<T> {
+    fn add(&mut self, value: Option<T>, combine: impl FnOnce(&mut T, T)) {
+        match (&mut *self, value) {
+            (Self::Nothing, Some(value)) => *self = Self::Known(value),
+            (Self::Known(sum), Some(value)) => combine(sum, value),
+            (_, None) => *self = Self::Unknown,
+            (Self::Unknown, _) => {}
+        }
+    }
+
+    const fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(sum) => Some(sum),
+            _ => None,
+        }
+    }
+}
+
+impl RollUp {
+    /// Of nothing yet, where a row lies.
+    fn like(row: &Row, step: Step) -> Self {
+        let span = span_of(row, step);
+        let like = Row {
+            series: row.series.clone(),
+            step,
+            scope_kind: row.scope_kind.clone(),
+            scope: row.scope.clone(),
+            start_ns: span.start.as_nanos(),
+            end_ns: span.end.as_nanos(),
+            epoch: row.epoch,
+            ..Row::default()
+        };
+        Self {
+            row: like,
+            known: 0,
+            unclear: 0,
+            delay: None,
+            delays: 0,
+            alone: Default::default(),
+            histogram: Sum::Nothing,
+            smallest_ns: Sum::Nothing,
+            largest_ns: Sum::Nothing,
+        }
+    }
+
+    fn add(&mut self, row: &Row) {
+        let sum = &mut self.row;
+        sum.epoch = sum.epoch.into_iter().chain(row.epoch).min();
+        sum.epochs = sum.epochs.saturating_add(row.epochs);
+        sum.gaps = sum.gaps.saturating_add(row.gaps);
+        sum.clock_offset_ns = row.clock_offset_ns.or(sum.clock_offset_ns);
+        sum.realigned_epochs = row.realigned_epochs.or(sum.realigned_epochs);
+        if let Some(reason) = &row.reason {
+            self.unclear = self.unclear.saturating_add(row.epochs).saturating_add(row.gaps);
+            sum.reason.get_or_insert_with(|| reason.clone());
+        }
+        if !row.is_gap() {
+            self.add_counts(row);
+            self.add_delay(row);
+        }
+    }
+
+    fn add_counts(&mut self, row: &Row) {
+        let (sum, is_first) = (&mut self.row, self.known == 0);
+        self.known += 1;
+        let both = |sum: Option<u64>, value: Option<u64>| match is_first {
+            true => value,
+            false => sum.zip(value).map(|(sum, value)| sum.saturating_add(value)),
+        };
+        sum.packets = both(sum.packets, row.packets);
+        sum.used = both(sum.used, row.used);
+        sum.lost = both(sum.lost, row.lost);
+        sum.bytes = both(sum.bytes, row.bytes);
+        sum.moved = both(sum.moved, row.moved);
+        sum.clock_error_ns = match is_first {
+            true => row.clock_error_ns,
+            false => sum.clock_error_ns.zip(row.clock_error_ns).map(|(one, other)| one.max(other)),
+        };
+    }
+
+    fn add_delay(&mut self, row: &Row) {
+        let Some(part) = &row.delay else { return };
+        let crossed = crossed(row, part);
+        self.delay = Some(self.delay.map_or(crossed, |delay| delay.merged(&crossed)));
+        self.delays += 1;
+        self.alone = part.quantiles;
+        self.smallest_ns.add(part.min_ns, |sum, value| *sum = value.min(*sum));
+        self.largest_ns.add(part.max_ns, |sum, value| *sum = value.max(*sum));
+        if matches!(self.histogram, Sum::Unknown) {
+            return;
+        }
+        let decoded = part.histogram();
+        if matches!(self.histogram, Sum::Nothing) && decoded.is_some() {
+            self.histogram = Sum::Known(Box::new(Histogram::new(BUCKETS_MAX)));
+        }
+        self.histogram.add(decoded.map(Box::new), |sum, value| sum.merge(&value));
+    }
+
+    /// What they tell together. Percentiles are those of the histogram, where every part has one;
+    /// where there is but one part, its own.
+    fn row(&self) -> Row {
+        let mut row = self.row.clone();
+        let epochs = row.epochs.saturating_add(row.gaps);
+        if let Some(reason) = row.reason.take() {
+            row.reason = Some(match epochs {
+                0 | 1 => reason,
+                _ => format!("{} of {epochs} epochs: {reason}", self.unclear),
+            });
+        }
+        let Some(delay) = self.delay else { return row };
+        let mut part = DelayPart {
+            min_ns: self.smallest_ns.known().copied(),
+            max_ns: self.largest_ns.known().copied(),
+            ..DelayPart::of(&delay)
+        };
+        if let Some(known) = self.histogram.known() {
+            part.quantiles = quantiles(known);
+            part.histogram = Some(histogram::encode(known));
+        }
+        if self.delays == 1 {
+            part.quantiles = self.alone;
+        }
+        row.delay = Some(part);
+        row
+    }
+}
+
+/// The delay as that of all packets that crossed: same mean and deviation.
+fn crossed(row: &Row, part: &DelayPart) -> DelayEstimate {
+    let delay = part.estimate();
+    let Some(packets) = row.packets else { return delay };
+    let count = packets.saturating_sub(row.lost.unwrap_or(0)).max(1);
+    if delay.count == count {
+        return delay;
+    }
+    let sum_ns = delay.sum_ns.saturating_mul(i128::from(count)) / i128::from(delay.count);
+    DelayEstimate { count, sum_ns, ..delay }
+}
+
+fn quantiles(histogram: &Histogram) -> [Quantile; 4] {
+    let times = histogram.times();
+    QUANTILE_SHARES.map(|share| {
+        let known = times.iter().flat_map(|times| &times.percentiles);
+        let mut known = known.filter(|percentile| (percentile.share - share).abs() < 1e-9);
+        match known.next() {
+            Some(found) => Quantile {
+                value_ns: Some(found.time_ns),
+                low_ns: Some(found.low_ns),
+                high_ns: Some(found.high_ns),
+            },
+            None => histogram.percentile(share).map_or_else(Quantile::default, Quantile::of),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{SECOND_NS, START_NS, gap, row};
+
+    #[test]
+    fn minutes_are_added_up_from_sums() {
+        let rows: Vec<Row> = (0..120).map(|number| row("a", "b", number)).collect();
+        let minutes = rolled_up(&rows, Step::Minute);
+        assert_eq!(minutes.len(), 2);
+        let first = &minutes[0];
+        assert_eq!((first.start_ns, first.end_ns), (START_NS, START_NS + 60 * SECOND_NS - 1));
+        assert_eq!((first.epochs, first.gaps, first.packets), (60, 0, Some(600)));
+        let delay = first.delay.as_ref().unwrap();
+        assert_eq!((delay.count, delay.sum_ns), (540, 9_000 * (0..60).sum::<i128>()));
+        assert_eq!((delay.min_ns, delay.max_ns), (Some(-20), Some(59_020)));
+        assert_eq!(delay.quantiles, <[Quantile; 4]>::default(), "nobody knows them");
+        // Within each epoch 100 ns²; between epochs that of 0, 1, … 59 µs: (60² - 1) / 12.
+        let variance: f64 = 100.0 + 1e6 * (3_600.0 - 1.0) / 12.0;
+        assert!((delay.deviation_ns().unwrap() / variance.sqrt() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn hours_from_epochs_are_hours_from_minutes() {
+        let rows: Vec<Row> = (0..3_600).map(|number| row("a", "b", number)).collect();
+        let hours = rolled_up(&rows, Step::Hour);
+        let again = rolled_up(&rolled_up(&rows, Step::Minute), Step::Hour);
+        assert_eq!((hours.len(), again.len()), (1, 1));
+        let (hour, again) = (hours[0].delay.as_ref().unwrap(), again[0].delay.as_ref().unwrap());
+        assert_eq!((hour.count, hour.sum_ns), (again.count, again.sum_ns));
+        assert!((hour.deviation_ns().unwrap() / again.deviation_ns().unwrap() - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn percentiles_come_from_histograms_of_all_packets() {
+        let mut all: Vec<i64> = Vec::new();
+        let rows: Vec<Row> = (0..60)
+            .map(|number| {
+                let mut histogram = Histogram::new(256);
+                for packet in 0..100 {
+                    // Half of the epochs are ten times slower: percentiles of percentiles fail.
+                    let delay =
+                        (1_000_000 + 10_000 * packet) * if number % 2 == 0 { 1 } else { 10 };
+                    histogram.add(delay, 1.0);
+                    all.push(delay);
+                }
+                let mut row = row("a", "b", number);
+                row.delay.as_mut().unwrap().histogram = Some(histogram::encode(&histogram));
+                row
+            })
+            .collect();
+        all.sort_unstable();
+        let minute = &rolled_up(&rows, Step::Minute)[0];
+        let quantiles = minute.delay.as_ref().unwrap().quantiles;
+        for (quantile, share) in quantiles.iter().zip(QUANTILE_SHARES) {
+            let exact = all[(share * all.len() as f64) as usize] as f64;
+            let found = quantile.value_ns.unwrap() as f64;
+            // Buckets are 1.1 % wide: a value is off by one of them at most, where values lie
+            // close together.
+            let off = found / exact - 1.0;
+            assert!(off.abs() < 0.0112, "{share}: {found} for {exact}");
+        }
+    }
+
+    #[test]
+    fn what_one_part_lacks_the_whole_lacks() {
+        let mut rows: Vec<Row> = (0..3).map(|number| row("a", "b", number)).collect();
+        rows[1].lost = None;
+        rows[1].reason = Some("the stash was full".to_owned());
+        rows.push(gap("a", "b", 3));
+        let minute = &rolled_up(&rows, Step::Minute)[0];
+        assert_eq!((minute.packets, minute.lost), (Some(30), None));
+        assert_eq!((minute.epochs, minute.gaps), (3, 1));
+        assert_eq!(minute.reason.as_deref(), Some("2 of 4 epochs: the stash was full"));
+    }
+
+    #[test]
+    fn long_gaps_are_cut_at_minutes() {
+        let one = gap("a", "b", 30);
+        let long = Row { end_ns: one.start_ns + 150 * SECOND_NS - 1, gaps: 150, ..one };
+        let minutes = rolled_up([&long], Step::Minute);
+        let gaps: Vec<u64> = minutes.iter().map(|minute| minute.gaps).collect();
+        assert_eq!(gaps, [30, 60, 60]);
+        assert!(minutes.iter().all(Row::is_gap));
+    }
+
+    #[test]
+    fn epochs_longer_than_a_minute_stay_whole() {
+        let mut long = row("a", "b", 0);
+        long.series.epoch_ns = 300 * SECOND_NS;
+        long.end_ns = long.start_ns + 300 * SECOND_NS - 1;
+        let minutes = rolled_up([&long], Step::Minute);
+        assert_eq!((minutes[0].start_ns, minutes[0].end_ns), (long.start_ns, long.end_ns));
+    }
+}

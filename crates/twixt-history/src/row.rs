@@ -1,0 +1,267 @@
+//! A row: what is known of one segment, scope and stretch of time.
+//!
+//! Rows are what is written, sealed, rolled up and asked for. A row keeps the partial results that
+//! can still be added up (`DelayPart`), beside what they come to. It does not know how it is
+//! stored.
+
+use twixt_model::{Delay, DelayEstimate, Estimate, Scope, Segment, Span, Timestamp};
+
+use crate::histogram;
+use crate::step::Step;
+
+/// What is compared with what: rows of one series follow each other in time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SeriesKey {
+    /// Passed first.
+    pub upstream: String,
+    /// Passed second.
+    pub downstream: String,
+    /// Name of the class of traffic; empty without classes.
+    pub class: String,
+    /// Name of the algorithm.
+    pub algorithm: String,
+    /// Within which point names are unique.
+    pub domain: String,
+    /// Length of an epoch.
+    pub epoch_ns: i64,
+}
+
+impl SeriesKey {
+    /// Whether it is of a segment.
+    #[must_use]
+    pub fn is_of(&self, segment: &Segment) -> bool {
+        self.upstream == segment.upstream.0 && self.downstream == segment.downstream.0
+    }
+}
+
+/// What is known of a stretch of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// Segment, class and algorithm.
+    pub series: SeriesKey,
+    /// How long it is.
+    pub step: Step,
+    /// Which kind of scope: `all`, `class`, `prefix-pair`, `flow`, `port`, `other`.
+    pub scope_kind: String,
+    /// What it is about, as text.
+    pub scope: String,
+    /// The first moment, in upstream's time.
+    pub start_ns: i64,
+    /// The last moment.
+    pub end_ns: i64,
+    /// Number of the epoch, or of the first of them.
+    pub epoch: Option<i64>,
+    /// Epochs that it rests on.
+    pub epochs: u64,
+    /// Epochs of which nothing is known.
+    pub gaps: u64,
+    /// Packets that upstream counted.
+    pub packets: Option<u64>,
+    /// Packets that the estimate rests on.
+    pub used: Option<u64>,
+    /// Packets that the network lost, where that is known.
+    pub lost: Option<u64>,
+    /// Their bytes, where they are known.
+    pub bytes: Option<u64>,
+    /// What is known of delay.
+    pub delay: Option<DelayPart>,
+    /// What downstream's clock is ahead by, where that is known.
+    pub clock_offset_ns: Option<i64>,
+    /// Bound on the difference of the clocks, where that is known.
+    pub clock_error_ns: Option<i64>,
+    /// Downstream's epochs have numbers larger by this.
+    pub realigned_epochs: Option<i64>,
+    /// Packets in flight at boundaries that were moved to the epoch they belong to.
+    pub moved: Option<u64>,
+    /// Why something is not known.
+    pub reason: Option<String>,
+}
+
+/// What is known of delay, in a form that can still be added up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DelayPart {
+    /// Packets that `sum_ns` adds up. Never 0.
+    pub count: u64,
+    /// Sum of their delays.
+    pub sum_ns: i128,
+    /// Sum of the squares of what each differs from their mean by, where that is known. About the
+    /// mean, since squares of delays that contain a clock offset of hours would leave no digits
+    /// for the rest.
+    pub squares_ns2: Option<f64>,
+    /// Half the width of the 95 % interval of the mean.
+    pub half_width_ns: Option<f64>,
+    /// Smallest, where it is known.
+    pub min_ns: Option<i64>,
+    /// Median, 95th, 99th and 99.9th percentile, where they are known.
+    pub quantiles: [Quantile; 4],
+    /// Largest, where it is known.
+    pub max_ns: Option<i64>,
+    /// All of them, by buckets that can be added up, as [`histogram`](crate::histogram) writes it.
+    pub histogram: Option<Vec<u8>>,
+}
+
+/// A percentile, and the ends of its 95 % interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quantile {
+    /// Itself.
+    pub value_ns: Option<i64>,
+    /// Lower end.
+    pub low_ns: Option<i64>,
+    /// Upper end.
+    pub high_ns: Option<i64>,
+}
+
+impl Quantile {
+    /// Known without an interval.
+    #[must_use]
+    pub const fn of(value_ns: i64) -> Self {
+        Self { value_ns: Some(value_ns), low_ns: None, high_ns: None }
+    }
+}
+
+/// The shares that [`DelayPart::quantiles`] are of.
+pub const QUANTILE_SHARES: [f64; 4] = [0.5, 0.95, 0.99, 0.999];
+
+impl Row {
+    /// A row of an epoch, from what an algorithm concluded.
+    #[must_use]
+    pub fn of_epoch(series: SeriesKey, epoch: i64, span: Span, estimate: &Estimate) -> Self {
+        let evidence = &estimate.evidence;
+        Self {
+            series,
+            step: Step::Epoch,
+            scope_kind: scope_kind(&estimate.scope).to_owned(),
+            scope: estimate.scope.to_string(),
+            start_ns: span.start.as_nanos(),
+            end_ns: span.end.as_nanos(),
+            epoch: Some(epoch),
+            epochs: 1,
+            packets: Some(evidence.packets),
+            used: Some(evidence.used),
+            lost: evidence.lost,
+            bytes: evidence.bytes,
+            delay: estimate.delay.as_ref().map(DelayPart::of),
+            clock_error_ns: evidence.clock_error.map(Delay::as_nanos),
+            reason: estimate.reason.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// A row for epochs of which nothing is known.
+    #[must_use]
+    pub fn of_gap(series: SeriesKey, first: i64, span: Span, epochs: u64, reason: String) -> Self {
+        Self {
+            series,
+            step: Step::Epoch,
+            scope_kind: scope_kind(&Scope::All).to_owned(),
+            scope: Scope::All.to_string(),
+            start_ns: span.start.as_nanos(),
+            end_ns: span.end.as_nanos(),
+            epoch: Some(first),
+            gaps: epochs,
+            reason: Some(reason),
+            ..Self::default()
+        }
+    }
+
+    /// Whether nothing is known of all of it.
+    #[must_use]
+    pub const fn is_gap(&self) -> bool {
+        self.epochs == 0
+    }
+
+    /// The stretch of time.
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        let (start, end) = (self.start_ns, self.end_ns);
+        Span { start: Timestamp::from_nanos(start), end: Timestamp::from_nanos(end) }
+    }
+
+    /// In files, rows of one series and scope lie together, in order of time.
+    pub(crate) fn file_order(&self) -> impl Ord + '_ {
+        (self.step, &self.series, &self.scope_kind, &self.scope, self.start_ns)
+    }
+
+    /// In answers, rows come in order of time.
+    #[must_use]
+    pub fn answer_order(&self) -> impl Ord + '_ {
+        (self.start_ns, &self.series, &self.scope_kind, &self.scope)
+    }
+}
+
+impl DelayPart {
+    /// Of what an algorithm concluded.
+    #[must_use]
+    pub fn of(delay: &DelayEstimate) -> Self {
+        let order = delay.order;
+        let quantile = |share: f64| {
+            let known = order.and_then(|order| match share {
+                0.5 => Some(order.p50),
+                0.95 => Some(order.p95),
+                0.99 => Some(order.p99),
+                _ => None,
+            });
+            known.map_or_else(Quantile::default, |delay| Quantile::of(delay.as_nanos()))
+        };
+        Self {
+            count: delay.count,
+            sum_ns: delay.sum_ns,
+            squares_ns2: delay.deviation_ns.map(|deviation| delay.count as f64 * deviation.powi(2)),
+            half_width_ns: delay.half_width_ns,
+            min_ns: order.map(|order| order.min.as_nanos()),
+            quantiles: QUANTILE_SHARES.map(quantile),
+            max_ns: order.map(|order| order.max.as_nanos()),
+            histogram: None,
+        }
+    }
+
+    /// Sums and counts alone.
+    #[must_use]
+    pub fn estimate(&self) -> DelayEstimate {
+        DelayEstimate {
+            count: self.count.max(1),
+            sum_ns: self.sum_ns,
+            deviation_ns: self.deviation_ns(),
+            half_width_ns: self.half_width_ns,
+            order: None,
+        }
+    }
+
+    /// Mean delay, rounded to the nearest nanosecond.
+    #[must_use]
+    pub fn mean_ns(&self) -> i64 {
+        self.estimate().mean().as_nanos()
+    }
+
+    /// Standard deviation of the delay of single packets.
+    #[must_use]
+    pub fn deviation_ns(&self) -> Option<f64> {
+        self.squares_ns2.map(|squares| (squares / self.count.max(1) as f64).max(0.0).sqrt())
+    }
+
+    /// The 95 % confidence interval of the mean.
+    #[must_use]
+    pub fn interval(&self) -> Option<(i64, i64)> {
+        let (low, high) = self.estimate().interval()?;
+        Some((low.as_nanos(), high.as_nanos()))
+    }
+
+    /// The histogram, if there is one that can be read.
+    #[must_use]
+    pub fn histogram(&self) -> Option<twixt_model::Histogram> {
+        histogram::decode(self.histogram.as_deref()?).ok()
+    }
+}
+
+/// Which kind of scope it is.
+#[must_use]
+pub const fn scope_kind(scope: &Scope) -> &'static str {
+    match scope {
+        Scope::All => "all",
+        Scope::Class(_) => "class",
+        Scope::PrefixPair { .. } => "prefix-pair",
+        Scope::Flow(_) => "flow",
+        Scope::Port { .. } => "port",
+        Scope::Other => "other",
+    }
+}

@@ -1,0 +1,10 @@
+//! A history as a whole: what is stored is answered, whatever happens in between.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+mod crash;
+mod damage;
+mod kept;
+mod pages;
+mod retention;
+mod support;

@@ -1,0 +1,198 @@
+//! What a collector remembers: asked of itself while it runs, or read from its folder.
+
+mod asking;
+mod showing;
+
+use std::path::{Path, PathBuf};
+
+use twixt_collector::ESTIMATES_FOLDER;
+use twixt_collector::api::{CompletenessDocument, EstimateDocument, EstimatesDocument};
+use twixt_history::{Answer, Question, ROWS_MAX, Reader, Step, to_parquet};
+use twixt_model::{PointId, Scope, Segment};
+
+use super::QueryFormat;
+use crate::exit::{Exit, no_answer, note, usage};
+use crate::output;
+use asking::Collector;
+
+/// Every scope.
+const ANY_SCOPE: &str = "*";
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// A collector that runs: http://HOST:PORT or https://HOST:PORT
+    #[arg(long, value_name = "URL", group = "source")]
+    collector: Option<String>,
+    /// File with the token of a reader
+    #[arg(long, value_name = "FILE", requires = "collector")]
+    token_file: Option<PathBuf>,
+    /// Certificates of who signed the collector's [default: well-known authorities]
+    #[arg(long, value_name = "FILE", requires = "collector")]
+    ca: Option<PathBuf>,
+    /// The folder of a collector, whether or not it runs
+    #[arg(long, value_name = "DIR", group = "source")]
+    directory: Option<PathBuf>,
+    /// The segment: names of its points [default: all segments]
+    #[arg(long, value_name = "UPSTREAM:DOWNSTREAM", value_parser = segment)]
+    segment: Option<Segment>,
+    /// Class of traffic [default: all classes]
+    #[arg(long, value_name = "NAME")]
+    class: Option<String>,
+    /// What estimates are about: all, a flow, … or * for everything [default: all]
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<String>,
+    /// How long rows are: epoch, minute, hour [default: minute]
+    #[arg(long, value_name = "STEP")]
+    step: Option<Step>,
+}
+
+impl Args {
+    /// The name of an option that was given, if one was.
+    pub(super) fn first(&self) -> Option<&'static str> {
+        let given = [
+            ("segment", self.segment.is_some()),
+            ("class", self.class.is_some()),
+            ("scope", self.scope.is_some()),
+            ("step", self.step.is_some()),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+
+    fn question(&self, args: &super::Args) -> anyhow::Result<Question> {
+        let scope = self.scope.clone().unwrap_or_else(|| Scope::All.to_string());
+        Ok(Question {
+            segment: self.segment.clone(),
+            class: self.class.clone(),
+            algorithm: args.algorithm.clone(),
+            scope: Some(scope).filter(|scope| scope != ANY_SCOPE),
+            span: args.span()?,
+            histograms: args.format == QueryFormat::Parquet,
+            limit: ROWS_MAX,
+            ..Question::all(self.step.unwrap_or(Step::Minute))
+        })
+    }
+}
+
+pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
+    if args.by.is_some() || args.total || args.stream.is_some() || args.estimator.is_some() {
+        return Err(usage("--by, --total, --stream and --estimator are for --store"));
+    }
+    let question = args.estimates.question(args)?;
+    match (&args.estimates.collector, &args.estimates.directory) {
+        (Some(url), _) => {
+            let collector = Collector::new(url, &args.estimates)?;
+            match args.format {
+                QueryFormat::Parquet => collector.table(&question),
+                _ => show(args, collector.estimates(&question)?),
+            }
+        }
+        (None, Some(directory)) => {
+            let reader = Reader::open(&folder(directory)?);
+            match args.format {
+                QueryFormat::Parquet => table(&reader, &question),
+                _ => show(args, read(&reader, &question)?),
+            }
+        }
+        (None, None) => Err(usage("say what to ask: --collector, --directory or --store")),
+    }
+}
+
+/// Where estimates lie in a collector's folder, or the folder of estimates itself.
+fn folder(directory: &Path) -> anyhow::Result<PathBuf> {
+    let estimates = directory.join(ESTIMATES_FOLDER);
+    match () {
+        () if estimates.is_dir() => Ok(estimates),
+        () if directory.join("open").is_dir() || directory.join("rollups").is_dir() => {
+            Ok(directory.to_owned())
+        }
+        () => Err(no_answer(format!("{} holds no estimates", directory.display()))),
+    }
+}
+
+/// All pages of an answer, as a collector would give it.
+fn read(reader: &Reader, question: &Question) -> anyhow::Result<EstimatesDocument> {
+    let mut whole = Whole::default();
+    let mut question = question.clone();
+    loop {
+        let answer = reader.answer(&question)?;
+        question.after = answer.next;
+        whole.add(EstimatesDocument {
+            range: question.span.into(),
+            step: question.step.name().to_owned(),
+            completeness: CompletenessDocument::of(&answer, ToString::to_string),
+            estimates: answer.rows.iter().map(EstimateDocument::from).collect(),
+            next: None,
+        });
+        if question.after.is_none() {
+            return Ok(whole.document);
+        }
+    }
+}
+
+/// A document put together from pages.
+#[derive(Default)]
+struct Whole {
+    document: EstimatesDocument,
+    pages: u64,
+}
+
+impl Whole {
+    fn add(&mut self, page: EstimatesDocument) {
+        self.pages += 1;
+        if self.pages == 1 {
+            self.document = page;
+            return;
+        }
+        let sum = &mut self.document.completeness;
+        sum.complete &= page.completeness.complete;
+        sum.epochs = sum.epochs.saturating_add(page.completeness.epochs);
+        sum.gaps = sum.gaps.saturating_add(page.completeness.gaps);
+        for problem in page.completeness.problems {
+            if !sum.problems.contains(&problem) {
+                sum.problems.push(problem);
+            }
+        }
+        self.document.estimates.extend(page.estimates);
+    }
+}
+
+fn table(reader: &Reader, question: &Question) -> anyhow::Result<Exit> {
+    let answer: Answer = reader.answer(question)?;
+    answer.problems.iter().for_each(note);
+    if answer.next.is_some() {
+        return Err(usage(format!("more than {ROWS_MAX} rows: ask for a shorter time")));
+    }
+    output::bytes(&to_parquet(&answer.rows)?)?;
+    let is_known = answer.rows.iter().any(|row| !row.is_gap());
+    Ok(exit(is_known, answer.is_complete()))
+}
+
+fn show(args: &super::Args, document: EstimatesDocument) -> anyhow::Result<Exit> {
+    let is_known = document.estimates.iter().any(|row| row.epochs > 0);
+    let is_complete = document.completeness.complete;
+    document.completeness.problems.iter().for_each(note);
+    match args.format {
+        QueryFormat::Json => output::json(&document)?,
+        QueryFormat::Jsonl => output::jsonl(&document.estimates)?,
+        QueryFormat::Csv => output::csv(&document.estimates)?,
+        _ if document.estimates.is_empty() => {
+            return Err(no_answer("no estimate is stored of that segment and time"));
+        }
+        _ => output::text(&showing::report(&document, args.rows_shown))?,
+    }
+    Ok(exit(is_known, is_complete))
+}
+
+fn exit(is_known: bool, is_complete: bool) -> Exit {
+    let exit = if is_known { Exit::Done } else { Exit::NoAnswer };
+    exit.or_partial(!is_complete)
+}
+
+fn segment(text: &str) -> Result<Segment, String> {
+    let (upstream, downstream) = text
+        .split_once(':')
+        .filter(|(upstream, downstream)| !upstream.is_empty() && !downstream.is_empty())
+        .ok_or("write it as UPSTREAM:DOWNSTREAM, such as r-in:r-out")?;
+    let point = |name: &str| PointId(name.to_owned());
+    Ok(Segment { upstream: point(upstream), downstream: point(downstream) })
+}

@@ -1,0 +1,149 @@
+//! Asks a collector that runs.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use twixt_collector::api::{COMPLETE_HEADER, ErrorDocument, EstimatesDocument, NEXT_HEADER};
+use twixt_history::{Question, ROWS_MAX, moment_text};
+use twixt_model::Timestamp;
+use ureq::http::Response;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::{Agent, Body};
+
+use super::{ANY_SCOPE, Args, Whole, exit};
+use crate::exit::{Exit, note, usage};
+use crate::output;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Rows of a page.
+const PAGE_ROWS: usize = 20_000;
+/// Bytes of an answer at most: rows of a page with long names.
+const ANSWER_BYTES_MAX: u64 = 512 << 20;
+
+/// A collector that runs.
+pub(super) struct Collector {
+    url: String,
+    agent: Agent,
+    token: Option<String>,
+}
+
+impl Collector {
+    pub(super) fn new(url: &str, args: &Args) -> anyhow::Result<Self> {
+        let is_known = url.starts_with("http://") || url.starts_with("https://");
+        if !is_known {
+            return Err(usage(format!("--collector {url:?}: write http://HOST:PORT or https://…")));
+        }
+        let token = args.token_file.as_deref().map(read_token).transpose()?;
+        let mut tls = TlsConfig::builder();
+        if let Some(path) = &args.ca {
+            tls = tls.root_certs(certificates(path)?);
+        }
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .timeout_global(Some(PATIENCE))
+            .tls_config(tls.build())
+            .build();
+        let url = url.trim_end_matches('/').to_owned();
+        Ok(Self { url, agent: Agent::new_with_config(config), token })
+    }
+
+    /// All pages of an answer.
+    pub(super) fn estimates(&self, question: &Question) -> anyhow::Result<EstimatesDocument> {
+        let mut whole = Whole::default();
+        let mut cursor = None;
+        loop {
+            let mut parameters = parameters(question);
+            parameters.push(("limit", PAGE_ROWS.to_string()));
+            parameters.extend(cursor.map(|cursor| ("cursor", cursor)));
+            let mut response = self.ask(&parameters)?;
+            let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
+            let mut page: EstimatesDocument =
+                serde_json::from_str(&text).context("the collector's answer is not understood")?;
+            cursor = page.next.take();
+            whole.add(page);
+            if cursor.is_none() {
+                return Ok(whole.document);
+            }
+        }
+    }
+
+    /// The answer as a table, to standard output.
+    pub(super) fn table(&self, question: &Question) -> anyhow::Result<Exit> {
+        let mut parameters = parameters(question);
+        parameters.push(("limit", ROWS_MAX.to_string()));
+        parameters.push(("format", "parquet".to_owned()));
+        let mut response = self.ask(&parameters)?;
+        if response.headers().contains_key(NEXT_HEADER) {
+            return Err(usage(format!("more than {ROWS_MAX} rows: ask for a shorter time")));
+        }
+        let complete = response.headers().get(COMPLETE_HEADER).cloned();
+        let is_complete = complete.is_some_and(|value| value == "true");
+        if !is_complete {
+            note("something is missing: rows say what; -F json lists files that cannot be read");
+        }
+        output::bytes(&response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec()?)?;
+        Ok(exit(true, is_complete))
+    }
+
+    fn ask(&self, parameters: &[(&str, String)]) -> anyhow::Result<Response<Body>> {
+        let mut request = self.agent.get(format!("{}/v1/estimates", self.url));
+        for (name, value) in parameters {
+            request = request.query(*name, value);
+        }
+        if let Some(token) = &self.token {
+            request = request.header("Authorization", format!("Bearer {token}"));
+        }
+        let mut response = request.call().with_context(|| format!("cannot ask {}", self.url))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let text = response.body_mut().read_to_string().unwrap_or_default();
+        let said = serde_json::from_str::<ErrorDocument>(&text).map_or(text, |said| said.error);
+        match response.status().as_u16() {
+            401 => Err(usage(format!("{}: {said}; give --token-file", self.url))),
+            400 => Err(usage(format!("{}: {said}", self.url))),
+            status => bail!("{}: {status}: {said}", self.url),
+        }
+    }
+}
+
+fn parameters(question: &Question) -> Vec<(&'static str, String)> {
+    let moment = |time: Timestamp| moment_text(time);
+    let scope = question.scope.clone().unwrap_or_else(|| ANY_SCOPE.to_owned());
+    let span = question.span;
+    let given = [
+        ("segment", question.segment.as_ref().map(|of| format!("{}:{}", of.upstream, of.downstream))),
+        ("class", question.class.clone()),
+        ("algorithm", question.algorithm.clone()),
+        ("scope", Some(scope)),
+        ("start", (span.start > Timestamp::MIN).then(|| moment(span.start))),
+        ("end", (span.end < Timestamp::MAX).then(|| moment(span.end))),
+        ("step", Some(question.step.name().to_owned())),
+    ];
+    given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+fn read_token(path: &Path) -> anyhow::Result<String> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the token in {}", path.display()))?;
+    Ok(text.trim().to_owned())
+}
+
+fn certificates(path: &Path) -> anyhow::Result<RootCerts> {
+    let shown = path.display();
+    let pem = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
+    let mut found: Vec<Certificate<'static>> = Vec::new();
+    for item in parse_pem(&pem) {
+        if let PemItem::Certificate(certificate) = item.with_context(|| format!("{shown}"))? {
+            found.push(certificate);
+        }
+    }
+    match found.is_empty() {
+        true => Err(usage(format!("{shown} has no certificate"))),
+        false => Ok(RootCerts::new_with_certs(&found)),
+    }
+}
