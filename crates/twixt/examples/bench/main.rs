@@ -9,6 +9,7 @@
 mod capture;
 mod clock;
 mod instructions;
+mod pipeline;
 mod stages;
 mod whole;
 
@@ -16,6 +17,19 @@ use std::time::Duration;
 
 use clock::Start;
 use stages::Stage;
+
+const HELP: &str = "\
+What a packet costs, as ratios to two reference loops in the same run
+
+Usage: cargo xtask bench [OPTIONS]
+
+  --packets N   packets of the simulated capture [default: 5000000]
+  --repeats N   times everything is run; medians are shown [default: 7]
+  --only TEXT   only what has this in its name, and the two reference loops
+  --peers       programs of others too, where they are installed
+  --json FILE   the table as JSON as well
+  --help        this
+";
 
 /// How to run.
 struct Options {
@@ -46,6 +60,9 @@ fn main() {
         && flag == "--stage"
     {
         return run_stage(name, file, times.parse().unwrap());
+    }
+    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+        return print!("{HELP}");
     }
     let options = options(&arguments);
     let file = capture::simulated(options.packets);

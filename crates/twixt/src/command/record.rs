@@ -146,7 +146,7 @@ struct Recording {
 }
 
 impl OnePass for Recording {
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, frame: &Frame<'_>) {
         self.taking.take(frame);
     }
