@@ -118,8 +118,14 @@ impl Meters {
     /// Adds a packet with details.
     #[inline]
     pub fn push_detailed(&mut self, observation: Observation, detail: Detail) {
+        self.push_with(observation, |place| *place = detail);
+    }
+
+    /// The same, with details that are written where they stay, as [`BatchBuffer::push_with`].
+    #[inline]
+    pub fn push_with(&mut self, observation: Observation, write: impl FnOnce(&mut Detail)) {
         let class = self.class_of(&observation);
-        class.waiting.push_detailed(observation, detail);
+        class.waiting.push_with(observation, write);
         class.hand_over_if_full();
     }
 
