@@ -9,5 +9,6 @@ mod epochs;
 mod hostile;
 mod limits;
 mod pairing;
+mod python;
 mod running;
 mod storing;

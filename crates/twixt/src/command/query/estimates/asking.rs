@@ -60,7 +60,8 @@ impl Collector {
             parameters.push(("limit", PAGE_ROWS.to_string()));
             parameters.extend(cursor.map(|cursor| ("cursor", cursor)));
             let mut response = self.ask(&parameters)?;
-            let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
+            let text =
+                response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
             let mut page: EstimatesDocument =
                 serde_json::from_str(&text).context("the collector's answer is not understood")?;
             cursor = page.next.take();
@@ -116,7 +117,10 @@ fn parameters(question: &Question) -> Vec<(&'static str, String)> {
     let scope = question.scope.clone().unwrap_or_else(|| ANY_SCOPE.to_owned());
     let span = question.span;
     let given = [
-        ("segment", question.segment.as_ref().map(|of| format!("{}:{}", of.upstream, of.downstream))),
+        (
+            "segment",
+            question.segment.as_ref().map(|of| format!("{}:{}", of.upstream, of.downstream)),
+        ),
         ("class", question.class.clone()),
         ("algorithm", question.algorithm.clone()),
         ("scope", Some(scope)),
