@@ -19,7 +19,7 @@ use asking::Collector;
 const ANY_SCOPE: &str = "*";
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct EstimateArgs {
     /// A collector that runs: http://HOST:PORT or https://HOST:PORT
     #[arg(long, value_name = "URL", group = "source")]
     collector: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct Args {
     step: Option<Step>,
 }
 
-impl Args {
+impl EstimateArgs {
     /// The name of an option that was given, if one was.
     pub(super) fn first(&self) -> Option<&'static str> {
         let given = [
