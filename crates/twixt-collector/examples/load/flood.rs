@@ -21,7 +21,7 @@ const EPOCH_NS: i64 = 500_000_000;
 /// Connections are shared by agents.
 const THREADS: usize = 50;
 /// Longer than epochs are waited for, after a start too.
-const CONCLUDING: Duration = Duration::from_secs(20);
+const CONCLUDING: Duration = Duration::from_secs(45);
 
 /// Synopses of 4 to 16 KiB.
 fn observing(segment: usize) -> Observing {

@@ -56,7 +56,7 @@ pub(crate) struct Args {
     )]
     to: String,
     #[command(flatten)]
-    estimates: estimates::Args,
+    estimates: estimates::EstimateArgs,
     /// From when on: 2024-01-31T10:00:00Z, 2024-01-31, @ and seconds since 1970, nanoseconds, or -1d for a day ago [default: all that is stored]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     start: Option<Moment>,

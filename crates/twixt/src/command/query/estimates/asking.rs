@@ -11,7 +11,7 @@ use ureq::http::Response;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
-use super::{ANY_SCOPE, Args, Whole, exit};
+use super::{ANY_SCOPE, EstimateArgs, Whole, exit};
 use crate::exit::{Exit, note, usage};
 use crate::output;
 
@@ -30,7 +30,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn new(url: &str, args: &Args) -> anyhow::Result<Self> {
+    pub(super) fn new(url: &str, args: &EstimateArgs) -> anyhow::Result<Self> {
         let is_known = url.starts_with("http://") || url.starts_with("https://");
         if !is_known {
             return Err(usage(format!("--collector {url:?}: write http://HOST:PORT or https://…")));
