@@ -40,7 +40,11 @@ impl Taking {
     #[must_use]
     pub fn new(observer: Observer, meters: Meters) -> Self {
         let (wanted, details_of) = (observer.wanted(), meters.details_of());
-        let flow_of_few = wanted.flow && wanted.detail && details_of.is_by_digest();
+        // What is kept whole is kept with its flow hash.
+        let flow_of_few = wanted.flow
+            && wanted.detail
+            && details_of.is_by_digest()
+            && !meters.keeps_observations();
         Self {
             detailed: wanted.detail,
             details_of,
