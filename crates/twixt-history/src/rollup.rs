@@ -9,12 +9,8 @@ use std::collections::BTreeMap;
 use twixt_model::{DelayEstimate, Histogram, Span};
 
 use crate::histogram;
-use crate::row::{DelayPart, QUANTILE_SHARES, Quantile, Row, SeriesKey};
+use crate::row::{BUCKETS_MAX, DelayPart, QUANTILE_SHARES, Quantile, Row, SeriesKey};
 use crate::step::Step;
-
-/// Most buckets of a histogram that is put together: 2.2 % wide over 20 doublings. What does not
-/// fit is kept at half the resolution.
-const BUCKETS_MAX: usize = 640;
 
 /// Rows of epochs put together to minutes or hours. In order of series, scope and time.
 #[must_use]

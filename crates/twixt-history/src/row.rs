@@ -119,6 +119,10 @@ impl Quantile {
     }
 }
 
+/// Most buckets of a histogram: 2.2 % wide over 20 doublings. What does not fit is kept at half the
+/// resolution.
+pub(crate) const BUCKETS_MAX: usize = 640;
+
 /// The shares that [`DelayPart::quantiles`] are of.
 pub const QUANTILE_SHARES: [f64; 4] = [0.5, 0.95, 0.99, 0.999];
 
@@ -140,9 +144,9 @@ impl Row {
             used: Some(evidence.used),
             lost: evidence.lost,
             bytes: evidence.bytes,
-            delay: estimate.delay.as_ref().map(DelayPart::of),
+            delay: DelayPart::of_estimate(estimate),
             clock_error_ns: evidence.clock_error.map(Delay::as_nanos),
-            reason: estimate.reason.clone(),
+            reason: estimate.reasons(),
             ..Self::default()
         }
     }
@@ -190,27 +194,36 @@ impl Row {
 }
 
 impl DelayPart {
-    /// Of what an algorithm concluded.
+    /// Of what an algorithm concluded. Percentiles and the histogram come from its order
+    /// statistics or its sample, where it has one.
+    #[must_use]
+    pub fn of_estimate(estimate: &Estimate) -> Option<Self> {
+        let quantile = |share: f64| {
+            estimate.percentile(share).map_or_else(Quantile::default, |found| Quantile {
+                value_ns: Some(found.time_ns),
+                low_ns: Some(found.low_ns),
+                high_ns: Some(found.high_ns),
+            })
+        };
+        let sample = estimate.sample.as_deref().filter(|sample| !sample.packets().is_empty());
+        Some(Self {
+            quantiles: QUANTILE_SHARES.map(quantile),
+            histogram: sample.map(|sample| histogram::encode(&sample.histogram(BUCKETS_MAX))),
+            ..Self::of(estimate.delay.as_ref()?)
+        })
+    }
+
+    /// Of sums, counts and extremes alone.
     #[must_use]
     pub fn of(delay: &DelayEstimate) -> Self {
-        let order = delay.order;
-        let quantile = |share: f64| {
-            let known = order.and_then(|order| match share {
-                0.5 => Some(order.p50),
-                0.95 => Some(order.p95),
-                0.99 => Some(order.p99),
-                _ => None,
-            });
-            known.map_or_else(Quantile::default, |delay| Quantile::of(delay.as_nanos()))
-        };
         Self {
             count: delay.count,
             sum_ns: delay.sum_ns,
             squares_ns2: delay.deviation_ns.map(|deviation| delay.count as f64 * deviation.powi(2)),
             half_width_ns: delay.half_width_ns,
-            min_ns: order.map(|order| order.min.as_nanos()),
-            quantiles: QUANTILE_SHARES.map(quantile),
-            max_ns: order.map(|order| order.max.as_nanos()),
+            min_ns: delay.order.map(|order| order.min.as_nanos()),
+            quantiles: [Quantile::default(); 4],
+            max_ns: delay.order.map(|order| order.max.as_nanos()),
             histogram: None,
         }
     }
@@ -263,5 +276,52 @@ pub const fn scope_kind(scope: &Scope) -> &'static str {
         Scope::Flow(_) => "flow",
         Scope::Port { .. } => "port",
         Scope::Other => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use twixt_model::{DelaySample, Evidence, SampleLevel, SampledDelay};
+
+    use super::*;
+
+    #[test]
+    fn what_a_sample_tells_is_kept_in_a_form_that_adds_up() {
+        let at = Timestamp::from_nanos;
+        let packet = |number: i64| SampledDelay {
+            delay: Delay::from_nanos(1_000_000 + number),
+            time: at(number),
+            flow: 0,
+            reach: SampleLevel::MAX,
+            level: SampleLevel::from_number(8).unwrap(),
+        };
+        let delay = DelayEstimate {
+            count: 200,
+            sum_ns: 200_019_900,
+            deviation_ns: None,
+            half_width_ns: None,
+            order: None,
+        };
+        let span = Span { start: at(0), end: at(1000) };
+        let estimate = Estimate {
+            scope: Scope::All,
+            span,
+            evidence: Evidence::default(),
+            delay: Some(delay),
+            sample: Some(Box::new(DelaySample::new((0..100).map(packet).collect()))),
+            reason: None,
+        };
+        let row = Row::of_epoch(SeriesKey::default(), 1, span, &estimate);
+        let part = row.delay.unwrap();
+        assert_eq!(part.quantiles[0].value_ns, Some(1_000_050));
+        // Ranks 40 and 61 of 100.
+        assert_eq!(
+            (part.quantiles[0].low_ns, part.quantiles[0].high_ns),
+            (Some(1_000_039), Some(1_000_060))
+        );
+        assert_eq!(part.quantiles[3], Quantile::default());
+        assert!(row.reason.unwrap().contains("p99.9 takes 3688 sampled packets"));
+        // Each stands for two.
+        assert_eq!(part.histogram().unwrap().weight(), 200.0);
     }
 }
