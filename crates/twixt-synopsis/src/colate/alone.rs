@@ -17,6 +17,8 @@ use crate::sums::Usable;
 const STRANGERS_MAX: f64 = 0.1;
 /// Quantile of the normal distribution for a two-sided 95 % interval.
 const Z95: f64 = 1.959_964;
+/// The standard error of a median, relative to that of a mean.
+const MEDIAN_ERROR: f64 = 1.253_314;
 /// With fewer counters there is no telling how much they vary.
 const COUNTERS_MIN: f64 = 3.0;
 
@@ -98,11 +100,18 @@ impl<'a> Strangers<'a> {
         let most = counts.iter().sum::<f64>() / rate(vector);
         let load = (quantile(&counts, 0.5) - region.usual_count()) * whole;
         let load = load.max(1.0).min(most);
-        Size { load, error: (high - low) / 2.0 / Z95 * whole, known: false, weight: 1.0 }
+        // Counts are whole numbers: equal ones are no sign that nothing varies.
+        let chance = MEDIAN_ERROR * (most / rate(vector)).sqrt();
+        let error = ((high - low) / 2.0 / Z95 * whole).max(chance);
+        Size { load, error, known: false, weight: 1.0 }
     }
 
-    /// The mean delay of a flow, relative to the reference.
+    /// The mean delay of a flow, relative to the reference; `None` if its packets may as well be
+    /// others'.
     pub(super) fn solve(&self, flow: &KnownFlow, size: &Size) -> Option<Found> {
+        if size.load <= Z95 * size.error {
+            return None;
+        }
         let config = self.table.config();
         let vectors = (0..config.rows()).map(|vector| self.own(Place::of(flow), vector));
         let share = |own: &[Own]| own.iter().map(|own| own.share).sum::<f64>();

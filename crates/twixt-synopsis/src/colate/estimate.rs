@@ -93,6 +93,9 @@ fn answer(
     let Some(found) = found.filter(|_| packets > 0 && intact.share > 0.0) else {
         answer.reasons.push(match packets {
             0 => "no packets".into(),
+            _ if intact.share > 0.0 => {
+                "no delay: its packets cannot be told from those of other flows".into()
+            }
             _ => "no usable counter: packets were lost or added in all of them".into(),
         });
         return answer;

@@ -65,7 +65,7 @@ fn scores(traffic: &Traffic, compared: &Compared, name: &str) -> [[Class; 3]; 2]
     scores
 }
 
-/// Nine in ten intervals hold, where they claim nineteen in twenty, and answers of both kinds are as
+/// Nine in ten intervals hold, where there are fifty or more and they claim nineteen in twenty; answers of both kinds are as
 /// near, within a quarter (within a half for large flows: the median of a dozen varies so much). The
 /// few counters add `PER_FLOW / OTHERS` to the variance, 2 %; there is room for twice that, as
 /// counters with large flows are few and make it vary.
@@ -75,12 +75,14 @@ fn check(traffic: &Traffic, ends: &(Colate, Colate), estimator: &str, sizes_know
     let name = format!("{estimator}, {}", if sizes_known { "known" } else { "estimated" });
     let [whole, excerpt] = scores(traffic, &compared, &name);
     for (whole, excerpt) in whole.iter().zip(&excerpt) {
-        assert_eq!(whole.errors.len(), excerpt.errors.len());
+        // Few that are told from others by the one are not by the other.
+        assert!(whole.errors.len().abs_diff(excerpt.errors.len()) <= whole.flows / 10);
         let errors = (whole.median_error(), excerpt.median_error());
         let tolerance = if whole.flows < 50 { 0.5 } else { 0.25 };
         assert!((errors.0 - errors.1).abs() <= tolerance * errors.0, "{errors:?}");
         let covered = [whole.coverage(), excerpt.coverage()];
-        assert!(covered[0].is_nan() || covered.iter().all(|&share| share >= 0.9), "{covered:?}");
+        let is_telling = whole.intervals.min(excerpt.intervals) >= 50;
+        assert!(!is_telling || covered.iter().all(|&share| share >= 0.9), "{covered:?}");
     }
     let difference = compared.difference();
     let expected = f64::from(PER_FLOW) / OTHERS;
@@ -95,6 +97,30 @@ fn few_counters_answer_for_a_flow_as_all_do() {
         check(&traffic, &ends, estimator, true);
     }
     check(&traffic, &ends, "joint", false);
+}
+
+/// A flow that sent nothing has counters with packets of others.
+#[test]
+fn a_silent_flow_has_no_delay() {
+    let traffic = traffic(&config(4, 200_000));
+    let ends = traffic.ends(&ColateConfig::new(9_107, PER_FLOW, &[1.0]).unwrap());
+    let mut answered = 0;
+    for number in 0..200 {
+        let hash = twixt_model::FlowHash(twixt_model::mix(number));
+        let flow = KnownFlow { hash, ..KnownFlow::default() };
+        let question = Question {
+            by: By::Flow,
+            flows: &[flow],
+            ..Question::about(traffic.truth.values().next().unwrap().span)
+        };
+        let found = Colate::estimate(Pair { upstream: &ends.0, downstream: &ends.1 }, &question);
+        match found[0].delay {
+            Some(_) => answered += 1,
+            None => assert!(found[0].reason.as_ref().unwrap().contains("cannot be told")),
+        }
+    }
+    // One in forty looks as if it had sent something, as intervals of 95 % have it.
+    assert!(answered <= 15, "{answered} of 200");
 }
 
 /// What is read of bytes is no more than that.

@@ -104,8 +104,10 @@ impl Asked {
         let mut buffer = vec![0; 1 << 18];
         for path in self.files() {
             let file = File::open(path)?;
-            let mut place = file.metadata()?.len() * TEN_O_CLOCK as u64 / DAY_MINUTES as u64;
-            let mut left = (bytes / 2) as usize;
+            let length = file.metadata()?.len();
+            let mut left = (bytes / 2).min(length) as usize;
+            let place = length * TEN_O_CLOCK as u64 / DAY_MINUTES as u64;
+            let mut place = place.min(length - left as u64);
             while left > 0 {
                 let piece = left.min(buffer.len());
                 file.read_exact_at(&mut buffer[..piece], place)?;
