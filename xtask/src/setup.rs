@@ -31,7 +31,13 @@ enum Source {
     Package(&'static str),
     /// A component of the Rust toolchain.
     Component(&'static str),
+    /// A package of Python, in an environment of our own.
+    Python(&'static str),
 }
+
+/// Where packages of Python are. Tests look there, and are skipped where nothing is.
+const PYTHON_FOLDER: &str = "target/python";
+const PIP: &str = "target/python/bin/pip";
 
 const TOOLS: &[Tool] = &[
     Tool {
@@ -89,6 +95,24 @@ const TOOLS: &[Tool] = &[
         wanted_by: WantedBy::TestOfRoot,
     },
     Tool {
+        tried_by: &["target/python/bin/python", "-c", "import pyarrow"],
+        source: Source::Python("pyarrow"),
+        purpose: "reads our Parquet files in tests",
+        wanted_by: WantedBy::Other,
+    },
+    Tool {
+        tried_by: &["target/python/bin/python", "-c", "import duckdb"],
+        source: Source::Python("duckdb"),
+        purpose: "asks our Parquet files in tests",
+        wanted_by: WantedBy::Other,
+    },
+    Tool {
+        tried_by: &["target/python/bin/schemathesis", "--version"],
+        source: Source::Python("schemathesis"),
+        purpose: "holds the query API to its description in tests",
+        wanted_by: WantedBy::Other,
+    },
+    Tool {
         tried_by: &["valgrind", "--version"],
         source: Source::Package("valgrind"),
         purpose: "counts instructions in `bench`",
@@ -139,10 +163,12 @@ impl Tool {
 fn commands_for(tools: &[&Tool]) -> Vec<Vec<&'static str>> {
     let mut packages = Vec::new();
     let mut components = Vec::new();
+    let mut python = Vec::new();
     for tool in tools {
         match tool.source {
             Source::Package(name) => packages.push(name),
             Source::Component(name) => components.push(name),
+            Source::Python(name) => python.push(name),
         }
     }
     packages.dedup();
@@ -153,6 +179,10 @@ fn commands_for(tools: &[&Tool]) -> Vec<Vec<&'static str>> {
     }
     if !components.is_empty() {
         commands.push([&["rustup", "component", "add"], components.as_slice()].concat());
+    }
+    if !python.is_empty() {
+        commands.push(vec!["python3", "-m", "venv", PYTHON_FOLDER]);
+        commands.push([&[PIP, "install"], python.as_slice()].concat());
     }
     commands
 }
@@ -190,6 +220,10 @@ mod tests {
         check(
             &["ip -V", "tc -V", "tcpdump --version"],
             &["apt-get update", "apt-get install -y iproute2 tcpdump"],
+        );
+        check(
+            &["target/python/bin/schemathesis --version"],
+            &["python3 -m venv target/python", "target/python/bin/pip install schemathesis"],
         );
         check(
             &["valgrind --version", "cargo clippy --version", "cc --version"],

@@ -41,6 +41,8 @@ pub struct Meters {
     classes: Vec<ClassMeters>,
     packets: u64,
     details_of: DetailsOf,
+    /// Whole observations near boundaries travel with sealed epochs.
+    keeps_observations: bool,
     /// Of all packets added so far; kept where there are several classes.
     newest: Option<Timestamp>,
 }
@@ -98,13 +100,21 @@ impl Meters {
             [only] => only.details_of(),
             _ => DetailsOf::Every,
         };
-        Ok(Self { classes, packets: 0, details_of, newest: None })
+        let keeps_observations =
+            setting.rule != EpochRule::WHOLE || setting.cutting != Cutting::Timed;
+        Ok(Self { classes, packets: 0, details_of, keeps_observations, newest: None })
     }
 
     /// Of which packets details are read, if of any.
     #[must_use]
     pub const fn details_of(&self) -> DetailsOf {
         self.details_of
+    }
+
+    /// Whether whole observations are kept, of packets too that the synopsis does not select.
+    #[must_use]
+    pub const fn keeps_observations(&self) -> bool {
+        self.keeps_observations
     }
 
     /// Adds a packet.
@@ -118,8 +128,14 @@ impl Meters {
     /// Adds a packet with details.
     #[inline]
     pub fn push_detailed(&mut self, observation: Observation, detail: Detail) {
+        self.push_with(observation, |place| *place = detail);
+    }
+
+    /// The same, with details that are written where they stay, as [`BatchBuffer::push_with`].
+    #[inline]
+    pub fn push_with(&mut self, observation: Observation, write: impl FnOnce(&mut Detail)) {
         let class = self.class_of(&observation);
-        class.waiting.push_detailed(observation, detail);
+        class.waiting.push_with(observation, write);
         class.hand_over_if_full();
     }
 

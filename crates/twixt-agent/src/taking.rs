@@ -2,7 +2,7 @@
 
 use twixt_capture::{Frame, SourceCounts};
 use twixt_measure::Marker;
-use twixt_model::{Detail, Prefix, Timestamp, protocol};
+use twixt_model::{Observation, Prefix, Timestamp, protocol};
 use twixt_synopsis::DetailsOf;
 use twixt_wire::{
     FrameBytes, LinkType, Observer, PAYLOAD_BYTES_MAX, ParseOptions, Skip, SkipCounts, parse,
@@ -17,6 +17,8 @@ pub struct Taking {
     meters: Meters,
     detailed: bool,
     details_of: DetailsOf,
+    /// Flow hashes are computed of those packets only whose details are read.
+    flow_of_few: bool,
     follows_markers: bool,
     toward: Option<Prefix>,
     /// Packets still wanted.
@@ -37,10 +39,17 @@ impl Taking {
     /// Takes all packets that the observer admits, and cuts epochs by time.
     #[must_use]
     pub fn new(observer: Observer, meters: Meters) -> Self {
+        let (wanted, details_of) = (observer.wanted(), meters.details_of());
+        // What is kept whole is kept with its flow hash.
+        let flow_of_few = wanted.flow
+            && wanted.detail
+            && details_of.is_by_digest()
+            && !meters.keeps_observations();
         Self {
-            detailed: observer.wanted().detail,
-            details_of: meters.details_of(),
-            observer,
+            detailed: wanted.detail,
+            details_of,
+            flow_of_few,
+            observer: if flow_of_few { observer.without_flow() } else { observer },
             meters,
             follows_markers: false,
             toward: None,
@@ -76,14 +85,14 @@ impl Taking {
     }
 
     /// Takes a frame.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, frame: &Frame<'_>) {
         if let Err(skip) = self.measure(frame) {
             self.skipped.count(skip);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn measure(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
         if self.most == 0 {
             return Ok(());
@@ -160,9 +169,16 @@ impl Taking {
         }
         match self.detailed {
             true if self.details_of.includes(&observation) => {
-                self.meters.push_detailed(observation, packet.detail(frame.bytes));
+                let flow = match self.flow_of_few {
+                    true => self.observer.digester().packet_flow_hash(&packet),
+                    false => observation.flow,
+                };
+                let observation = Observation { flow, ..observation };
+                self.meters
+                    .push_with(observation, |detail| packet.write_detail(frame.bytes, detail));
             }
-            true => self.meters.push_detailed(observation, Detail::default()),
+            // Nobody reads them.
+            true => self.meters.push_with(observation, |_| {}),
             false => self.meters.push(observation),
         }
         self.most -= 1;

@@ -10,7 +10,7 @@ use crate::buffer::BlockBuffer;
 use crate::decode::{Progress, Stop};
 use crate::input::{Blame, Input};
 use crate::interface::Interface;
-use crate::pcap::PcapDecoder;
+use crate::pcap::{PcapDecoder, Shape};
 use crate::pcapng::PcapngDecoder;
 use crate::{
     BatchEnd, ByteOrder, CaptureError, CaptureFormat, Compression, Ending, Frame,
@@ -33,6 +33,49 @@ pub struct CaptureFile {
 enum Decoder {
     Pcap(PcapDecoder),
     Pcapng(PcapngDecoder),
+}
+
+/// A decoder at work on a block, with what all records have in common at hand.
+enum Decoding<'d> {
+    Pcap(Shape, &'d mut PcapDecoder),
+    Pcapng(&'d mut PcapngDecoder),
+}
+
+impl Decoder {
+    fn decoding(&mut self) -> Decoding<'_> {
+        match self {
+            Self::Pcap(decoder) => Decoding::Pcap(decoder.shape(), decoder),
+            Self::Pcapng(decoder) => Decoding::Pcapng(decoder),
+        }
+    }
+}
+
+impl Decoding<'_> {
+    /// The next frame of `bytes`, or why there is none; and what follows.
+    #[inline(always)]
+    fn next_frame<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        is_wanted: bool,
+    ) -> (Result<Frame<'a>, Stop>, &'a [u8]) {
+        match self {
+            Self::Pcap(..) if !is_wanted => (Err(Stop::BatchFull), bytes),
+            Self::Pcap(shape, decoder) => match decoder.next_frame(shape, bytes) {
+                Ok((frame, rest)) => (Ok(frame), rest),
+                Err(stop) => (Err(stop), bytes),
+            },
+            Self::Pcapng(decoder) => decoder.next_frame(bytes, is_wanted),
+        }
+    }
+
+    /// Counts frames that were handed over, taken out of so many bytes.
+    fn count(&mut self, frames: usize, bytes: usize) {
+        match self {
+            Self::Pcap(_, decoder) => decoder.count(frames, bytes),
+            // Whose blocks are of many kinds counts as it goes.
+            Self::Pcapng(_) => {}
+        }
+    }
 }
 
 impl CaptureFile {
@@ -81,11 +124,22 @@ impl CaptureFile {
             return BatchEnd::End;
         }
         let bytes = self.buffer.unconsumed();
-        let progress = match &mut self.decoder {
-            Decoder::Pcap(decoder) => decoder.decode(bytes, BATCH_FRAMES_MAX, &mut sink),
-            Decoder::Pcapng(decoder) => decoder.decode(bytes, BATCH_FRAMES_MAX, &mut sink),
+        let mut decoding = self.decoder.decoding();
+        let (mut rest, mut frames) = (bytes, 0);
+        let stop = loop {
+            let (frame, after) = decoding.next_frame(rest, frames < BATCH_FRAMES_MAX);
+            rest = after;
+            match frame {
+                // In one place for all formats: so compilers make what is done with frames a part
+                // of this loop.
+                Ok(frame) => sink(frame),
+                Err(stop) => break stop,
+            }
+            frames += 1;
         };
-        self.advance(progress)
+        let consumed_bytes = bytes.len() - rest.len();
+        decoding.count(frames, consumed_bytes);
+        self.advance(Progress { consumed_bytes, stop })
     }
 
     /// Hands all frames that are left to `sink` and says how the file ended.

@@ -3,7 +3,7 @@
 
 use twixt_model::{TimeSource, Timestamp};
 
-use crate::decode::{Damage, Progress, Stop};
+use crate::decode::{Damage, Stop};
 use crate::interface::{Interface, InterfaceDescription, snap_length_of};
 use crate::{ByteOrder, CaptureFormat, Frame, Resolution, SourceCounts};
 
@@ -101,36 +101,25 @@ impl PcapDecoder {
         self.counts
     }
 
-    /// Hands over the frames at the front of `bytes`, at most `limit` of them.
-    #[inline]
-    pub(crate) fn decode<F: FnMut(Frame<'_>)>(
+    /// Takes the record at the front of `rest`: its frame, and what follows.
+    #[inline(always)]
+    pub(crate) fn next_frame<'a>(
         &mut self,
-        bytes: &[u8],
-        limit: usize,
-        sink: &mut F,
-    ) -> Progress {
-        // What stays the same is at hand, and what is rare is counted aside, so that a frame
-        // costs no more than its own fields.
-        let (shape, counts) = (self.shape(), &mut self.counts);
-        let (mut rest, mut frames) = (bytes, 0);
-        let mut stop = Stop::BatchFull;
-        while frames < limit {
-            match shape.next_record(&mut rest, counts) {
-                Ok(frame) => sink(frame),
-                Err(reason) => {
-                    stop = reason;
-                    break;
-                }
-            }
-            frames += 1;
-        }
-        let consumed_bytes = bytes.len() - rest.len();
-        counts.frames += frames as u64;
-        counts.bytes += (consumed_bytes - frames * shape.header_bytes) as u64;
-        Progress { consumed_bytes, stop }
+        shape: &Shape,
+        rest: &'a [u8],
+    ) -> Result<(Frame<'a>, &'a [u8]), Stop> {
+        shape.next_record(rest, &mut self.counts)
     }
 
-    fn shape(&self) -> Shape {
+    /// Counts records that were taken, of so many bytes together, headers included.
+    pub(crate) fn count(&mut self, frames: usize, bytes: usize) {
+        self.counts.frames += frames as u64;
+        self.counts.bytes += (bytes - frames * self.dialect.record_header_bytes) as u64;
+    }
+
+    /// What all records have in common: to be kept at hand, so that a frame costs no more than
+    /// its own fields.
+    pub(crate) fn shape(&self) -> Shape {
         Shape {
             order: self.dialect.order,
             lengths_may_be_swapped: self.lengths_may_be_swapped,
@@ -146,8 +135,8 @@ impl PcapDecoder {
 }
 
 /// What all records of a file have in common.
-#[derive(Clone, Copy)]
-struct Shape {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
     order: ByteOrder,
     lengths_may_be_swapped: bool,
     /// Fields are not in the order of this machine, or not all in their places.
@@ -161,13 +150,13 @@ struct Shape {
 }
 
 impl Shape {
-    /// Takes one record from the front of `rest`, or leaves it as it was.
-    #[inline]
+    /// The record at the front of `rest`, and what follows. What is rare is counted aside.
+    #[inline(always)]
     fn next_record<'a>(
         &self,
-        rest: &mut &'a [u8],
+        rest: &'a [u8],
         counts: &mut SourceCounts,
-    ) -> Result<Frame<'a>, Stop> {
+    ) -> Result<(Frame<'a>, &'a [u8]), Stop> {
         let (Some(header), Some(body)) =
             (rest.first_chunk::<RECORD_HEADER_BYTES>(), rest.get(self.header_bytes..))
         else {
@@ -181,11 +170,10 @@ impl Shape {
         let Some((bytes, after)) = body.split_at_checked(captured as usize) else {
             return Err(Stop::Incomplete { needed_bytes: self.header_bytes + captured as usize });
         };
-        *rest = after;
         if (captured > wire_length.min(self.snap_length)) | (fraction >= self.units_per_second) {
             self.count_oddities(captured, wire_length, fraction, counts);
         }
-        Ok(Frame {
+        let frame = Frame {
             time: self.time(seconds, fraction),
             bytes,
             memory: body,
@@ -194,7 +182,8 @@ impl Shape {
             interface: 0,
             direction: None,
             time_source: TimeSource::File,
-        })
+        };
+        Ok((frame, after))
     }
 
     /// Seconds, their fraction, captured and wire length.

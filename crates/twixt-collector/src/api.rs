@@ -99,11 +99,9 @@ impl Api {
             .route("/v1/histogram", get(flows::histogram))
             .route("/v1/evidence", get(evidence::evidence))
             .route("/v1/live", get(live::live))
-            .route_layer(middleware::from_fn_with_state(Arc::clone(&api), guard));
-        guarded
             .route("/v1/openapi.json", get(openapi::serve))
-            .with_state(api)
-            .fallback_service(others)
+            .layer(middleware::from_fn_with_state(Arc::clone(&api), guard));
+        guarded.with_state(api).fallback_service(others)
     }
 
     /// Answers a question to the history, when its turn comes.

@@ -80,9 +80,10 @@ impl Recording {
     fn store(&mut self) -> io::Result<()> {
         let history = &self.recorded.history;
         let mut stored = 0;
-        let result = self.pending.iter().try_for_each(|rows| {
-            history.append(rows, clock::now()).inspect(|()| stored += 1)
-        });
+        let result = self
+            .pending
+            .iter()
+            .try_for_each(|rows| history.append(rows, clock::now()).inspect(|()| stored += 1));
         self.pending.drain(..stored);
         result.and_then(|()| history.sync()).map_err(io::Error::other)
     }

@@ -348,3 +348,26 @@ pub const COLUMNS: &[Column] = &[
 
 /// The column of histograms: most queries need not read it.
 pub(crate) const HISTOGRAM: &str = "delay_histogram";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_every_column() {
+        let page = include_str!("../../../docs/reference/estimates.md");
+        let mut lines = page.lines().skip_while(|line| !line.starts_with("| `step`"));
+        for column in COLUMNS {
+            let kind = match column.kind {
+                Kind::Text => "text",
+                Kind::Integer => "integer",
+                Kind::Real => "float",
+                Kind::Wide => "decimal(38,0)",
+                Kind::Bytes => "bytes",
+            };
+            let null = if column.required { "" } else { ", may be null" };
+            let line = format!("| `{}` | {kind}{null} | {} |", column.name, column.about);
+            assert_eq!(lines.next(), Some(line.as_str()));
+        }
+    }
+}

@@ -24,7 +24,7 @@ use crate::rollup::pieces;
 use crate::row::Row;
 use crate::seal::seal;
 use crate::step::{HOUR_NS, Hour, Step};
-use part::OpenPart;
+use part::OpenSums;
 
 /// Hours whose files are kept open; each has two for every shard. Those of others are opened when
 /// they are needed.
@@ -64,12 +64,24 @@ impl Default for HistoryConfig {
 pub struct History {
     reader: Reader,
     config: HistoryConfig,
+    /// Held while the disk is written, which may take long: questions do without it. Locked before
+    /// `state`, never the other way round.
+    writers: Mutex<BTreeMap<Part, OpenWriter>>,
     state: Mutex<State>,
 }
 
+/// The files of an hour that is not sealed, and is not being sealed.
+#[derive(Debug)]
+struct OpenWriter {
+    writer: PartWriter,
+    /// When something was appended last.
+    touched: Timestamp,
+}
+
+/// What questions need.
 #[derive(Debug)]
 struct State {
-    parts: BTreeMap<Part, OpenPart>,
+    parts: BTreeMap<Part, OpenSums>,
     catalogue: Catalogue,
     counts: Counts,
 }
@@ -111,16 +123,15 @@ impl History {
         open.clean()?;
         let catalogue = reader.sealed_catalogue()?;
         let mut state = State { parts: BTreeMap::new(), catalogue, counts: Counts::default() };
+        let mut writers = BTreeMap::new();
         for part in open.parts()? {
             let rows = open.rows(part, &OpenWanted::all(part.hour))?.rows;
             let writer = PartWriter::new(open.log(part), sealed_before(&reader, part)?);
-            let mut opened = OpenPart::new(writer, Timestamp::MIN);
-            rows.iter().for_each(|row| opened.add(row));
-            state.catalogue.note_rows(&rows);
-            state.parts.insert(part, opened);
-            state.bound_rollups();
+            writers.insert(part, OpenWriter { writer, touched: Timestamp::MIN });
+            state.add(part, &rows);
         }
-        Ok(Self { reader, config, state: Mutex::new(state) })
+        let (writers, state) = (Mutex::new(writers), Mutex::new(state));
+        Ok(Self { reader, config, writers, state })
     }
 
     /// Stores what one event of a series told: rows of one stretch of time.
@@ -129,9 +140,9 @@ impl History {
     /// When the disk is full or broken. What was not stored may be tried again.
     pub fn append(&self, rows: &[Row], now: Timestamp) -> Result<(), HistoryError> {
         let Some(first) = rows.first() else { return Ok(()) };
-        let mut state = self.state();
+        let mut writers = lock(&self.writers);
         if !first.is_gap() || Hour::of(first.span().start) == Hour::of(first.span().end) {
-            return self.append_to(&mut state, rows, now);
+            return self.append_to(&mut writers, rows, now);
         }
         for row in rows {
             let hours: Vec<Row> = pieces(row, Some(HOUR_NS)).take(GAP_HOURS).collect();
@@ -141,7 +152,7 @@ impl History {
                 .filter(|piece| hours.iter().all(|hour| hour.start_ns != piece.start_ns));
             let late: Vec<Row> = late.collect();
             for piece in hours.into_iter().chain(late) {
-                self.append_to(&mut state, &[piece], now)?;
+                self.append_to(&mut writers, &[piece], now)?;
             }
         }
         Ok(())
@@ -149,24 +160,24 @@ impl History {
 
     fn append_to(
         &self,
-        state: &mut State,
+        writers: &mut BTreeMap<Part, OpenWriter>,
         rows: &[Row],
         now: Timestamp,
     ) -> Result<(), HistoryError> {
         let Some(first) = rows.first() else { return Ok(()) };
-        let part = self.part_for(state, Hour::of(first.span().start), now)?;
-        state.close_others(part)?;
-        let opened = state.parts.get_mut(&part).expect("it was found or made just now");
-        let writer = opened.writer.as_mut().expect("parts that are being sealed are not chosen");
-        if writer.append(rows)? == Appended::AlreadyThere {
-            state.counts.repeated += rows.len() as u64;
-            return Ok(());
+        let part = self.part_for(writers, Hour::of(first.span().start), now)?;
+        close_others(writers, part)?;
+        let open = writers.get_mut(&part).expect("it was found or made just now");
+        let appended = open.writer.append(rows)?;
+        let mut state = self.state();
+        match appended {
+            Appended::AlreadyThere => state.counts.repeated += rows.len() as u64,
+            Appended::Stored => {
+                open.touched = now;
+                state.counts.rows += rows.len() as u64;
+                state.add(part, rows);
+            }
         }
-        opened.touched = now;
-        rows.iter().for_each(|row| opened.add(row));
-        state.counts.rows += rows.len() as u64;
-        state.catalogue.note_rows(rows);
-        state.bound_rollups();
         Ok(())
     }
 
@@ -175,9 +186,7 @@ impl History {
     /// # Errors
     /// When the disk is full or broken.
     pub fn sync(&self) -> Result<(), HistoryError> {
-        let mut state = self.state();
-        let writers = state.parts.values_mut().filter_map(|part| part.writer.as_mut());
-        writers.into_iter().try_for_each(PartWriter::sync)
+        lock(&self.writers).values_mut().try_for_each(|open| open.writer.sync())
     }
 
     /// Seals hours that are over, and deletes what is old. To be called now and then, when all that
@@ -205,7 +214,7 @@ impl History {
     /// # Errors
     /// As [`keep`](Self::keep).
     pub fn seal_all(&self) -> Result<Vec<Problem>, HistoryError> {
-        let parts: Vec<Part> = self.state().parts.keys().copied().collect();
+        let parts: Vec<Part> = lock(&self.writers).keys().copied().collect();
         let mut problems = Vec::new();
         for part in parts {
             problems.extend(self.seal(part)?);
@@ -235,104 +244,101 @@ impl History {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn due(&self, now: Timestamp) -> Vec<Part> {
         let config = &self.config;
-        let state = self.state();
-        let is_due = |part: &Part, opened: &OpenPart| {
+        let is_due = |part: &Part, open: &OpenWriter| {
             let over_ns = now.as_nanos().saturating_sub(part.hour.span().end.as_nanos());
-            let idle_ns = now.as_nanos().saturating_sub(opened.touched.as_nanos());
+            let idle_ns = now.as_nanos().saturating_sub(open.touched.as_nanos());
             // A clock that was set back tells nothing of how long nothing came.
             over_ns >= config.seal_wait_ns && (idle_ns >= config.seal_idle_ns || idle_ns < 0)
         };
-        state
-            .parts
-            .iter()
-            .filter(|(part, opened)| is_due(part, opened))
-            .map(|(part, _)| *part)
-            .collect()
+        let writers = lock(&self.writers);
+        writers.iter().filter(|(part, open)| is_due(part, open)).map(|(part, _)| *part).collect()
     }
 
     /// The part that rows of an hour are appended to.
     fn part_for(
         &self,
-        state: &mut State,
+        writers: &mut BTreeMap<Part, OpenWriter>,
         hour: Hour,
         now: Timestamp,
     ) -> Result<Part, HistoryError> {
-        let of_hour =
-            || state.parts.range(Part { hour, number: 0 }..=Part { hour, number: u32::MAX });
-        if let Some((part, _)) = of_hour().rev().find(|(_, opened)| opened.writer.is_some()) {
+        let of_hour = Part { hour, number: 0 }..=Part { hour, number: u32::MAX };
+        if let Some((part, _)) = writers.range(of_hour).next_back() {
             return Ok(*part);
         }
         let folders = &self.reader.folders;
-        let open = of_hour().map(|(part, _)| part.number);
+        // One that is being sealed may be there too.
+        let open = folders.open.parts()?.into_iter().filter(|part| part.hour == hour);
         let epochs = folders.epochs.files_of(hour.day())?;
         let rollups = folders.rollups.files_of(hour.day())?;
         let sealed = epochs.iter().chain(&rollups).filter(|name| name.hour == hour);
-        let last = open.chain(sealed.map(|name| name.part)).max();
-        let part = Part { hour, number: last.map_or(0, |last| last + 1) };
+        let numbers = open.map(|part| part.number).chain(sealed.map(|name| name.part));
+        let part = Part { hour, number: numbers.max().map_or(0, |last| last + 1) };
         let writer = PartWriter::new(folders.open.log(part), sealed_before(&self.reader, part)?);
-        state.parts.insert(part, OpenPart::new(writer, now));
+        writers.insert(part, OpenWriter { writer, touched: now });
         Ok(part)
     }
 
+    /// Seals a part. What comes for its hour meanwhile begins a new one.
     fn seal(&self, part: Part) -> Result<Vec<Problem>, HistoryError> {
-        let Some(mut writer) = self.take_writer(part) else { return Ok(Vec::new()) };
+        let Some(mut open) = lock(&self.writers).remove(&part) else { return Ok(Vec::new()) };
         let folders = &self.reader.folders;
-        let sealed = writer.close().and_then(|()| seal(folders, part));
+        let sealed = open.writer.close().and_then(|()| seal(folders, part)).and_then(|problems| {
+            // Written before the log is deleted: what it says is there, or was.
+            let catalogue = self.catalogue();
+            catalogue.write(&folders.catalogue)?;
+            folders.open.delete(part)?;
+            Ok(problems)
+        });
+        if sealed.is_err() {
+            // It goes on as it was.
+            lock(&self.writers).insert(part, open);
+            return sealed;
+        }
         let mut state = self.state();
-        let problems = match sealed {
-            Ok(problems) => problems,
-            Err(error) => {
-                // It goes on as it was.
-                if let Some(opened) = state.parts.get_mut(&part) {
-                    opened.writer = Some(writer);
-                }
-                return Err(error);
-            }
-        };
-        let catalogue = state.catalogue.clone();
         state.parts.remove(&part);
         state.counts.sealed += 1;
-        // Written before the log is deleted: what it says is there, or was.
-        catalogue.write(&folders.catalogue)?;
-        folders.open.delete(part)?;
-        Ok(problems)
-    }
-
-    fn take_writer(&self, part: Part) -> Option<PartWriter> {
-        self.state().parts.get_mut(&part)?.writer.take()
+        sealed
     }
 }
 
 impl State {
-    /// Closes the files of hours that were used least recently.
-    fn close_others(&mut self, keep: Part) -> Result<(), HistoryError> {
-        let open = |opened: &OpenPart| opened.writer.as_ref().is_some_and(|open| !open.is_closed());
-        while self.parts.values().filter(|opened| open(opened)).count() > WRITERS_MAX {
-            let others =
-                self.parts.iter_mut().filter(|(part, opened)| **part != keep && open(opened));
-            let oldest = others.min_by_key(|(_, opened)| opened.touched);
-            let Some((_, opened)) = oldest else { return Ok(()) };
-            if let Some(writer) = &mut opened.writer {
-                writer.close()?;
-            }
-        }
-        Ok(())
+    /// Keeps minutes and hours up to date.
+    fn add(&mut self, part: Part, rows: &[Row]) {
+        let sums = self.parts.entry(part).or_default();
+        rows.iter().for_each(|row| sums.add(row));
+        self.catalogue.note_rows(rows);
+        self.bound_rollups();
     }
 
     /// Forgets roll-ups of the largest hours if there are too many.
     fn bound_rollups(&mut self) {
-        while self.parts.values().map(OpenPart::rollups).sum::<usize>() > ROLLUPS_MAX {
-            let largest = self.parts.values_mut().max_by_key(|part| part.rollups());
+        while self.parts.values().map(OpenSums::len).sum::<usize>() > ROLLUPS_MAX {
+            let largest = self.parts.values_mut().max_by_key(|sums| sums.len());
             let Some(largest) = largest else { return };
-            largest.forget_rollups();
+            largest.forget();
             self.counts.rollups_refused += 1;
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Closes the files of hours that were used least recently.
+fn close_others(writers: &mut BTreeMap<Part, OpenWriter>, keep: Part) -> Result<(), HistoryError> {
+    while writers.values().filter(|open| !open.writer.is_closed()).count() > WRITERS_MAX {
+        let others =
+            writers.iter_mut().filter(|(part, open)| **part != keep && !open.writer.is_closed());
+        let Some((_, oldest)) = others.min_by_key(|(_, open)| open.touched) else { return Ok(()) };
+        oldest.writer.close()?;
+    }
+    Ok(())
 }
 
 /// What earlier parts of an hour have: it is not stored again.

@@ -77,7 +77,11 @@ fn offset_ns(zone: &str) -> Option<i64> {
     }
     let [hours, minutes] = numbers(&zone[1..])?;
     let ahead_ns = (hours * 60 + minutes) * 60 * SECOND_NS;
-    (hours <= 23 && minutes <= 59).then_some(if zone.starts_with('-') { -ahead_ns } else { ahead_ns })
+    (hours <= 23 && minutes <= 59).then_some(if zone.starts_with('-') {
+        -ahead_ns
+    } else {
+        ahead_ns
+    })
 }
 
 /// So many numbers of two digits between colons.
@@ -143,10 +147,13 @@ mod tests {
         for text in ["2024-01-31T24:00:00Z", "2024-01-31T10:60:00Z", "2024-01-31T10:00Z", "1e9"] {
             assert!(parse_moment(text).is_err(), "{text}");
         }
-        for text in ["9999-12-31T00:00:00Z", "99999999999999", "2024-01-31T10:00:00+ab:cd", "-", "."] {
+        for text in
+            ["9999-12-31T00:00:00Z", "99999999999999", "2024-01-31T10:00:00+ab:cd", "-", "."]
+        {
             assert!(parse_moment(text).is_err(), "{text}");
         }
-        for text in ["2024-01-31T10:00:00+1:00", "2024-01-31T10:00:00.Z", "２024-01-31T10:00:00Z"] {
+        for text in ["2024-01-31T10:00:00+1:00", "2024-01-31T10:00:00.Z", "２024-01-31T10:00:00Z"]
+        {
             assert!(parse_moment(text).is_err(), "{text}");
         }
     }

@@ -14,6 +14,7 @@ pub(crate) use writing::{Appended, PartWriter, identity};
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use twixt_model::{Segment, Span};
@@ -72,8 +73,15 @@ impl OpenFolder {
     pub(crate) fn delete(&self, part: Part) -> Result<(), HistoryError> {
         let path = self.part_path(part);
         let gone = self.path.join(format!("{GONE}{}-{}", part.hour, part.number));
-        fs::rename(&path, &gone).map_err(HistoryError::file("rename", &path))?;
-        fs::remove_dir_all(&gone).map_err(HistoryError::file("delete", &gone))
+        let _ = fs::remove_dir_all(&gone);
+        match fs::rename(&path, &gone) {
+            // Nothing was ever appended.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            renamed => renamed.map_err(HistoryError::file("rename", &path))?,
+        }
+        // What is left of it counts no longer, and is deleted at the next start.
+        let _ = fs::remove_dir_all(&gone);
+        Ok(())
     }
 
     /// Deletes what a process that was killed had begun to delete.

@@ -93,10 +93,11 @@ impl ClockReport {
         self.offset.is_some() || self.sure_skew().is_some() || !self.steps.is_empty()
     }
 
-    /// The skew, where it differs from none for sure.
+    /// The skew, where it differs from none for sure, and a clock can be so wrong: what grows
+    /// faster than [`SKEW_MAX_PPM`] is a queue.
     #[must_use]
     pub fn sure_skew(&self) -> Option<Skew> {
-        self.skew.filter(|skew| skew.ppm.abs() > skew.error_ppm)
+        self.skew.filter(|skew| skew.ppm.abs() > skew.error_ppm && skew.ppm.abs() <= SKEW_MAX_PPM)
     }
 
     /// What was gained since the start of the stretch: by drifting, and by being set.
@@ -119,6 +120,9 @@ impl ClockReport {
         Delay::from_nanos(doubt.round() as i64)
     }
 }
+
+/// Quartz is off by 100 ppm at worst; nobody's clock by ten times as much.
+pub const SKEW_MAX_PPM: f64 = 1000.0;
 
 /// Packets that are looked at, at most; of more, one in so many, evenly over time.
 const POINTS_MAX: usize = 1 << 17;

@@ -154,7 +154,10 @@ impl<'a> Batch<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct BatchBuffer {
     observations: Vec<Observation>,
+    /// As many as observations, if any; those behind are left from earlier batches, to be written
+    /// over in place.
     details: Vec<Detail>,
+    details_count: usize, // <= details.len()
 }
 
 impl BatchBuffer {
@@ -165,7 +168,7 @@ impl BatchBuffer {
     /// An empty buffer with room for a whole batch.
     #[must_use]
     pub fn new() -> Self {
-        Self { observations: Vec::with_capacity(Self::MAX), details: Vec::new() }
+        Self { observations: Vec::with_capacity(Self::MAX), details: Vec::new(), details_count: 0 }
     }
 
     /// Adds a packet without details.
@@ -177,8 +180,26 @@ impl BatchBuffer {
     /// Adds a packet with details. A buffer holds packets of one kind only.
     #[inline]
     pub fn push_detailed(&mut self, observation: Observation, detail: Detail) {
+        self.push_with(observation, |place| *place = detail);
+    }
+
+    /// The same, with details that are written where they stay: details are large, and copying
+    /// them costs more than finding them. `write` must set all that will be read; what it leaves
+    /// is of some earlier packet.
+    #[inline(always)]
+    pub fn push_with(&mut self, observation: Observation, write: impl FnOnce(&mut Detail)) {
+        if self.details_count == self.details.len() {
+            self.more_details();
+        }
+        write(&mut self.details[self.details_count]);
+        self.details_count += 1;
         self.observations.push(observation);
-        self.details.push(detail);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn more_details(&mut self) {
+        self.details.resize(self.details.len() + Self::MAX, Detail::default());
     }
 
     /// Whether the batch should be handed on.
@@ -203,13 +224,13 @@ impl BatchBuffer {
     /// The packets so far.
     #[must_use]
     pub fn as_batch(&self) -> Batch<'_> {
-        Batch { observations: &self.observations, details: &self.details }
+        Batch { observations: &self.observations, details: &self.details[..self.details_count] }
     }
 
     /// Forgets the packets, keeps the memory.
     pub fn clear(&mut self) {
         self.observations.clear();
-        self.details.clear();
+        self.details_count = 0;
     }
 }
 

@@ -103,16 +103,17 @@ impl Cnf {
         selected
     }
 
-    fn take(&mut self, observation: &Observation, tcp_flags: u8) -> bool {
-        self.totals.add(observation.length);
-        let is_selected = self.config.selects(observation);
-        if is_selected {
-            if let Some(places) = &mut self.places {
-                places.add(observation.digest, self.selected.len());
-            }
-            self.selected.push(Selected { packet: kept(observation), tcp_flags });
+    /// Keeps a selected packet. Apart from those that are not, which should cost next to nothing.
+    #[inline(never)]
+    fn keep(&mut self, observation: &Observation, detail: Option<&Detail>) {
+        if let Some(places) = &mut self.places {
+            places.add(observation.digest, self.selected.len());
         }
-        is_selected
+        let tcp_flags = detail.and_then(|detail| detail.tcp).map_or(0, |tcp| tcp.flags);
+        self.selected.push(Selected { packet: kept(observation), tcp_flags });
+        if let Some(detail) = detail {
+            self.keys.entry(observation.flow).or_insert(detail.key);
+        }
     }
 }
 
@@ -174,12 +175,17 @@ impl Synopsis for Cnf {
     }
 
     fn update(&mut self, observation: &Observation) {
-        self.take(observation, 0);
+        self.totals.add(observation.length);
+        if self.config.selects(observation) {
+            self.keep(observation, None);
+        }
     }
 
+    #[inline]
     fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
-        if self.take(observation, detail.tcp.map_or(0, |tcp| tcp.flags)) {
-            self.keys.entry(observation.flow).or_insert(detail.key);
+        self.totals.add(observation.length);
+        if self.config.selects(observation) {
+            self.keep(observation, Some(detail));
         }
     }
 

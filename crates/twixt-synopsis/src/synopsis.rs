@@ -58,7 +58,8 @@ pub trait Synopsis: Clone + PartialEq + Debug + Send + Sized + 'static {
         Self::NEEDS
     }
 
-    /// Of which packets it reads details, if it reads any.
+    /// Of which packets it reads details, if it reads any. If a packet's digest decides, the flow
+    /// hashes of others are not read either.
     fn details_of(&self) -> DetailsOf {
         DetailsOf::Every
     }
@@ -210,6 +211,13 @@ pub struct HashShare {
 }
 
 impl DetailsOf {
+    /// Whether the digest alone decides, so that a flow hash need not be computed before.
+    #[must_use]
+    #[inline]
+    pub const fn is_by_digest(self) -> bool {
+        matches!(self, Self::Packets(_))
+    }
+
     /// Whether the details of this packet are read.
     #[must_use]
     #[inline]

@@ -31,6 +31,23 @@ impl Packet {
         }
     }
 
+    /// The same, written in place: what was just written in parts is slow to copy as a whole.
+    #[inline(always)]
+    pub(crate) fn write_exchange(&self, frame: &[u8], place: &mut Option<Exchange>) {
+        *place = None;
+        if self.protocol != protocol::TCP || self.uses(DNS_PORT) {
+            (*self).write_exchange_if_any(frame, place);
+        }
+    }
+
+    /// Writes nothing unless it is one: most that might be are none.
+    #[inline(never)]
+    fn write_exchange_if_any(self, frame: &[u8], place: &mut Option<Exchange>) {
+        if let Some(exchange) = self.exchange(frame) {
+            *place = Some(exchange);
+        }
+    }
+
     fn udp_exchange(&self, frame: &[u8]) -> Option<Exchange> {
         let payload = self.payload(frame);
         if self.uses(DNS_PORT) {

@@ -155,8 +155,20 @@ impl Observer {
         let window = Window::of(frame, &mut space);
         match self.usual(link, frame, window) {
             Some(packet) => Ok((self.hashed(&packet, frame, window, time), packet)),
-            None => self.walked(link, frame, wire_length, time),
+            None => {
+                // Taken apart and put together, so that usual packets, which need not have an
+                // address for a call to write to, stay in registers.
+                let (observation, packet) = self.walked(link, frame, wire_length, time)?;
+                Ok((observation, packet))
+            }
         }
+    }
+
+    /// The same without flow hashes, for callers that compute them where they are needed.
+    #[must_use]
+    pub const fn without_flow(mut self) -> Self {
+        self.options.wanted.flow = false;
+        self
     }
 
     /// What is computed.

@@ -210,13 +210,19 @@ impl Packet {
     #[must_use]
     #[inline]
     pub fn detail(&self, frame: &[u8]) -> Detail {
-        Detail {
-            key: self.flow_key(),
-            tcp: self.tcp(frame),
-            identification: self.identification,
-            exchange: self.exchange(frame),
-            sent: None,
-        }
+        let mut detail = Detail::default();
+        self.write_detail(frame, &mut detail);
+        detail
+    }
+
+    /// The same, written over another in place.
+    #[inline(always)]
+    pub fn write_detail(&self, frame: &[u8], detail: &mut Detail) {
+        detail.key = self.flow_key();
+        detail.tcp = self.tcp(frame);
+        detail.identification = self.identification;
+        self.write_exchange(frame, &mut detail.exchange);
+        detail.sent = None;
     }
 
     /// The captured bytes from the transport header on; for later fragments, all of theirs.

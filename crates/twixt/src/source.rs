@@ -23,7 +23,7 @@ pub(crate) use one_pass::{OnePass, SoFar};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use twixt_capture::{BatchEnd, Frame, SourceCounts};
+use twixt_capture::{BatchEnd, SourceCounts};
 use twixt_model::{TimeSource, Timestamp};
 
 use crate::exit::Exit;
@@ -88,16 +88,15 @@ impl Source {
         Ok(Self::Interface(Box::new(Interface::open(args)?)))
     }
 
-    /// Hands a batch of frames to `sink`. It may be empty though more will come.
+    /// Hands a batch of frames over. It may be empty though more will come.
     #[inline]
-    fn read_batch(&mut self, sink: impl FnMut(Frame<'_>)) -> anyhow::Result<BatchEnd> {
+    fn read_batch(&mut self, pass: &mut impl OnePass) -> anyhow::Result<BatchEnd> {
         match self {
             Self::Capture(source) => {
                 let progress = source.progress.as_ref().expect("it is taken at the end only");
-                let end = source.capture.read_batch(progress, sink);
-                Ok(end)
+                Ok(source.capture.read_batch(progress, |frame| pass.take(&frame)))
             }
-            Self::Interface(interface) => interface.read_batch(sink),
+            Self::Interface(interface) => interface.read_batch(|frame| pass.take(&frame)),
         }
     }
 

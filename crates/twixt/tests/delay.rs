@@ -97,8 +97,10 @@ fn both_directions_are_two_segments_with_their_own_names() {
     assert_eq!(segments[1]["segment"]["upstream"], "down.pcap");
     assert_eq!(evidence(&segments[1]), [200, 200, 0]);
     assert_eq!(number(&segments[1], "/estimates/0/mean_ns"), 5 * MILLISECOND);
-    // Half of the shortest round trip bounds what the clocks may differ.
-    assert_eq!(segments[0]["clock"]["error_bound_ns"], 7 * MILLISECOND / 2);
+    // Half of the shortest round trip bounds what the clocks may differ; a few nanoseconds more,
+    // as delays that grow by one with every packet look like a clock that gains.
+    let bound = number(&segments[0], "/clock/error_bound_ns");
+    assert!((0..10).contains(&(bound - 7 * MILLISECOND / 2)), "{bound}");
 }
 
 #[test]

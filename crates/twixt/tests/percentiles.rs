@@ -50,7 +50,8 @@ fn held(folder: &Path, keys: std::ops::Range<u64>) -> [usize; 3] {
 fn percentiles_of_a_real_queue_lie_in_their_intervals() {
     let Some(traces) = traces() else { return };
     let held = held(&traces.join("tbf-queue"), 0..20);
-    assert!(held.iter().all(|&held| held >= 18), "{held:?} of 20");
+    // Of 20 intervals of 95 %, fewer than 17 hold once in sixty times; these keys are fixed.
+    assert!(held.iter().all(|&held| held >= 17), "{held:?} of 20");
 }
 
 /// By hand: as above, a hundred times.

@@ -78,12 +78,15 @@ fn start_pcap(
 fn start_pcapng(buffer: &mut Buffer, name: &str) -> Result<PcapngDecoder, CaptureError> {
     let mut decoder = PcapngDecoder::new();
     loop {
-        let progress = decoder.decode(buffer.unconsumed(), 0, &mut |_| {});
-        buffer.consume(progress.consumed_bytes);
+        let bytes = buffer.unconsumed();
+        let (end, rest) = decoder.next_frame(bytes, false);
+        let (stop, consumed_bytes) =
+            (end.err().unwrap_or(Stop::BatchFull), bytes.len() - rest.len());
+        buffer.consume(consumed_bytes);
         if decoder.byte_order().is_some() {
             return Ok(decoder);
         }
-        match progress.stop {
+        match stop {
             Stop::Damaged(damage) => return Err(header_damaged(damage, name)),
             Stop::BatchFull => unreachable!("a file without a section header has no packets"),
             Stop::Incomplete { needed_bytes } => {

@@ -110,10 +110,7 @@ fn buckets(histogram: &Histogram) -> Vec<BucketDocument> {
     let inside: f64 = histogram.buckets().map(|(_, bucket)| bucket.weight).sum();
     let below = histogram.weight() - inside;
     // What is left is rounding, unless it is a packet.
-    let not_positive = (below > 0.5).then_some(BucketDocument {
-        from_ns: None,
-        to_ns: 1.0,
-        packets: below,
-    });
+    let not_positive =
+        (below > 0.5).then_some(BucketDocument { from_ns: None, to_ns: 1.0, packets: below });
     not_positive.into_iter().chain(numbered).collect()
 }

@@ -24,6 +24,8 @@ const EPOCHS_DEFAULT: usize = 100;
 pub(super) const EPOCHS_MAX: usize = 1_000;
 /// Longest text of a parameter.
 const TEXT_MAX: usize = 1_024;
+/// Longest text of a moment.
+const MOMENT_MAX: usize = 64;
 /// Every scope.
 const ANY_SCOPE: &str = "*";
 
@@ -334,8 +336,11 @@ fn span(
     length: Option<Duration>,
     now: Timestamp,
 ) -> Result<Span, Problem> {
-    let moment = |name: &str, written: &String| {
-        parse_moment(written).map_err(|error| Problem::Question(format!("{name}: {error}")))
+    let moment = |name: &str, written: &String| match written.chars().count() > MOMENT_MAX {
+        true => Err(Problem::Question(format!("{name}: more than {MOMENT_MAX} characters"))),
+        false => {
+            parse_moment(written).map_err(|error| Problem::Question(format!("{name}: {error}")))
+        }
     };
     let end = end.map_or(Ok(now), |written| moment("end", written))?;
     let start = match (start, length) {

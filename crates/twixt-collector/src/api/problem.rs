@@ -9,8 +9,8 @@ use utoipa::ToSchema;
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Problem {
-    /// No known token of a reader.
-    #[error("say who you are: a token of a reader is needed ([[reader]] in the configuration)")]
+    /// No known token of a reader. A stranger is told the same on every path.
+    #[error("say who you are: a known token or a client certificate is needed")]
     Stranger,
     /// More questions than a reader may ask.
     #[error("too many questions: come again in {seconds} s")]

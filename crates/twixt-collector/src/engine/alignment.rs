@@ -6,7 +6,7 @@
 //! tell how far the clocks are apart; if that is a whole number of epochs and a rest within the
 //! guard, epochs are paired with a constant difference of their numbers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use twixt_model::{Delay, Epoch, EpochRule, PacketDigest, Timestamp};
 
@@ -111,8 +111,9 @@ impl Alignment {
     /// what is known.
     pub(super) fn search(&mut self, up: &PointSample, down: &PointSample) -> Option<Offset> {
         let guard = common_guard(up, down)?;
+        let at_first = self.state == State::Unknown;
         let (found, state) = [SEARCHED_FIRST, SEARCHED_EPOCHS].into_iter().find_map(|epochs| {
-            let found = search(up, down, epochs)?;
+            let found = search(up, down, epochs, at_first)?;
             Some((found, self.state_for(found, guard)?))
         })?;
         if self.state.is_like(&state) {
@@ -212,15 +213,19 @@ fn bounds_vouch(up: &PointSample, down: &PointSample, guard: Delay) -> bool {
 }
 
 /// The difference that most packets agree on to within the guard, if most of those in common do.
-fn search(up: &PointSample, down: &PointSample, epochs: usize) -> Option<Offset> {
+fn search(up: &PointSample, down: &PointSample, epochs: usize, at_first: bool) -> Option<Offset> {
     let guard_ns = common_guard(up, down)?.as_nanos().max(1);
     let mut sent: HashMap<PacketDigest, Option<Timestamp>> = HashMap::new();
-    for packet in up.recent(SEARCHED_EPOCHS) {
+    let (ours, theirs) = (
+        searched(up, SEARCHED_EPOCHS, down, epochs, at_first),
+        searched(down, epochs, up, SEARCHED_EPOCHS, at_first),
+    );
+    for packet in up.packets_in(ours.into_iter()) {
         // A digest that occurs twice does not say which packet it is.
         sent.entry(packet.digest).and_modify(|time| *time = None).or_insert(Some(packet.time));
     }
     let mut offsets_ns: Vec<i64> = down
-        .recent(epochs)
+        .packets_in(theirs.into_iter())
         .filter_map(|packet| Some((packet.time - (*sent.get(&packet.digest)?)?).as_nanos()))
         .collect();
     offsets_ns.sort_unstable();
@@ -230,6 +235,19 @@ fn search(up: &PointSample, down: &PointSample, epochs: usize) -> Option<Offset>
         return None;
     }
     Some(Offset { offset: median(agreeing.to_vec())?, digests })
+}
+
+/// The epochs of a point, by number, that came last. At first also those that are numbered as the
+/// last of the other point: one may have sent its epochs of minutes before the other begins.
+fn searched(
+    point: &PointSample,
+    epochs: usize,
+    other: &PointSample,
+    other_epochs: usize,
+    at_first: bool,
+) -> BTreeSet<Epoch> {
+    let same = other.recent_epochs(other_epochs).filter(|_| at_first);
+    point.recent_epochs(epochs).chain(same).collect()
 }
 
 /// The longest run of sorted values that lie within `width` of each other.

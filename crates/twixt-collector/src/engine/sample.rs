@@ -103,11 +103,23 @@ impl PointSample {
         self.digest
     }
 
+    /// The epochs that came last, newest first.
+    pub(super) fn recent_epochs(&self, epochs: usize) -> impl Iterator<Item = Epoch> {
+        self.came.iter().rev().take(epochs).copied()
+    }
+
     /// The packets of the epochs that came last, newest first.
     pub(super) fn recent(&self, epochs: usize) -> impl Iterator<Item = Packet> {
-        let recent = self.came.iter().rev().take(epochs);
-        recent
-            .filter_map(|epoch| self.epochs.get(epoch))
+        self.packets_in(self.recent_epochs(epochs))
+    }
+
+    /// The packets of those of some epochs that came.
+    pub(super) fn packets_in(
+        &self,
+        epochs: impl Iterator<Item = Epoch>,
+    ) -> impl Iterator<Item = Packet> {
+        epochs
+            .filter_map(|epoch| self.epochs.get(&epoch))
             .flat_map(|epoch| epoch.head.packets.iter().chain(&epoch.tail.packets).copied())
     }
 

@@ -27,7 +27,12 @@ impl RecordingMetrics {
             registry.register(name, help, gauge.clone());
         };
         gauge(registry, "history_rows", "Estimates stored since the start", &new.rows);
-        gauge(registry, "history_rows_repeated", "Estimates that were stored before", &new.repeated);
+        gauge(
+            registry,
+            "history_rows_repeated",
+            "Estimates that were stored before",
+            &new.repeated,
+        );
         gauge(registry, "history_hours_sealed", "Hours sealed since the start", &new.sealed);
         gauge(
             registry,

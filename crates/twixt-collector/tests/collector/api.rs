@@ -13,13 +13,20 @@ use twixt_model::Timestamp;
 use crate::epochs::{Agent, DELAY_NS, EPOCH_NS, body, epoch_now};
 use crate::running::{Running, client, config, send};
 
-const EPOCHS: i64 = 30;
+const EPOCHS: i64 = 12;
 const READER: &str = "a-token-of-a-reader";
 const WRITER: &str = "a-token-of-a-writer";
 
+/// A collector that waits long enough for both ends, even on a busy machine.
+fn patient(folder: &std::path::Path) -> Running {
+    let mut config = config(folder);
+    config.engine.patience = twixt_model::Delay::from_nanos(6_000_000_000);
+    Running::start(config)
+}
+
 /// A collector that has paired some epochs; the first of them.
 fn fed(folder: &std::path::Path) -> (Running, i64) {
-    let collector = Running::start(config(folder));
+    let collector = patient(folder);
     let first = epoch_now() - EPOCHS;
     for agent in [Agent::at("up"), Agent::at("down").after(DELAY_NS)] {
         collector.send(&body(&agent.seal(first, EPOCHS))).counts();
@@ -100,11 +107,11 @@ fn pages_and_restarts_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (collector, _) = fed(folder.path());
     let path = "/v1/estimates?step=epoch&segment=up:down";
-    let whole = ask_until(&collector, path, |document| rows(document).len() >= 28);
+    let whole = ask_until(&collector, path, |document| rows(document).len() >= 10);
     let mut paged: Vec<Value> = Vec::new();
     let mut next = String::new();
     loop {
-        let page = ask_well(&collector, &format!("{path}&limit=7{next}"));
+        let page = ask_well(&collector, &format!("{path}&limit=3{next}"));
         paged.extend_from_slice(rows(&page));
         match page["next"].as_str() {
             Some(cursor) => next = format!("&cursor={cursor}"),
@@ -114,7 +121,7 @@ fn pages_and_restarts_change_nothing() {
     let told = rows(&whole).len();
     assert_eq!(&paged[..told], rows(&whole));
     collector.stop();
-    let collector = Running::start(config(folder.path()));
+    let collector = patient(folder.path());
     let after = ask_well(&collector, path);
     assert_eq!(&rows(&after)[..told], rows(&whole));
 }
@@ -123,7 +130,7 @@ fn pages_and_restarts_change_nothing() {
 fn everything_else_can_be_asked() {
     let folder = tempfile::tempdir().unwrap();
     let (collector, first) = fed(folder.path());
-    ask_until(&collector, "/v1/estimates?step=epoch", |document| rows(document).len() >= 28);
+    ask_until(&collector, "/v1/estimates?step=epoch", |document| rows(document).len() >= 10);
     let points = ask_well(&collector, "/v1/points");
     let names: Vec<&Value> =
         points["points"].as_array().unwrap().iter().map(|point| &point["name"]).collect();
@@ -149,15 +156,15 @@ fn everything_else_can_be_asked() {
 #[test]
 fn gaps_say_why() {
     let folder = tempfile::tempdir().unwrap();
-    let collector = Running::start(config(folder.path()));
+    let collector = patient(folder.path());
     let first = epoch_now() - EPOCHS;
     let up = Agent::at("up").seal(first, EPOCHS);
     let mut down = Agent::at("down").after(DELAY_NS).seal(first, EPOCHS);
-    down.drain(10..15);
+    down.drain(5..8);
     collector.send(&body(&up)).counts();
     collector.send(&body(&down)).counts();
     let gaps = ask_until(&collector, "/v1/gaps?segment=up:down", |document| {
-        document["gaps"].as_array().unwrap().len() >= 5
+        document["gaps"].as_array().unwrap().len() >= 3
     });
     let reason = gaps["gaps"][0]["reason"].as_str().unwrap();
     assert!(reason.starts_with("up") || reason.starts_with("down"), "{reason}");
@@ -221,24 +228,26 @@ fn readers_read_and_writers_write() {
         send(&client(), &collector.url(), &[("Authorization", &header)], &epochs).status
     };
     assert_eq!((write(READER), write(WRITER)), (401, 200));
-    let statuses: Vec<u16> =
-        (0..8).map(|_| ask_as(&collector, path, Some(READER)).0).collect();
+    let statuses: Vec<u16> = (0..8).map(|_| ask_as(&collector, path, Some(READER)).0).collect();
     assert!(statuses.contains(&429), "{statuses:?}");
-    assert_eq!(ask(&collector, "/v1/openapi.json").0, 200, "anybody may know what can be asked");
+    assert_eq!(ask(&collector, "/v1/openapi.json").0, 401, "a stranger is told nothing");
 }
 
 #[test]
 fn who_follows_is_told_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let collector = Running::start(config(folder.path()));
+    let collector = patient(folder.path());
     let mut stream = TcpStream::connect(collector.addresses.listen).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.write_all(b"GET /v1/live HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
     assert_eq!(lines.next().unwrap(), "HTTP/1.1 200 OK");
-    assert!(lines.by_ref().take_while(|line| !line.is_empty()).any(|line| {
-        line.eq_ignore_ascii_case("content-type: text/event-stream")
-    }));
+    assert!(
+        lines
+            .by_ref()
+            .take_while(|line| !line.is_empty())
+            .any(|line| { line.eq_ignore_ascii_case("content-type: text/event-stream") })
+    );
     let first = epoch_now() - EPOCHS;
     for agent in [Agent::at("up"), Agent::at("down").after(DELAY_NS)] {
         collector.send(&body(&agent.seal(first, EPOCHS))).counts();

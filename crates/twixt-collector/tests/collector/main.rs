@@ -12,5 +12,6 @@ mod limits;
 mod metrics;
 mod pairing;
 mod prometheus;
+mod python;
 mod running;
 mod storing;

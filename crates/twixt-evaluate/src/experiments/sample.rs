@@ -16,7 +16,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     name: "sample-percentiles",
     algorithm: "Sample",
     paper: "no paper: order statistics with binomial intervals",
-    about: "Weibull delays (shape 0.6) above 1 ms and 1 % loss, 20 seconds in epochs of one, a \
+    about: "Weibull delays (shape 0.6) above 1 ms and 1 % loss, 30 seconds in epochs of one, a \
             sample of 4 KiB per second, 20 digest keys for each seed: 95 % intervals of \
             percentiles that hold the exact one, and how wide they are.",
     seeds: Seeds { quick: 5, full: 10 },
@@ -33,7 +33,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     figures,
 };
 
-const SECONDS: u64 = 20;
+const SECONDS: u64 = 30;
 const KEYS: u64 = 20;
 const BUDGET_BYTES: u32 = 4096;
 const SECOND_NS: i64 = 1_000_000_000;
@@ -134,7 +134,7 @@ impl Seen {
 fn figures(summary: &Summary) -> Vec<Figure> {
     vec![Figure {
         name: "sample-percentiles".to_owned(),
-        title: "Sample of 4 KiB per second, 20 s: width of the interval by percentile".to_owned(),
+        title: "Sample of 4 KiB per second, 30 s: width of the interval by percentile".to_owned(),
         x: Axis::linear("share of packets"),
         y: Axis::logarithmic("width over the percentile"),
         series: vec![Series::curve(summary, "width", "95 % interval")],

@@ -186,18 +186,17 @@ fn write_group<W: Write + Send>(
                     _ => None,
                 })
             }
-            Kind::Wide => write_column::<FixedLenByteArrayType, W>(
-                &mut group,
-                cells,
-                required,
-                |cell| match cell {
-                    Cell::Wide(value) => {
-                        let bytes = ByteArray::from(value.to_be_bytes().to_vec());
-                        Some(FixedLenByteArray::from(bytes))
+            Kind::Wide => {
+                write_column::<FixedLenByteArrayType, W>(&mut group, cells, required, |cell| {
+                    match cell {
+                        Cell::Wide(value) => {
+                            let bytes = ByteArray::from(value.to_be_bytes().to_vec());
+                            Some(FixedLenByteArray::from(bytes))
+                        }
+                        _ => None,
                     }
-                    _ => None,
-                },
-            ),
+                })
+            }
         }?;
     }
     group.close().map(drop)

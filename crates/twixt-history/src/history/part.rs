@@ -1,38 +1,41 @@
-//! An hour that is not sealed, in memory.
+//! Minutes and hours of what is not sealed, in memory.
 
-use twixt_model::Timestamp;
-
-use crate::open::PartWriter;
 use crate::rollup::RollUps;
 use crate::row::Row;
 use crate::step::Step;
 
-/// A part of an hour that is not sealed.
+/// Minutes and hours of a part; nothing when there are too many.
 #[derive(Debug)]
-pub(super) struct OpenPart {
-    /// `None` while it is being sealed.
-    pub(super) writer: Option<PartWriter>,
-    /// When something was appended last.
-    pub(super) touched: Timestamp,
-    /// Minutes and hours; `None` when there are too many.
-    pub(super) sums: Option<[RollUps; 2]>,
+pub(super) struct OpenSums {
+    sums: Option<[RollUps; 2]>,
 }
 
-impl OpenPart {
-    pub(super) fn new(writer: PartWriter, touched: Timestamp) -> Self {
-        let sums = Some([Step::Minute, Step::Hour].map(RollUps::new));
-        Self { writer: Some(writer), touched, sums }
+impl Default for OpenSums {
+    fn default() -> Self {
+        Self { sums: Some([Step::Minute, Step::Hour].map(RollUps::new)) }
     }
+}
 
+impl OpenSums {
     pub(super) fn add(&mut self, row: &Row) {
         self.sums.iter_mut().flatten().for_each(|sums| sums.add(row));
     }
 
-    pub(super) fn rollups(&self) -> usize {
+    /// Minutes or hours; `None` where the log must be read.
+    pub(super) fn of(&self, step: Step) -> Option<&RollUps> {
+        let [minutes, hours] = self.sums.as_ref()?;
+        match step {
+            Step::Epoch => None,
+            Step::Minute => Some(minutes),
+            Step::Hour => Some(hours),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
         self.sums.iter().flatten().map(RollUps::len).sum()
     }
 
-    pub(super) fn forget_rollups(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.sums = None;
     }
 }

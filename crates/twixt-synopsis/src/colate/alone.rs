@@ -20,6 +20,8 @@ const Z95: f64 = 1.959_964;
 /// With fewer counters there is no telling how much they vary.
 const COUNTERS_MIN: f64 = 3.0;
 
+/// Standard deviations by which a flow's packets in a counter may be more or fewer than expected.
+const CHANCE_MAX: f64 = 4.0;
 /// Counters that are looked at to learn how much they vary.
 const FITTED_MAX: usize = 256;
 
@@ -153,13 +155,13 @@ impl Region {
     fn solve(&self, own: &[Own], size: &Size) -> Option<Found> {
         let usual = own.iter().map(|own| own.share * size.load).sum::<f64>() / own.len() as f64;
         let noise = self.noise();
-        let weight = |strange: f64| noise.variance(strange, usual).recip().min(f64::MAX);
+        let weight = |strange: f64| noise.variance(strange, usual).recip();
         let strangers = self.mean(weight);
         let count = Count::of(&self.counts);
         let (mut square, mut product, mut strange, mut squares) = (0.0, 0.0, 0.0, 0.0);
         let mut rests = Vec::with_capacity(own.len());
         for cell in own {
-            let packets = count.own(cell, size.load);
+            let packets = count.own(cell, size);
             let weight = weight((cell.packets - packets).max(0.0));
             let beyond_ns = cell.delay_sum_ns - strangers.mean_ns * cell.packets;
             let here = weight * packets * packets;
@@ -229,14 +231,17 @@ impl Count {
         Self { mean, variance }
     }
 
-    /// The flow's packets in one of its counters, given how many that counted.
-    fn own(&self, cell: &Own, load: f64) -> f64 {
-        let expected = cell.share * load;
-        let by_chance = expected * (1.0 - cell.share);
+    /// The flow's packets in one of its counters, given how many that counted. More than chance
+    /// puts there are others', however few of those there are elsewhere.
+    fn own(&self, cell: &Own, size: &Size) -> f64 {
+        let expected = cell.share * size.load;
+        let guess = cell.share * size.error;
+        let by_chance = expected * (1.0 - cell.share) + guess * guess;
         let all = by_chance + self.variance;
         let part = if all > 0.0 { by_chance / all } else { 0.0 };
-        let packets = expected + (cell.packets - expected - self.mean) * part;
-        packets.clamp(f64::MIN_POSITIVE, cell.packets.max(1.0))
+        let most = CHANCE_MAX * by_chance.sqrt();
+        let more = (cell.packets - expected - self.mean) * part;
+        (expected + more.clamp(-most, most)).clamp(f64::MIN_POSITIVE, cell.packets.max(1.0))
     }
 }
 
@@ -269,6 +274,38 @@ mod tests {
             assert!((student(freedom) - expected).abs() < 0.03, "{freedom}");
         }
         assert!((student(1e9) - Z95).abs() < 1e-6);
+    }
+
+    /// Counters of strangers with these packets and delays, and five of a flow of 500 packets.
+    #[track_caller]
+    fn check(strangers: &[(u64, i64)], own: &[(f64, f64)], mean_ns: f64, within_ns: f64) {
+        let usable = |&(packets, delay_sum_ns)| Usable { packets, delay_sum_ns };
+        let cells = strangers.iter().map(usable).collect();
+        let counts = strangers.iter().map(|&(packets, _)| packets as f64).collect();
+        let of_flow =
+            |&(packets, delay_sum_ns): &(f64, f64)| Own { share: 0.2, packets, delay_sum_ns };
+        let own: Vec<Own> = own.iter().map(of_flow).collect();
+        let size = Size { load: 500.0, error: 0.0, known: true, weight: 1.0 };
+        let found = Region { cells, counts }.solve(&own, &size).expect("there are counters");
+        assert!((found.mean_ns - mean_ns).abs() <= within_ns, "{found:?}");
+        assert!(found.half_width_ns.is_some_and(f64::is_finite), "{found:?}");
+    }
+
+    #[test]
+    fn a_flow_is_told_from_strangers_however_little_they_vary() {
+        let own = [(100.0, 100_000.0); 5];
+        check(&[], &own, 1000.0, 0.1);
+        check(&[(0, 0); 40], &own, 1000.0, 0.1);
+        // One packet each: that packets vary, and flows do, is the same.
+        let single: Vec<(u64, i64)> = (0..40).map(|number| (1, 100 * number)).collect();
+        check(&single, &own, 1000.0, 30.0);
+        // All alike.
+        check(&[(10, 20_000); 40], &[(110.0, 120_000.0); 5], 1000.0, 0.1);
+        // A large stranger in one counter does not matter.
+        let varied: Vec<(u64, i64)> = (0..40).map(|number| (10, 20_000 + 50 * number)).collect();
+        let mut shared = [(110.0, 121_000.0); 5];
+        shared[3] = (5110.0, 9e6);
+        check(&varied, &shared, 1000.0, 10.0);
     }
 
     #[test]

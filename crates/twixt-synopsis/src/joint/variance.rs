@@ -10,6 +10,8 @@ const ROUNDS: usize = 30;
 const SURPRISE_LIMIT: f64 = 30.0;
 /// In square nanoseconds. What is below is rounding.
 const SMALLEST: f64 = 1e-24;
+/// Packets of a flow vary by at least this part of what flows do, where that decides on weights.
+const WITHIN_MIN: f64 = 0.1;
 /// Median of the square of a standard normal variable.
 const MEDIAN_SQUARE: f64 = 0.454_936;
 
@@ -107,7 +109,12 @@ impl Noise {
     /// In square nanoseconds, of the sum of delays of so many packets of unknown flows and so many of
     /// a known one.
     pub(crate) fn variance(self, strange: f64, known: f64) -> f64 {
-        self.between * strange * strange + self.within * (strange + known)
+        // Where cells hold few packets of one flow each, they do not tell what packets vary by.
+        let within = self.within.max(WITHIN_MIN * self.between);
+        match self.between * strange * strange + within * (strange + known) {
+            variance if variance > SMALLEST => variance,
+            _ => SMALLEST,
+        }
     }
 }
 

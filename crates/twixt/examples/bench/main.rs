@@ -12,6 +12,7 @@ mod epochs;
 mod growth;
 mod instructions;
 mod joint;
+mod pipeline;
 mod stages;
 mod table;
 mod whole;

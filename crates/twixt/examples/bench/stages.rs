@@ -5,13 +5,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use twixt_capture::{BatchEnd, CaptureFile, Frame};
-use twixt_model::{Batch, BatchBuffer, Detail, DigestHash, DigestProfile, Observation};
+use twixt_model::{Batch, Detail, DigestHash, DigestProfile, Observation};
 use twixt_synopsis::{ALGORITHMS, Algorithm, Purpose};
 use twixt_wire::{
     Digester, FrameBytes, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX,
     ParseOptions, RECORD_BYTES, Wanted, parse,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::pipeline::Pipeline;
 
 /// A part of the pipeline. What it returns is of no interest, but must be computed.
 pub(crate) struct Stage {
@@ -114,7 +116,7 @@ fn observe(path: &Path, flow: bool) -> u64 {
     })
 }
 
-fn for_each_frame(path: &Path, mut each: impl FnMut(&Frame<'_>) -> u64) -> u64 {
+pub(crate) fn for_each_frame(path: &Path, mut each: impl FnMut(&Frame<'_>) -> u64) -> u64 {
     let mut file = CaptureFile::open(path).unwrap();
     let mut sum = 0_u64;
     while file.read_batch(|frame| sum = sum.wrapping_add(each(&frame))) != BatchEnd::End {}
@@ -125,7 +127,7 @@ fn observer(flow: bool) -> Observer {
     observer_of(Wanted { digest: true, flow, detail: false, group: false })
 }
 
-fn observer_of(wanted: Wanted) -> Observer {
+pub(crate) fn observer_of(wanted: Wanted) -> Observer {
     let key = HashKey::from_seed(1);
     Observer::new(ObserverOptions {
         wanted,
@@ -158,40 +160,7 @@ fn update(algorithm: &'static Algorithm, path: &Path) -> Stage {
 /// All of a one-pass command but starting, cutting epochs and writing.
 fn pipeline(algorithm: &'static Algorithm, path: &Path) -> Stage {
     let path = path.to_owned();
-    let run = move || {
-        let mut synopsis = (algorithm.start)(&toml::Table::new()).unwrap();
-        let (needs, details_of) = (synopsis.needs(), synopsis.details_of());
-        let observer = observer_of(Wanted {
-            digest: needs.digest,
-            flow: needs.flow,
-            detail: needs.detail,
-            group: needs.group,
-        });
-        let mut waiting = BatchBuffer::new();
-        for_each_frame(&path, |frame| {
-            let link = LinkType(frame.link_type);
-            let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
-            let wire_length = frame.wire_length;
-            if needs.detail {
-                let seen = observer.observe_packet(link, bytes, wire_length, frame.time);
-                let Ok((seen, packet)) = seen else { return 0 };
-                let is_read = details_of.includes(&seen);
-                let detail = if is_read { packet.detail(frame.bytes) } else { Detail::default() };
-                waiting.push_detailed(seen, detail);
-            } else {
-                let seen = observer.observe(link, bytes, wire_length, frame.time);
-                let Ok(seen) = seen else { return 0 };
-                waiting.push(seen);
-            }
-            if waiting.is_full() {
-                synopsis.update_batch(waiting.as_batch());
-                waiting.clear();
-            }
-            1
-        });
-        synopsis.update_batch(waiting.as_batch());
-        synopsis.totals().packets
-    };
+    let run = move || Pipeline::new(algorithm).run(&path);
     Stage { name: named("pipeline of", algorithm), run: Box::new(run) }
 }
 

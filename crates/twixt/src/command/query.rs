@@ -38,13 +38,25 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", group = "source", requires_all = ["from", "to"])]
     store: Option<PathBuf>,
     /// The point that packets pass first, in a store
-    #[arg(long, value_name = "POINT", requires = "store", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "POINT",
+        requires = "store",
+        default_value = "",
+        hide_default_value = true
+    )]
     from: String,
     /// The point that packets pass second, in a store
-    #[arg(long, value_name = "POINT", requires = "store", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "POINT",
+        requires = "store",
+        default_value = "",
+        hide_default_value = true
+    )]
     to: String,
     #[command(flatten)]
-    estimates: estimates::Args,
+    estimates: estimates::EstimateArgs,
     /// From when on: 2024-01-31T10:00:00Z, 2024-01-31, @ and seconds since 1970, nanoseconds, or -1d for a day ago [default: all that is stored]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     start: Option<Moment>,
@@ -105,7 +117,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn run_store(args: &Args, store: &Path) -> anyhow::Result<Exit> {
     if let Some(name) = args.estimates.first() {
-        return Err(usage(format!("--{name} asks for what a collector remembers, not for --store")));
+        return Err(usage(format!(
+            "--{name} asks for what a collector remembers, not for --store"
+        )));
     }
     let format = args.format.plain()?;
     let log = Log::open(store, Options::default());

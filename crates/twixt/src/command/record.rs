@@ -147,7 +147,7 @@ struct Recording {
 }
 
 impl OnePass for Recording {
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, frame: &Frame<'_>) {
         self.taking.take(frame);
     }

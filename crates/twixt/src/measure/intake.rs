@@ -1,7 +1,7 @@
 //! Which frames of one point are measured, in one pass. Does not know what is measured about them.
 
 use twixt_capture::{Frame, SourceCounts};
-use twixt_model::{Detail, Observation, Prefix, Span};
+use twixt_model::{Observation, Prefix, Span};
 use twixt_wire::{FrameBytes, LinkType, Observer, Packet, Skip, SkipCounts};
 
 use super::{PointCounts, is_timeless};
@@ -22,13 +22,6 @@ impl Intake {
     pub(crate) fn new(observer: Observer, toward: Option<Prefix>, most: Option<u64>) -> Self {
         let wanted = most.unwrap_or(u64::MAX);
         Self { observer, toward, wanted, packets: 0, skipped: SkipCounts::default(), span: None }
-    }
-
-    /// The packet in a frame, with its flow key and TCP fields, if it is to be measured.
-    #[inline(always)]
-    pub(crate) fn detailed(&mut self, frame: &Frame<'_>) -> Option<(Observation, Detail)> {
-        let (observation, packet) = self.packet(frame)?;
-        Some((observation, packet.detail(frame.bytes)))
     }
 
     /// The packet in a frame, as it was parsed, if it is to be measured.

@@ -67,10 +67,10 @@ fn intake(traffic: &TrafficArgs, chosen: &Chosen, most: Option<u64>) -> anyhow::
 }
 
 impl OnePass for OnePoint {
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, frame: &Frame<'_>) {
-        let Some((observation, detail)) = self.intake.detailed(frame) else { return };
-        self.waiting.push_detailed(observation, detail);
+        let Some((observation, packet)) = self.intake.packet(frame) else { return };
+        self.waiting.push_with(observation, |detail| packet.write_detail(frame.bytes, detail));
         if self.waiting.is_full() {
             self.hand_over();
         }

@@ -34,10 +34,7 @@ pub(super) fn measure(
     let edges = edges(comparison)?;
     let seen = comparison.downstream_delays.expect("directions without packets were left out");
     let clocks = comparison.clocks();
-    let correction = match plan.beside.clock {
-        ClockUse::Correct => Correction::new(clocks.as_ref(), comparison),
-        ClockUse::Report => None,
-    };
+    let correction = correction(plan, clocks.as_ref(), comparison);
     let corrected = correction.is_some();
     let delays = correction.as_ref().and_then(|right| right.delays(comparison)).unwrap_or(seen);
     let select = |verdicts| Select {
@@ -79,6 +76,22 @@ pub(super) fn measure(
     let mut measured = Measured { clock, clocks, corrected, negative_delays, ..measured };
     measured.note_clock_error();
     Ok((measured, partial))
+}
+
+/// What puts the downstream clock right, if it should be and something is known of it.
+fn correction(
+    plan: &Plan<'_>,
+    clocks: Option<&ClockReport>,
+    comparison: &Comparison,
+) -> Option<Correction> {
+    if plan.beside.clock == ClockUse::Report {
+        return None;
+    }
+    let correction = Correction::new(clocks, comparison);
+    if correction.is_none() {
+        note("nothing is known of the clocks that could be taken out of delays");
+    }
+    correction
 }
 
 /// The offset at the start of the stretch, of clocks that do not keep their distance.

@@ -233,7 +233,8 @@ fn drift(measured: &Measured) -> String {
     let mut lines = String::new();
     if let Some(skew) = clocks.sure_skew() {
         let gains = if skew.ppm < 0.0 { "loses" } else { "gains" };
-        let (ppm, error) = (skew.ppm.abs(), skew.error_ppm);
+        // Never "± 0.000": nothing is as sure as that.
+        let (ppm, error) = (skew.ppm.abs(), skew.error_ppm.max(0.001));
         lines += &format!("           downstream {gains} {ppm:.3} ± {error:.3} ppm\n");
     }
     for step in &clocks.steps {
@@ -249,8 +250,10 @@ fn drift(measured: &Measured) -> String {
 }
 
 fn clock(measured: &Measured) -> String {
+    let drifts = measured.clocks.as_ref().is_some_and(|clocks| clocks.sure_skew().is_some());
     let Some(clock) = measured.clock else {
-        return "clocks     taken to agree: one direction alone cannot tell\n".to_owned();
+        let taken = if drifts { "taken to agree at first" } else { "taken to agree" };
+        return format!("clocks     {taken}: one direction alone cannot tell\n");
     };
     let ahead = if clock.offset < Delay::ZERO { "behind" } else { "ahead" };
     let offset = units::duration(clock.offset.as_nanos().unsigned_abs() as f64);
@@ -260,7 +263,8 @@ fn clock(measured: &Measured) -> String {
         }
         Some(bound) => {
             let bound = units::duration(bound.as_nanos() as f64);
-            format!("clocks     downstream is {ahead} by {offset} ± {bound}; delays include that\n")
+            let included = if measured.corrected { "" } else { "; delays include that" };
+            format!("clocks     downstream is {ahead} by {offset} ± {bound}{included}\n")
         }
         None => format!(
             "clocks     downstream seems {ahead} by about {offset}, since no delay explains that; delays include it\n"

@@ -32,7 +32,7 @@ impl Source {
     /// Hands frames over until there are no more, or enough of them.
     pub(crate) fn read(&mut self, pass: &mut impl OnePass) -> anyhow::Result<()> {
         loop {
-            let end = self.read_batch(|frame| pass.take(&frame))?;
+            let end = self.read_batch(pass)?;
             let silent_until = self.silent_until();
             pass.end_batch(&SoFar { counts: self.counts(), silent_until })?;
             if end == BatchEnd::End || pass.has_enough() {

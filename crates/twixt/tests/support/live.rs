@@ -69,10 +69,18 @@ pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// A command that captures.
+/// A command that captures. A test that fails does not leave it behind.
 pub(crate) struct Capturing {
     child: Child,
     stderr: BufReader<ChildStderr>,
+}
+
+impl Drop for Capturing {
+    fn drop(&mut self) {
+        // It has mostly ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 impl Capturing {
@@ -123,9 +131,10 @@ impl Capturing {
     pub(crate) fn ended(mut self) -> Run {
         let mut said = String::new();
         self.stderr.read_to_string(&mut said).unwrap();
-        let output = self.child.wait_with_output().unwrap();
-        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        Run { code: output.status.code(), stdout, stderr: said }
+        let mut stdout = String::new();
+        let taken = self.child.stdout.take();
+        taken.map(|mut stream| stream.read_to_string(&mut stdout).unwrap());
+        Run { code: self.child.wait().unwrap().code(), stdout, stderr: said }
     }
 }
 

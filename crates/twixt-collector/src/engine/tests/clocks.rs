@@ -252,3 +252,18 @@ fn few_packets_are_no_reason_to_guess() {
     check_sparse(1.0, None, &expect!["0 estimated, 46 not verified"]);
     check_sparse(-2.0, None, &expect!["0 estimated, 45 not verified"]);
 }
+
+/// An agent that was away sends what it kept, and the other begins only then.
+#[test]
+fn one_end_may_send_many_epochs_before_the_other_begins() {
+    for first in 0..2 {
+        let ends = [("up", 0), ("down", 5 * MS)];
+        let mut sealed =
+            ends.map(|(point, delay_ns)| seal(&Seen::at(point, delay_ns), 100..131, "lda"));
+        sealed.rotate_left(first);
+        let mut engine = Engine::new(config(&[("up", "down")]));
+        let events = run(&mut engine, sealed.concat());
+        let estimated = |event: &&EngineEvent| matches!(event, EngineEvent::Estimated(_));
+        assert_eq!(events.iter().filter(estimated).count(), 30, "{}", list(&events));
+    }
+}

@@ -38,7 +38,7 @@ pub(crate) struct SourceArgs {
 }
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct EstimateArgs {
     #[command(flatten)]
     source: SourceArgs,
     /// The segment: names of its points [default: all segments]
@@ -55,7 +55,7 @@ pub(super) struct Args {
     step: Option<Step>,
 }
 
-impl Args {
+impl EstimateArgs {
     /// The name of an option that was given, if one was.
     pub(super) fn first(&self) -> Option<&'static str> {
         let given = [
@@ -92,14 +92,14 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
             let collector = Collector::new(url, &args.estimates.source)?;
             match args.format {
                 QueryFormat::Parquet => collector.table(&question),
-                _ => show(args, collector.estimates(&question)?),
+                _ => show(args, &collector.estimates(&question)?),
             }
         }
         (None, Some(directory)) => {
             let reader = Reader::open(&folder(directory)?);
             match args.format {
                 QueryFormat::Parquet => table(&reader, &question),
-                _ => show(args, read(&reader, &question)?),
+                _ => show(args, &read(&reader, &question)?),
             }
         }
         (None, None) => Err(usage("say what to ask: --collector, --directory or --store")),
@@ -198,18 +198,18 @@ fn table(reader: &Reader, question: &Question) -> anyhow::Result<Exit> {
     Ok(exit(is_known, answer.is_complete()))
 }
 
-fn show(args: &super::Args, document: EstimatesDocument) -> anyhow::Result<Exit> {
+fn show(args: &super::Args, document: &EstimatesDocument) -> anyhow::Result<Exit> {
     let is_known = document.estimates.iter().any(|row| row.epochs > 0);
     let is_complete = document.completeness.complete;
     document.completeness.problems.iter().for_each(note);
     match args.format {
-        QueryFormat::Json => output::json(&document)?,
+        QueryFormat::Json => output::json(document)?,
         QueryFormat::Jsonl => output::jsonl(&document.estimates)?,
         QueryFormat::Csv => output::csv(&document.estimates)?,
         _ if document.estimates.is_empty() => {
             return Err(no_answer("no estimate is stored of that segment and time"));
         }
-        _ => output::text(&showing::report(&document, args.rows_shown))?,
+        _ => output::text(&showing::report(document, args.rows_shown))?,
     }
     Ok(exit(is_known, is_complete))
 }

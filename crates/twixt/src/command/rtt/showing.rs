@@ -87,7 +87,7 @@ impl<'a> Showing<'a> {
 }
 
 impl OnePass for Showing<'_> {
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, frame: &Frame<'_>) {
         self.watching.take(frame);
     }

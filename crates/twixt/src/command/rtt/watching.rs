@@ -71,13 +71,13 @@ impl<'a> Watching<'a> {
     }
 
     /// Takes a frame.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, frame: &Frame<'_>) {
-        let Some((observation, detail)) = self.intake.detailed(frame) else { return };
+        let Some((observation, packet)) = self.intake.packet(frame) else { return };
         self.advance(frame.time);
         let here = Span::at(frame.time);
         self.span = Some(self.span.map_or(here, |span| span.union(here)));
-        self.waiting.push_detailed(observation, detail);
+        self.waiting.push_with(observation, |detail| packet.write_detail(frame.bytes, detail));
         if self.waiting.is_full() {
             self.hand_over();
         }

@@ -1,0 +1,92 @@
+//! A collector in a process of its own, which can be killed.
+
+use std::io;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use twixt_collector::engine::{EngineEvent, SegmentConfig};
+use twixt_collector::{Collector, CollectorConfig, EventSink, Stop};
+use twixt_model::{Delay, PointId, Segment};
+
+/// The two points of a segment.
+pub(crate) fn points(segment: usize) -> [String; 2] {
+    [format!("up-{segment:04}"), format!("down-{segment:04}")]
+}
+
+struct Quiet;
+
+impl EventSink for Quiet {
+    fn take(&mut self, _: &EngineEvent) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs a collector until it is killed.
+pub(crate) fn serve(folder: &Path, segments: usize) {
+    let mut config = CollectorConfig::new("127.0.0.1:0".parse().unwrap(), folder.to_owned());
+    let segment = |number| {
+        let [upstream, downstream] = points(number).map(PointId);
+        SegmentConfig { segment: Segment { upstream, downstream }, class: None }
+    };
+    config.engine.segments = (0..segments).map(segment).collect();
+    config.resume_wait = Duration::from_secs(10);
+    // A busy machine makes agents late, which is not what is measured here.
+    config.engine.patience = Delay::from_nanos(30_000_000_000);
+    config.limits.connections_max = 4_096;
+    config.limits.connections_per_address_max = 4_096;
+    config.limits.requests_per_caller_max = 4_096;
+    config.limits.epochs_per_second = 1_000_000;
+    config.limits.epochs_burst = 1_000_000;
+    config.limits.points_max = 4_096;
+    config.limits.queries_per_second = 100_000;
+    config.limits.queries_burst = 100_000;
+    let ready = |addresses: twixt_collector::Addresses| println!("{}", addresses.listen);
+    Collector::new(config).unwrap().run(Box::new(Quiet), &Stop::new(), ready).unwrap();
+}
+
+/// A collector.
+pub(crate) struct Serving {
+    child: Child,
+    pub(crate) address: String,
+}
+
+impl Serving {
+    pub(crate) fn start(folder: &Path, segments: usize) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["serve", folder.to_str().unwrap(), &segments.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        Self { child, address: address.trim().to_owned() }
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Memory that it holds, in MiB.
+    pub(crate) fn memory_mib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
+        let kib = line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok());
+        kib.unwrap_or(0) / 1024
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
