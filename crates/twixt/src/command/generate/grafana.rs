@@ -199,7 +199,6 @@ fn variables() -> Vec<Value> {
             "name": label,
             "type": "query",
             "datasource": source(),
-            "definition": query,
             "query": { "query": query, "refId": label },
             "refresh": 2,
             "sort": 1,
