@@ -65,6 +65,12 @@ const TOOLS: &[Tool] = &[
         wanted_by: WantedBy::Test,
     },
     Tool {
+        tried_by: &["prometheus", "--version"],
+        source: Source::Package("prometheus"),
+        purpose: "scrapes a collector in tests",
+        wanted_by: WantedBy::Other,
+    },
+    Tool {
         tried_by: &["ip", "-V"],
         source: Source::Package("iproute2"),
         purpose: "makes networks for tests",

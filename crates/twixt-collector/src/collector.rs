@@ -17,6 +17,7 @@ use twixt_history::{History, HistoryError};
 use twixt_store::{Log, Options, StoreError};
 
 use crate::access::{Caller, Tokens};
+use crate::alerts::Alerting;
 use crate::api::Api;
 use crate::config::{CollectorConfig, ConfigError};
 use crate::estimating::{ConcludedFile, EPOCHS_WAITING_MAX, Estimating, EventSink};
@@ -141,7 +142,9 @@ impl Collector {
         let writing = Journal::open(&self.journal_config(), stored, telemetry.journal.clone())?;
         let recorded = Recorded::new(self.history()?);
         let recording = telemetry.recording.clone();
-        let sink = Recording::new(recorded.clone(), sink, recording.clone(), stop.clone());
+        let sink = self.alerting(&telemetry, stop, sink)?;
+        let sink =
+            Recording::new(recorded.clone(), Box::new(sink), recording.clone(), stop.clone());
         let estimating = self.estimating(&telemetry, Box::new(sink));
         let listeners = runtime.block_on(self.bind())?;
         let writing = spawn("journal", move || writing.run(&submissions))?;
@@ -210,6 +213,17 @@ impl Collector {
             telemetry.estimating.clone(),
             sink,
         )
+    }
+
+    fn alerting(
+        &self,
+        telemetry: &Telemetry,
+        stop: &Stop,
+        next: Box<dyn EventSink>,
+    ) -> Result<Alerting, CollectorError> {
+        let alerts = self.config.alerts.clone();
+        let alerting = Alerting::new(alerts, telemetry.alerts.clone(), stop, next);
+        alerting.map_err(CollectorError::Start)
     }
 
     async fn bind(&self) -> Result<Listeners, CollectorError> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use twixt_history::HistoryConfig;
 
 use crate::access::{ReaderConfig, TokenConfig};
+use crate::alerts::{ALERTS_MAX, AlertConfig};
 use crate::engine::EngineConfig;
 use crate::journal::Retention;
 use crate::server::{Limits, TlsConfig};
@@ -31,6 +32,8 @@ pub struct CollectorConfig {
     pub readers: Vec<ReaderConfig>,
     /// What is paired, and how.
     pub engine: EngineConfig,
+    /// Who is to be told, and when.
+    pub alerts: Vec<AlertConfig>,
     /// What one caller, and all together, may use.
     pub limits: Limits,
     /// Where metrics and health can be asked for.
@@ -95,6 +98,17 @@ pub enum ConfigError {
         /// Its name.
         name: String,
     },
+    /// An alert makes no sense. Mend what the message says.
+    #[error("alert {name:?}: {problem}")]
+    Alert {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// There are too many alerts. Use patterns of segments.
+    #[error("more than {ALERTS_MAX} alerts")]
+    Alerts,
     /// A limit of zero lets nobody in.
     #[error("{name} must not be 0")]
     Zero {
@@ -116,6 +130,7 @@ impl CollectorConfig {
             tokens: Vec::new(),
             readers: Vec::new(),
             engine: EngineConfig::default(),
+            alerts: Vec::new(),
             limits: Limits::default(),
             metrics: None,
             retention: Retention::default(),
@@ -147,6 +162,7 @@ impl CollectorConfig {
             }
         }
         self.check_readers()?;
+        self.check_alerts()?;
         match self.limits.zero() {
             Some(name) => Err(ConfigError::Zero { name }),
             None => Ok(()),
@@ -161,6 +177,20 @@ impl CollectorConfig {
             }
             if self.tokens.iter().any(|token| token.hash == reader.hash) {
                 return Err(ConfigError::SharedToken { name });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_alerts(&self) -> Result<(), ConfigError> {
+        if self.alerts.len() > ALERTS_MAX {
+            return Err(ConfigError::Alerts);
+        }
+        for (index, alert) in self.alerts.iter().enumerate() {
+            let is_taken = self.alerts[..index].iter().any(|other| other.name == alert.name);
+            let taken = is_taken.then_some("another has the same name");
+            if let Some(problem) = alert.problem().or(taken) {
+                return Err(ConfigError::Alert { name: alert.name.clone(), problem });
             }
         }
         Ok(())

@@ -37,6 +37,9 @@ use waiting::Waiting;
 pub(crate) const EPOCHS_WAITING_MAX: usize = 1_024;
 /// How often the engine is told the time.
 const TICK: Duration = Duration::from_millis(200);
+/// How often it is looked what is known of clocks, and at most one part in so many of the time.
+const CLOCKS_EVERY: Duration = Duration::from_secs(10);
+const CLOCKS_SHARE: u32 = 50;
 /// Epochs taken between two tellings.
 const BATCH_MAX: usize = 256;
 
@@ -148,7 +151,7 @@ impl Estimating {
 
     fn follow(&mut self, engine: &mut Engine, stored: &Receiver<Sealed>) -> io::Result<()> {
         let mut ticked = Instant::now();
-        let mut tell_after = ticked;
+        let (mut tell_after, mut look_after) = (ticked, ticked);
         loop {
             let is_over = match stored.recv_timeout(TICK) {
                 Ok(first) => {
@@ -162,6 +165,11 @@ impl Estimating {
             if !is_over && ticked.elapsed() >= TICK {
                 engine.advance(clock::now());
                 ticked = Instant::now();
+            }
+            if ticked >= look_after {
+                let started = Instant::now();
+                self.metrics.segments.note_clocks(&engine.clocks());
+                look_after = Instant::now() + CLOCKS_EVERY.max(started.elapsed() * CLOCKS_SHARE);
             }
             if is_over || Instant::now() >= tell_after {
                 let started = Instant::now();

@@ -10,10 +10,13 @@
 //! | `estimating` | What was told already? |
 //! | `recording` | What was estimated, over time? |
 //! | [`api`] | What may one ask, and what is the answer? |
+//! | [`alerts`] | Who is to be told, and when? |
+//! | `segments` | How are segments, for those who scrape? |
 //! | `telemetry` | How is it going? |
 //! | [`authority`] | Who signs certificates, where there is nobody else? |
 
 pub mod access;
+pub mod alerts;
 pub mod api;
 pub mod authority;
 mod clock;
@@ -24,6 +27,7 @@ mod estimating;
 mod ingest;
 mod journal;
 mod recording;
+mod segments;
 mod server;
 mod stop;
 mod telemetry;

@@ -5,19 +5,23 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{prometheus_protobuf, text};
 use prometheus_client::registry::Registry;
 
+use crate::alerts::AlertMetrics;
 use crate::estimating::EstimatingMetrics;
 use crate::ingest::IngestMetrics;
 use crate::journal::JournalMetrics;
 use crate::recording::RecordingMetrics;
+use crate::segments::SegmentMetrics;
 use crate::server::ServerMetrics;
 
-const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const PROTOBUF: &str =
+    "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
 /// The counters of all components.
 #[derive(Debug)]
@@ -28,17 +32,21 @@ pub(crate) struct Telemetry {
     pub(crate) journal: JournalMetrics,
     pub(crate) estimating: EstimatingMetrics,
     pub(crate) recording: RecordingMetrics,
+    pub(crate) alerts: AlertMetrics,
 }
 
 impl Telemetry {
     pub(crate) fn new() -> Self {
-        let mut registry = Registry::with_prefix("twixt_collector");
-        let server = ServerMetrics::new(&mut registry);
-        let ingest = IngestMetrics::new(&mut registry);
-        let journal = JournalMetrics::new(&mut registry);
-        let estimating = EstimatingMetrics::new(&mut registry);
-        let recording = RecordingMetrics::new(&mut registry);
-        Self { registry, server, ingest, journal, estimating, recording }
+        let mut registry = Registry::default();
+        let segments = SegmentMetrics::new(registry.sub_registry_with_prefix("twixt_segment"));
+        let own = registry.sub_registry_with_prefix("twixt_collector");
+        let server = ServerMetrics::new(own);
+        let ingest = IngestMetrics::new(own);
+        let journal = JournalMetrics::new(own);
+        let estimating = EstimatingMetrics::new(own, segments);
+        let recording = RecordingMetrics::new(own);
+        let alerts = AlertMetrics::new(own);
+        Self { registry, server, ingest, journal, estimating, recording, alerts }
     }
 
     /// What can be asked for.
@@ -50,12 +58,32 @@ impl Telemetry {
     }
 }
 
-async fn metrics(State(telemetry): State<Arc<Telemetry>>) -> Response {
-    let mut text = String::new();
-    match encode(&mut text, &telemetry.registry) {
-        Ok(()) => ([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response(),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+/// As text, or in the one format that has native histograms, for those who ask for it.
+async fn metrics(State(telemetry): State<Arc<Telemetry>>, headers: HeaderMap) -> Response {
+    let registry = &telemetry.registry;
+    let (media_type, body) = match takes_protobuf(&headers) {
+        true => (PROTOBUF, prometheus_protobuf::encode_to_vec(registry).ok()),
+        false => {
+            let mut lines = String::new();
+            let encoded = text::encode(&mut lines, registry);
+            (OPEN_METRICS, encoded.ok().map(|()| lines.into_bytes()))
+        }
+    };
+    match body {
+        Some(body) => ([(header::CONTENT_TYPE, media_type)], body).into_response(),
+        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+/// Only who scrapes native histograms names it, and then prefers it.
+fn takes_protobuf(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut accepted = accepted.flat_map(|value| value.split(','));
+    accepted.any(|kind| {
+        kind.trim_start().starts_with("application/vnd.google.protobuf")
+            && kind.contains("proto=io.prometheus.client.MetricFamily")
+            && kind.contains("encoding=delimited")
+    })
 }
 
 /// Well if epochs can be stored, or nobody tried yet.

@@ -4,6 +4,7 @@ mod algorithm;
 mod digest;
 mod flows;
 mod moment;
+mod threshold;
 mod traffic;
 mod weights;
 
@@ -11,6 +12,7 @@ pub(crate) use algorithm::{AlgorithmArgs, Chosen, Delays, Heavies, Reorderings, 
 pub(crate) use digest::{DigestArgs, Groups, Recognition};
 pub(crate) use flows::{FlowList, FlowsArgs, Sizes};
 pub(crate) use moment::Moment;
+pub(crate) use threshold::{Threshold, threshold};
 pub(crate) use traffic::{Split, TrafficArgs};
 
 use std::str::FromStr;

@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 mod agent;
+mod check;
 mod collector;
 mod config;
 mod delay;
@@ -52,6 +53,7 @@ enum Command {
     Record(record::Args),
     Agent(agent::Args),
     Query(query::Args),
+    Check(check::Args),
     Rtt(rtt::Args),
     Info(info::Args),
     #[command(subcommand)]
@@ -86,6 +88,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Reorder(args) => reorder::run(&args.with(&settings)),
         Command::Record(args) => record::run(&args.with(&settings)),
         Command::Query(args) => query::run(&args.with(&settings)),
+        Command::Check(args) => check::run(&args),
         Command::Rtt(args) => rtt::run(&args.with(&settings)),
         Command::Info(args) => info::run(&args),
         Command::Flow(args) => flow::run(args, &settings),

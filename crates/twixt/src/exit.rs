@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     Partial = 3,
     /// Not enough data to answer.
     NoAnswer = 4,
+    /// A threshold was broken.
+    Broken = 10,
     /// The user interrupted; what was measured before that was written.
     Interrupted = 130,
 }

@@ -216,6 +216,16 @@ pub enum WarningKind {
 }
 
 impl WarningKind {
+    /// All of them.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::NotTheSameStream,
+        Self::ClockOffset,
+        Self::Configuration,
+        Self::Discovered,
+        Self::DirectionUnknown,
+        Self::Bound,
+    ];
+
     /// The name in metrics and machine formats.
     #[must_use]
     pub const fn name(self) -> &'static str {

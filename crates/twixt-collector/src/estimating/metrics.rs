@@ -1,11 +1,12 @@
-//! What is counted of estimates. Points and segments are no labels: there may be thousands.
+//! What is counted of estimates of all segments together.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::engine::{EngineCounts, EngineEvent};
+use crate::engine::{EngineCounts, EngineEvent, WarningKind};
+use crate::segments::SegmentMetrics;
 
 type ByName = Family<[(&'static str, &'static str); 1], Counter>;
 
@@ -14,6 +15,7 @@ type ByName = Family<[(&'static str, &'static str); 1], Counter>;
 pub(crate) struct EstimatingMetrics {
     pub(crate) replayed: Counter,
     pub(crate) unwritten: Counter,
+    pub(super) segments: SegmentMetrics,
     events: ByName,
     gap_epochs: Counter,
     warnings: ByName,
@@ -22,8 +24,8 @@ pub(crate) struct EstimatingMetrics {
 }
 
 impl EstimatingMetrics {
-    pub(crate) fn new(registry: &mut Registry) -> Self {
-        let metrics = Self::default();
+    pub(crate) fn new(registry: &mut Registry, segments: SegmentMetrics) -> Self {
+        let metrics = Self { segments, ..Self::default() };
         registry.register(
             "epochs_replayed",
             "Epochs read from the log after the start",
@@ -51,10 +53,18 @@ impl EstimatingMetrics {
             "Epochs of points that are no end of a segment, since the start",
             metrics.unrouted.clone(),
         );
+        // Zero is news too, for those who compare with it.
+        for kind in ["estimated", "observed", "gap", "warning", "summary"] {
+            drop(metrics.events.get_or_create(&[("kind", kind)]));
+        }
+        for kind in WarningKind::ALL {
+            drop(metrics.warnings.get_or_create(&[("kind", kind.name())]));
+        }
         metrics
     }
 
     pub(super) fn count(&self, event: &EngineEvent) {
+        self.segments.note(event);
         let kind = match event {
             EngineEvent::Estimated(_) => "estimated",
             EngineEvent::Observed(_) => "observed",

@@ -20,15 +20,27 @@ pub(crate) struct Agent {
     pub(crate) domain: &'static str,
     pub(crate) run: u64,
     pub(crate) delay_ns: i64,
+    /// Further delays differ by less than this.
+    pub(crate) spread_ns: i64,
+    pub(crate) algorithm: &'static str,
 }
 
 impl Agent {
     pub(crate) fn at(point: &'static str) -> Self {
-        Self { point, domain: "lab", run: 1, delay_ns: 0 }
+        Self { point, domain: "lab", run: 1, delay_ns: 0, spread_ns: 1, algorithm: "lda" }
     }
 
     pub(crate) fn after(self, delay_ns: i64) -> Self {
         Self { delay_ns, ..self }
+    }
+
+    pub(crate) fn spread(self, spread_ns: i64) -> Self {
+        Self { spread_ns, ..self }
+    }
+
+    /// With a sample in place of sums.
+    pub(crate) fn sampling(self) -> Self {
+        Self { algorithm: "sample", ..self }
     }
 
     /// So many epochs from this one on.
@@ -40,8 +52,12 @@ impl Agent {
             clock_bound: Some(Delay::from_nanos(1_000)),
             ..MeterConfig::new(PointId(self.point.to_owned()), EpochRule::every(EPOCH_NS).unwrap())
         };
-        let settings = toml::toml! { rows = 64 };
-        let synopsis = (find(Purpose::Delay, "lda").unwrap().start)(&settings).unwrap();
+        let settings = match self.algorithm {
+            "lda" => toml::toml! { rows = 64 },
+            _ => toml::Table::new(),
+        };
+        let algorithm = find(Purpose::Delay, self.algorithm).unwrap();
+        let synopsis = (algorithm.start)(&settings).unwrap();
         let mut meter = Meter::new(config, synopsis).unwrap();
         let mut sealed = Vec::new();
         // An epoch before and after, so that those in between are whole downstream as well.
@@ -60,8 +76,11 @@ impl Agent {
     fn packet(&self, epoch: i64, number: i64) -> Observation {
         let left_ns = epoch * EPOCH_NS + number * (EPOCH_NS / PACKETS);
         let digest = (epoch * PACKETS + number) as u64;
+        // Squared, so that large delays are rare.
+        let share = (digest.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64 / f64::from(1 << 24);
+        let spread_ns = (share * share * self.spread_ns as f64) as i64;
         Observation {
-            time: Timestamp::from_nanos(left_ns + self.delay_ns),
+            time: Timestamp::from_nanos(left_ns + self.delay_ns + spread_ns),
             digest: PacketDigest(digest.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             flow: FlowHash(digest % 7),
             length: 100,

@@ -3,12 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
 mod access;
+mod alerts;
 mod api;
 mod disk;
 mod epochs;
 mod hostile;
 mod limits;
+mod metrics;
 mod pairing;
+mod prometheus;
 mod python;
 mod running;
 mod storing;

@@ -1,5 +1,6 @@
 //! `twixt collector`: takes epochs from agents, stores them, pairs them.
 
+mod alert;
 mod ca;
 mod file;
 mod follow;

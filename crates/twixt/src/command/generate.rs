@@ -1,5 +1,6 @@
 //! `twixt generate`: files that belong to the command but are made from it.
 
+mod grafana;
 mod systemd;
 
 use std::io;
@@ -14,7 +15,7 @@ use crate::exit::Exit;
 use crate::output;
 use systemd::Service;
 
-/// Manual pages, shell completions, units for systemd, and the description of the query API
+/// Manual pages, shell completions, units for systemd, a dashboard, and the description of the query API
 #[derive(clap::Subcommand)]
 pub(crate) enum Args {
     /// The manual page, or with --out one page per command into a folder
@@ -30,6 +31,8 @@ pub(crate) enum Args {
     },
     /// The description of the collector's interface (OpenAPI), to standard output
     Openapi,
+    /// A dashboard for Grafana, of the collector's metrics, to standard output
+    Grafana,
     /// The unit of a service for systemd, to standard output
     Systemd {
         /// Which service
@@ -60,6 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
                 .with_context(|| format!("cannot write to {}", folder.display()))?;
         }
         Args::Openapi => output::text(&twixt_collector::api::openapi())?,
+        Args::Grafana => output::json(&grafana::dashboard())?,
         Args::Systemd { service, user, configuration, program } => {
             let default = match service {
                 Service::Agent => "/etc/twixt/agent.toml",

@@ -3,7 +3,7 @@
 
 mod document;
 mod epochs;
-mod estimates;
+pub(super) mod estimates;
 mod families;
 mod heads;
 mod touched;

@@ -13,6 +13,7 @@ use twixt_history::HistoryConfig;
 use twixt_model::Delay;
 use twixt_sim::quantity::{ByteCount, Nanoseconds};
 
+use super::alert::AlertWritten;
 use crate::exit::usage;
 
 const LISTEN_DEFAULT: &str = "127.0.0.1:9443";
@@ -33,6 +34,7 @@ pub(super) struct Written {
     pub(super) token: Vec<Token>,
     reader: Vec<Reader>,
     pub(super) segment: Vec<SegmentEntry>,
+    alert: Vec<AlertWritten>,
     limits: LimitsWritten,
     pub(super) metrics: Option<Metrics>,
     retention: RetentionWritten,
@@ -152,6 +154,8 @@ impl Written {
         config.retention = self.retention.retention()?;
         config.readers = self.reader.iter().map(Reader::config).collect::<anyhow::Result<_>>()?;
         config.history = self.history.config()?;
+        config.alerts =
+            self.alert.iter().map(AlertWritten::config).collect::<anyhow::Result<_>>()?;
         Ok(config)
     }
 }
@@ -273,7 +277,7 @@ fn plain_http(written: Option<&str>) -> anyhow::Result<PlainHttp> {
     }
 }
 
-fn duration(name: &str, text: &str) -> anyhow::Result<Duration> {
+pub(super) fn duration(name: &str, text: &str) -> anyhow::Result<Duration> {
     let length = Nanoseconds::from_str(text).map_err(|error| usage(format!("{name}: {error}")))?;
     let nanos = u64::try_from(length.0)
         .map_err(|_| usage(format!("{name}: {text:?} must not be negative")))?;

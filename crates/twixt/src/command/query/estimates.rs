@@ -6,7 +6,9 @@ mod showing;
 use std::path::{Path, PathBuf};
 
 use twixt_collector::ESTIMATES_FOLDER;
-use twixt_collector::api::{CompletenessDocument, EstimateDocument, EstimatesDocument};
+use twixt_collector::api::{
+    CompletenessDocument, EstimateDocument, EstimatesDocument, HistogramDocument,
+};
 use twixt_history::{Answer, Question, ROWS_MAX, Reader, Step, to_parquet};
 use twixt_model::{PointId, Scope, Segment};
 
@@ -18,8 +20,9 @@ use asking::Collector;
 /// Every scope.
 const ANY_SCOPE: &str = "*";
 
+/// Whom to ask.
 #[derive(clap::Args)]
-pub(super) struct EstimateArgs {
+pub(crate) struct SourceArgs {
     /// A collector that runs: http://HOST:PORT or https://HOST:PORT
     #[arg(long, value_name = "URL", group = "source")]
     collector: Option<String>,
@@ -32,6 +35,12 @@ pub(super) struct EstimateArgs {
     /// The folder of a collector, whether or not it runs
     #[arg(long, value_name = "DIR", group = "source")]
     directory: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+pub(super) struct EstimateArgs {
+    #[command(flatten)]
+    source: SourceArgs,
     /// The segment: names of its points [default: all segments]
     #[arg(long, value_name = "UPSTREAM:DOWNSTREAM", value_parser = segment)]
     segment: Option<Segment>,
@@ -78,9 +87,9 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
         return Err(usage("--by, --total, --stream and --estimator are for --store"));
     }
     let question = args.estimates.question(args)?;
-    match (&args.estimates.collector, &args.estimates.directory) {
+    match (&args.estimates.source.collector, &args.estimates.source.directory) {
         (Some(url), _) => {
-            let collector = Collector::new(url, &args.estimates)?;
+            let collector = Collector::new(url, &args.estimates.source)?;
             match args.format {
                 QueryFormat::Parquet => collector.table(&question),
                 _ => show(args, &collector.estimates(&question)?),
@@ -94,6 +103,28 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
             }
         }
         (None, None) => Err(usage("say what to ask: --collector, --directory or --store")),
+    }
+}
+
+/// Rows of a segment and a stretch of time, put together.
+pub(crate) fn totals(
+    source: &SourceArgs,
+    question: &Question,
+) -> anyhow::Result<HistogramDocument> {
+    match (&source.collector, &source.directory) {
+        (Some(url), _) => Collector::new(url, source)?.totals(question),
+        (None, Some(directory)) => {
+            let answer = Reader::open(&folder(directory)?).answer(question)?;
+            let total = twixt_history::totals(answer.rows.iter().filter(|row| !row.is_gap()));
+            Ok(HistogramDocument {
+                range: question.span.into(),
+                completeness: CompletenessDocument::of(&answer, ToString::to_string),
+                total: total.iter().map(EstimateDocument::from).collect(),
+                buckets: None,
+                reason: None,
+            })
+        }
+        (None, None) => Err(usage("say what to ask: --collector or --directory")),
     }
 }
 
@@ -188,7 +219,8 @@ fn exit(is_known: bool, is_complete: bool) -> Exit {
     exit.or_partial(!is_complete)
 }
 
-fn segment(text: &str) -> Result<Segment, String> {
+/// A segment as it is written.
+pub(crate) fn segment(text: &str) -> Result<Segment, String> {
     let (upstream, downstream) = text
         .split_once(':')
         .filter(|(upstream, downstream)| !upstream.is_empty() && !downstream.is_empty())

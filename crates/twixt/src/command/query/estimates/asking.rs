@@ -4,14 +4,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use twixt_collector::api::{COMPLETE_HEADER, ErrorDocument, EstimatesDocument, NEXT_HEADER};
+use twixt_collector::api::{
+    COMPLETE_HEADER, ErrorDocument, EstimatesDocument, HistogramDocument, NEXT_HEADER,
+};
 use twixt_history::{Question, ROWS_MAX, moment_text};
 use twixt_model::Timestamp;
 use ureq::http::Response;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
-use super::{ANY_SCOPE, EstimateArgs, Whole, exit};
+use super::{ANY_SCOPE, SourceArgs, Whole, exit};
 use crate::exit::{Exit, note, usage};
 use crate::output;
 
@@ -30,7 +32,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn new(url: &str, args: &EstimateArgs) -> anyhow::Result<Self> {
+    pub(super) fn new(url: &str, args: &SourceArgs) -> anyhow::Result<Self> {
         let is_known = url.starts_with("http://") || url.starts_with("https://");
         if !is_known {
             return Err(usage(format!("--collector {url:?}: write http://HOST:PORT or https://…")));
@@ -59,7 +61,7 @@ impl Collector {
             let mut parameters = parameters(question);
             parameters.push(("limit", PAGE_ROWS.to_string()));
             parameters.extend(cursor.map(|cursor| ("cursor", cursor)));
-            let mut response = self.ask(&parameters)?;
+            let mut response = self.ask("estimates", &parameters)?;
             let text =
                 response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
             let mut page: EstimatesDocument =
@@ -77,7 +79,7 @@ impl Collector {
         let mut parameters = parameters(question);
         parameters.push(("limit", ROWS_MAX.to_string()));
         parameters.push(("format", "parquet".to_owned()));
-        let mut response = self.ask(&parameters)?;
+        let mut response = self.ask("estimates", &parameters)?;
         if response.headers().contains_key(NEXT_HEADER) {
             return Err(usage(format!("more than {ROWS_MAX} rows: ask for a shorter time")));
         }
@@ -90,8 +92,18 @@ impl Collector {
         Ok(exit(true, is_complete))
     }
 
-    fn ask(&self, parameters: &[(&str, String)]) -> anyhow::Result<Response<Body>> {
-        let mut request = self.agent.get(format!("{}/v1/estimates", self.url));
+    /// All of a stretch of time, put together.
+    pub(super) fn totals(&self, question: &Question) -> anyhow::Result<HistogramDocument> {
+        let mut parameters = parameters(question);
+        // They are put together from minutes, whatever the step.
+        parameters.retain(|(name, _)| *name != "step");
+        let mut response = self.ask("histogram", &parameters)?;
+        let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
+        serde_json::from_str(&text).context("the collector's answer is not understood")
+    }
+
+    fn ask(&self, about: &str, parameters: &[(&str, String)]) -> anyhow::Result<Response<Body>> {
+        let mut request = self.agent.get(format!("{}/v1/{about}", self.url));
         for (name, value) in parameters {
             request = request.query(*name, value);
         }

@@ -1,0 +1,156 @@
+//! Compares what is estimated with thresholds, and tells the log and webhooks when that changes.
+//!
+//! It sits before whoever else takes the engine's events. Whether an alert is raised is decided by
+//! `machine` alone, from the values of `window`; nothing here asks a clock, so that the same epochs
+//! always raise the same alerts, also when they are told late or again.
+
+mod config;
+mod machine;
+mod measure;
+mod message;
+mod metrics;
+mod webhook;
+mod window;
+
+pub use config::{ALERTS_MAX, AlertConfig, SegmentPattern};
+pub use machine::{AlertState, Thresholds, Transition};
+pub use measure::{Measure, ParseMeasureError};
+pub(crate) use metrics::AlertMetrics;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use tracing::{info, warn};
+use twixt_model::Scope;
+
+use crate::engine::{EngineEvent, Gap, PairEstimate, Series};
+use crate::estimating::EventSink;
+use crate::stop::Stop;
+use machine::Alarm;
+use message::Message;
+use webhook::Webhooks;
+use window::{Reading, Window};
+
+/// Alerts on series that are followed; epochs of further ones are counted, and not looked at.
+const WATCHES_MAX: usize = 20_000;
+
+/// Takes events, compares them, and hands them on.
+pub(crate) struct Alerting {
+    alerts: Vec<AlertConfig>,
+    watches: Vec<BTreeMap<Series, Watch>>, // one for each alert; at most WATCHES_MAX together
+    webhooks: Webhooks,
+    metrics: AlertMetrics,
+    next: Box<dyn EventSink>,
+}
+
+/// An alert on one series.
+struct Watch {
+    window: Window,
+    alarm: Alarm,
+}
+
+impl Alerting {
+    /// Starts the threads of webhooks.
+    pub(crate) fn new(
+        alerts: Vec<AlertConfig>,
+        metrics: AlertMetrics,
+        stop: &Stop,
+        next: Box<dyn EventSink>,
+    ) -> io::Result<Self> {
+        let addresses = alerts.iter().filter_map(|alert| alert.webhook.as_ref());
+        let webhooks = Webhooks::start(addresses, &metrics, stop)?;
+        let watches = alerts.iter().map(|_| BTreeMap::new()).collect();
+        Ok(Self { alerts, watches, webhooks, metrics, next })
+    }
+
+    fn note_pair(&mut self, pair: &PairEstimate) {
+        let of_all = pair.estimates.iter().find(|estimate| estimate.scope == Scope::All);
+        let Some(estimate) = of_all else { return };
+        self.on_each(&pair.series, |alert, window| {
+            window.add(pair.span, estimate, alert.minimum_packets).into_iter().collect()
+        });
+    }
+
+    fn note_gap(&mut self, gap: &Gap) {
+        self.on_each(&gap.series, |alert, window| {
+            window.add_gap(gap.span, gap.epochs(), alert.minimum_packets)
+        });
+    }
+
+    /// Lets every alert on a series look, and tells what changed.
+    fn on_each(
+        &mut self,
+        series: &Series,
+        look: impl Fn(&AlertConfig, &mut Window) -> Vec<Reading>,
+    ) {
+        let mut followed: usize = self.watches.iter().map(BTreeMap::len).sum();
+        for (alert, watches) in self.alerts.iter().zip(&mut self.watches) {
+            if !alert.is_on(series) {
+                continue;
+            }
+            if !watches.contains_key(series) {
+                if followed >= WATCHES_MAX {
+                    self.metrics.refused.inc();
+                    continue;
+                }
+                followed += 1;
+                self.metrics.stands(None, AlertState::default());
+                watches.insert(series.clone(), Watch::new(alert));
+            }
+            let Some(watch) = watches.get_mut(series) else { continue };
+            for reading in look(alert, &mut watch.window) {
+                let before = watch.alarm.state();
+                let value = reading.value.as_ref().ok().copied();
+                let transition = watch.alarm.take(&alert.thresholds, value);
+                self.metrics.stands(Some(before), watch.alarm.state());
+                if let Some(transition) = transition {
+                    self.metrics.changed(transition);
+                    tell(alert, series, &reading, transition, &self.webhooks);
+                }
+            }
+        }
+    }
+}
+
+impl Watch {
+    fn new(alert: &AlertConfig) -> Self {
+        let length_ns = i64::try_from(alert.window.as_nanos()).unwrap_or(i64::MAX);
+        Self { window: Window::new(length_ns, alert.measure), alarm: Alarm::default() }
+    }
+}
+
+impl EventSink for Alerting {
+    fn take(&mut self, event: &EngineEvent) -> io::Result<()> {
+        match event {
+            EngineEvent::Estimated(pair) => self.note_pair(pair),
+            EngineEvent::Gap(gap) => self.note_gap(gap),
+            _ => {}
+        }
+        self.next.take(event)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.next.flush()
+    }
+}
+
+/// Tells the log, and the webhook if there is one.
+fn tell(
+    alert: &AlertConfig,
+    series: &Series,
+    reading: &Reading,
+    transition: Transition,
+    webhooks: &Webhooks,
+) {
+    let message = Message::new(alert, series, reading, transition).to_json();
+    let (name, state) = (alert.name.as_str(), transition.to.name());
+    let segment = format!("{}:{}", series.segment.upstream, series.segment.downstream);
+    match transition.to {
+        AlertState::Clear => info!(alert = name, %segment, state, %message, "alert"),
+        _ => warn!(alert = name, %segment, state, %message, "alert"),
+    }
+    if let Some(address) = &alert.webhook {
+        webhooks.send(address, &Arc::from(message));
+    }
+}

@@ -1,0 +1,209 @@
+//! What the epochs of a stretch of time tell together, and whether that is enough.
+//!
+//! Stretches follow each other without overlap, and are aligned to 1970. One is over when an epoch
+//! of a later one comes, or a gap that reaches into it: time is that of the data.
+
+use twixt_model::{Estimate, Histogram, Span, needed_for, total};
+
+use super::measure::Measure;
+
+/// Buckets of delays: 2.2 % wide over 10 doublings, wider over more.
+const BUCKETS_MAX: usize = 320;
+
+/// The stretch of a series that is not over.
+#[derive(Debug)]
+pub(super) struct Window {
+    length_ns: i64, // positive
+    measure: Measure,
+    open: Option<Stretch>,
+}
+
+/// A stretch of time, and what was told of it.
+#[derive(Debug)]
+struct Stretch {
+    number: i64,
+    epochs: u64,
+    gaps: u64,
+    /// Sums and counts, without samples and reasons.
+    sum: Option<Estimate>,
+    /// The first reason why something is not known.
+    reason: Option<String>,
+    /// Where percentiles or jitter are asked for.
+    sampled: Sampled,
+}
+
+/// What samples tell.
+#[derive(Debug, Default)]
+struct Sampled {
+    delays: Option<Histogram>,
+    jitter_ns: f64,
+    steps: u64,
+    /// Some epoch has packets and no sample.
+    has_hole: bool,
+}
+
+/// A stretch that is over.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Reading {
+    pub(super) span: Span,
+    pub(super) epochs: u64,
+    pub(super) gaps: u64,
+    pub(super) packets: u64,
+    /// Nanoseconds or a share; or why it is not known.
+    pub(super) value: Result<f64, String>,
+}
+
+impl Window {
+    pub(super) const fn new(length_ns: i64, measure: Measure) -> Self {
+        let length_ns = if length_ns > 0 { length_ns } else { 1 };
+        Self { length_ns, measure, open: None }
+    }
+
+    /// Adds an epoch. Returns the stretch before, if it is over.
+    pub(super) fn add(
+        &mut self,
+        span: Span,
+        estimate: &Estimate,
+        minimum_packets: u64,
+    ) -> Option<Reading> {
+        let number = span.start.as_nanos().div_euclid(self.length_ns);
+        let ended = self.turn_to(number, minimum_packets);
+        let (measure, open) = (self.measure, self.open.as_mut());
+        if let Some(stretch) = open.filter(|stretch| stretch.number == number) {
+            stretch.add(estimate, measure);
+        }
+        ended
+    }
+
+    /// Adds epochs of which nothing is known. Returns the stretches that are over: of those that
+    /// lie in the gap with all of their time, one speaks for all.
+    pub(super) fn add_gap(
+        &mut self,
+        span: Span,
+        epochs: u64,
+        minimum_packets: u64,
+    ) -> Vec<Reading> {
+        let number = |ns: i64| ns.div_euclid(self.length_ns);
+        let (first, last) = (number(span.start.as_nanos()), number(span.end.as_nanos()));
+        let inner = (last - first > 1).then_some(last - 1);
+        let parts = (last - first).clamp(0, 2) as u64 + 1;
+        let mut ended = Vec::new();
+        for number in [Some(first), inner, (last > first).then_some(last)].into_iter().flatten() {
+            ended.extend(self.turn_to(number, minimum_packets));
+            if let Some(stretch) = self.open.as_mut().filter(|stretch| stretch.number == number) {
+                stretch.gaps = stretch.gaps.saturating_add((epochs / parts).max(1));
+            }
+        }
+        ended
+    }
+
+    /// Opens a stretch, unless it is an earlier one: those were told.
+    fn turn_to(&mut self, number: i64, minimum_packets: u64) -> Option<Reading> {
+        if self.open.as_ref().is_some_and(|stretch| number <= stretch.number) {
+            return None;
+        }
+        let ended = self.open.replace(Stretch::new(number))?;
+        Some(ended.reading(self.measure, self.length_ns, minimum_packets))
+    }
+}
+
+impl Stretch {
+    fn new(number: i64) -> Self {
+        Self { number, epochs: 0, gaps: 0, sum: None, reason: None, sampled: Sampled::default() }
+    }
+
+    fn add(&mut self, estimate: &Estimate, measure: Measure) {
+        self.epochs += 1;
+        if measure.percentile_share().is_some() || measure == Measure::Jitter {
+            self.sampled.add(estimate);
+        }
+        self.reason = self.reason.take().or_else(|| estimate.reason.clone());
+        let Estimate { scope, span, evidence, delay, .. } = estimate;
+        let alone = Estimate {
+            scope: scope.clone(),
+            span: *span,
+            evidence: *evidence,
+            delay: *delay,
+            reason: None,
+            sample: None,
+        };
+        self.sum = total(self.sum.iter().chain([&alone]));
+    }
+
+    fn reading(&self, measure: Measure, length_ns: i64, minimum_packets: u64) -> Reading {
+        let start_ns = self.number.saturating_mul(length_ns);
+        let end_ns = start_ns.saturating_add(length_ns - 1);
+        let moment = twixt_model::Timestamp::from_nanos;
+        Reading {
+            span: Span { start: moment(start_ns), end: moment(end_ns) },
+            epochs: self.epochs,
+            gaps: self.gaps,
+            packets: self.sum.as_ref().map_or(0, |sum| sum.evidence.packets),
+            value: self.value(measure, minimum_packets),
+        }
+    }
+
+    fn value(&self, measure: Measure, minimum_packets: u64) -> Result<f64, String> {
+        if measure == Measure::Gaps {
+            return Ok(self.gaps as f64 / self.gaps.saturating_add(self.epochs).max(1) as f64);
+        }
+        let sum = self.sum.as_ref().ok_or("no epoch of it is known")?;
+        let evidence = &sum.evidence;
+        let packets = if measure == Measure::Loss { evidence.packets } else { evidence.used };
+        if packets < minimum_packets.max(1) {
+            return Err(format!(
+                "{packets} packets are too few: minimum_packets = {minimum_packets}"
+            ));
+        }
+        let unknown = || self.reason.clone().unwrap_or_else(|| format!("{measure} is not known"));
+        let value = match measure {
+            Measure::Mean => sum.delay.map(|delay| delay.mean_ns()),
+            Measure::Deviation => sum.delay.and_then(|delay| delay.deviation_ns),
+            Measure::Loss => evidence.lost.map(|lost| lost as f64 / evidence.packets as f64),
+            Measure::Jitter => self.sampled.jitter(),
+            _ => return self.percentile(sum, measure),
+        };
+        value.ok_or_else(unknown)
+    }
+
+    /// Exactly, if one epoch is all there is and says so; else from samples.
+    fn percentile(&self, sum: &Estimate, measure: Measure) -> Result<f64, String> {
+        let share = measure.percentile_share().ok_or("it is not a percentile")?;
+        let exact = sum.delay.and_then(|delay| delay.order).and_then(|order| order.at(share));
+        if let Some(exact) = exact.filter(|_| self.epochs == 1) {
+            return Ok(exact.as_nanos() as f64);
+        }
+        let delays = self.sampled.delays.as_ref().filter(|_| !self.sampled.has_hole);
+        let delays = delays.ok_or("percentiles need the algorithm sample")?;
+        let is_everything = delays.weight() <= delays.count() as f64;
+        if !is_everything && delays.count() < needed_for(share) {
+            let (count, needed) = (delays.count(), needed_for(share));
+            return Err(format!("{count} sampled packets are too few: {measure} takes {needed}"));
+        }
+        let value_ns = delays.percentile(share).ok_or("the sample is empty")?;
+        Ok(value_ns as f64)
+    }
+}
+
+impl Sampled {
+    fn add(&mut self, estimate: &Estimate) {
+        let Some(sample) = estimate.sample.as_deref() else {
+            self.has_hole |= estimate.evidence.packets > 0;
+            return;
+        };
+        let delays = self.delays.get_or_insert_with(|| Histogram::new(BUCKETS_MAX));
+        delays.merge(&sample.histogram(BUCKETS_MAX));
+        if let Some(jitter_ns) = sample.jitter_ns() {
+            let steps = sample.packets().len().saturating_sub(1) as u64;
+            self.jitter_ns += jitter_ns * steps as f64;
+            self.steps = self.steps.saturating_add(steps);
+        }
+    }
+
+    fn jitter(&self) -> Option<f64> {
+        (self.steps > 0 && !self.has_hole).then(|| self.jitter_ns / self.steps as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests;

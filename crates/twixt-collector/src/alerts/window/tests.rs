@@ -1,0 +1,114 @@
+use twixt_model::{
+    Delay, DelayEstimate, DelaySample, Evidence, SampleLevel, SampledDelay, Scope, Timestamp,
+};
+
+use super::*;
+
+const SECOND: i64 = 1_000_000_000;
+const MINUTE: i64 = 60 * SECOND;
+
+fn span(start_ns: i64, length_ns: i64) -> Span {
+    let moment = Timestamp::from_nanos;
+    Span { start: moment(start_ns), end: moment(start_ns + length_ns - 1) }
+}
+
+/// An epoch of so many packets, each with this delay, all sampled at a level.
+fn epoch(packets: u64, lost: Option<u64>, delay_ns: i64, level: Option<u16>) -> Estimate {
+    let used = packets - lost.unwrap_or(0);
+    let delay = (used > 0).then(|| DelayEstimate {
+        count: used,
+        sum_ns: i128::from(delay_ns) * i128::from(used),
+        deviation_ns: Some(0.0),
+        half_width_ns: None,
+        order: None,
+    });
+    let sample = level.map(|level| {
+        let level = SampleLevel::from_number(level).unwrap();
+        let packet = |number: u64| SampledDelay {
+            delay: Delay::from_nanos(delay_ns + number as i64 % 2 * 1_000),
+            time: Timestamp::from_nanos(number as i64),
+            flow: 0,
+            reach: level,
+            level,
+        };
+        Box::new(DelaySample::new((0..packets).map(packet).collect()))
+    });
+    Estimate {
+        scope: Scope::All,
+        span: span(0, SECOND),
+        evidence: Evidence { packets, used, lost, ..Evidence::default() },
+        delay,
+        reason: delay.is_none().then(|| "nothing came through".to_owned()),
+        sample,
+    }
+}
+
+/// One minute of these epochs, and what it comes to.
+#[track_caller]
+fn check(measure: Measure, epochs: &[Estimate], expected: Result<f64, &str>) {
+    let mut window = Window::new(MINUTE, measure);
+    for (number, epoch) in epochs.iter().enumerate() {
+        assert_eq!(window.add(span(number as i64 * SECOND, SECOND), epoch, 10), None);
+    }
+    let reading = window.add(span(MINUTE, SECOND), &epochs[0], 10).expect("the minute is over");
+    assert_eq!(reading.epochs, epochs.len() as u64);
+    assert_eq!(reading.span, span(0, MINUTE));
+    match (reading.value, expected) {
+        (Ok(value), Ok(expected)) => {
+            // Within half a bucket of a histogram.
+            assert!((value - expected).abs() <= expected * 0.0111, "{value} for {expected}");
+        }
+        (Err(reason), Err(expected)) => assert!(reason.contains(expected), "{reason}"),
+        (value, expected) => panic!("{value:?} for {expected:?}"),
+    }
+}
+
+#[test]
+fn sums_are_compared_not_means() {
+    let epochs = [epoch(30, Some(0), 1_000_000, None), epoch(10, Some(0), 5_000_000, None)];
+    check(Measure::Mean, &epochs, Ok(2_000_000.0));
+    let epochs = [epoch(30, Some(1), 1_000, None), epoch(10, Some(3), 1_000, None)];
+    check(Measure::Loss, &epochs, Ok(0.1));
+    check(Measure::Gaps, &epochs, Ok(0.0));
+}
+
+#[test]
+fn what_is_not_known_has_a_reason() {
+    check(Measure::Mean, &[epoch(4, Some(0), 1_000, None)], Err("4 packets are too few"));
+    check(Measure::Loss, &[epoch(20, None, 1_000, None)], Err("loss is not known"));
+    check(Measure::P95, &[epoch(20, Some(0), 1_000, None)], Err("need the algorithm sample"));
+    check(Measure::P95, &[epoch(20, Some(0), 1_000, Some(3))], Err("too few: p95 takes 72"));
+    check(Measure::Jitter, &[epoch(20, Some(0), 1_000, None)], Err("jitter is not known"));
+    let nothing = epoch(20, Some(20), 0, None);
+    check(Measure::Mean, &[nothing], Err("0 packets are too few"));
+}
+
+#[test]
+fn samples_tell_percentiles_and_jitter() {
+    let sampled = [epoch(60, Some(0), 1_000_000, Some(3)), epoch(40, Some(0), 9_000_000, Some(3))];
+    check(Measure::P50, &sampled, Ok(1_000_000.0));
+    check(Measure::P95, &sampled, Ok(9_000_000.0));
+    check(Measure::Jitter, &sampled, Ok(1_000.0));
+    // All packets are in the sample: nothing is left to doubt.
+    check(Measure::P99, &[epoch(20, Some(0), 1_000_000, Some(0))], Ok(1_000_000.0));
+    let holed = [epoch(60, Some(0), 1_000, Some(3)), epoch(40, Some(0), 1_000, None)];
+    check(Measure::P50, &holed, Err("need the algorithm sample"));
+}
+
+#[test]
+fn gaps_end_stretches_and_one_speaks_for_many() {
+    let mut window = Window::new(MINUTE, Measure::Gaps);
+    let known = epoch(20, Some(0), 1_000, None);
+    assert_eq!(window.add(span(0, SECOND), &known, 10), None);
+    let readings = window.add_gap(span(30 * SECOND, 4 * MINUTE), 240, 10);
+    let ends: Vec<i64> = readings.iter().map(|reading| reading.span.end.as_nanos()).collect();
+    assert_eq!(ends, [MINUTE - 1, 4 * MINUTE - 1], "the first, and the last that is over");
+    assert_eq!(readings[1].value, Ok(1.0));
+    let mut window = Window::new(MINUTE, Measure::Mean);
+    assert_eq!(window.add(span(0, SECOND), &known, 10), None);
+    let readings = window.add_gap(span(30 * SECOND, 2 * MINUTE), 120, 10);
+    assert!(readings[0].value.is_ok());
+    assert!(readings[1].value.is_err());
+    // What comes late changes nothing that was told.
+    assert_eq!(window.add(span(0, SECOND), &known, 10), None);
+}

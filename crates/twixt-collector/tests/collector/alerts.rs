@@ -1,0 +1,113 @@
+//! Alerts of a running collector, and who hears of them.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use twixt_collector::alerts::{AlertConfig, Measure, SegmentPattern, Thresholds};
+
+use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
+use crate::running::{Running, config};
+
+/// Answers the first request with 503 and all others with 200, and hands over what came.
+fn webhook() -> (String, Receiver<Value>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        for (number, stream) in listener.incoming().flatten().enumerate() {
+            let mut stream = stream;
+            let (mut request, mut piece) = (Vec::new(), [0; 4_096]);
+            let body = loop {
+                let length = stream.read(&mut piece).unwrap();
+                request.extend_from_slice(&piece[..length]);
+                let text = String::from_utf8_lossy(&request).into_owned();
+                let Some((_, body)) = text.split_once("\r\n\r\n") else { continue };
+                if body.ends_with('}') {
+                    break body.to_owned();
+                }
+            };
+            let status = if number == 0 { "503 Service Unavailable" } else { "200 OK" };
+            let answer =
+                format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            stream.write_all(answer.as_bytes()).unwrap();
+            if number > 0 && sender.send(serde_json::from_str(&body).unwrap()).is_err() {
+                return;
+            }
+        }
+    });
+    (url, receiver)
+}
+
+#[test]
+fn a_webhook_is_told_once_and_told_again_if_it_was_unwell() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, heard) = webhook();
+    let mut config = config(folder.path());
+    config.alerts = vec![AlertConfig {
+        name: "slow".to_owned(),
+        segment: "u*:down".parse().unwrap(),
+        class: None,
+        algorithm: None,
+        measure: Measure::Mean,
+        thresholds: Thresholds { above: DELAY_NS as f64 / 2.0, clear_below: None },
+        window: Duration::from_millis(200),
+        minimum_packets: 50,
+        webhook: Some(url),
+    }];
+    let collector = Running::start(config);
+    let first = epoch_now() - 12;
+    for agent in [Agent::at("up"), Agent::at("down").after(DELAY_NS)] {
+        collector.send(&body(&agent.seal(first, 12))).counts();
+    }
+    collector.estimated(10);
+    let told = heard.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert_eq!(told["alert"], "slow");
+    assert_eq!((&told["state"], &told["before"]), (&"raised".into(), &"unknown".into()));
+    assert_eq!((&told["upstream"], &told["downstream"]), (&"up".into(), &"down".into()));
+    assert_eq!((&told["measure"], &told["unit"]), (&"mean".into(), &"ns".into()));
+    assert_eq!(told["value"], DELAY_NS as f64);
+    assert_eq!(told["reason"], Value::Null);
+    let metrics = collector.metrics();
+    for line in [
+        "twixt_collector_alert_transitions_total{to=\"raised\"} 1\n",
+        "twixt_collector_webhook_retries_total 1\n",
+    ] {
+        assert!(metrics.contains(line), "{line}{metrics}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let alert = AlertConfig {
+        name: "slow".to_owned(),
+        segment: SegmentPattern::all(),
+        class: None,
+        algorithm: None,
+        measure: Measure::Loss,
+        thresholds: Thresholds { above: 0.01, clear_below: None },
+        window: Duration::from_secs(60),
+        minimum_packets: 1,
+        webhook: None,
+    };
+    #[track_caller]
+    fn check(alerts: Vec<AlertConfig>, problem: Option<&str>) {
+        let mut config = config(std::path::Path::new("nowhere"));
+        config.alerts = alerts;
+        let found = config.check().err().map(|error| error.to_string());
+        assert_eq!(found.is_some(), problem.is_some(), "{found:?}");
+        assert!(found.unwrap_or_default().contains(problem.unwrap_or_default()));
+    }
+    check(vec![alert.clone()], None);
+    check(vec![alert.clone(), alert.clone()], Some("the same name"));
+    let hysteresis = Thresholds { above: 0.01, clear_below: Some(0.02) };
+    check(vec![AlertConfig { thresholds: hysteresis, ..alert.clone() }], Some("clear_below"));
+    check(vec![AlertConfig { window: Duration::ZERO, ..alert.clone() }], Some("window"));
+    let ftp = Some("ftp://x".to_owned());
+    check(vec![AlertConfig { webhook: ftp, ..alert }], Some("http"));
+    assert!("r-in".parse::<SegmentPattern>().is_err());
+    assert!("r-*:x*y".parse::<SegmentPattern>().is_err());
+}

@@ -1,0 +1,146 @@
+//! `twixt check`: whether a segment is as it should be, for cron and Nagios.
+
+mod judging;
+mod line;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use twixt_history::{Question, ROWS_MAX, Step};
+use twixt_model::{Delay, Scope, Segment, Span, Timestamp};
+use twixt_sim::quantity::Nanoseconds;
+
+use super::query::estimates::{SourceArgs, segment, totals};
+use crate::args::Threshold;
+use crate::exit::{Exit, note, usage};
+use crate::output;
+use judging::{Finding, State, judge};
+
+/// Nagios gives the numbers 2 and 3 meanings of its own: critical, and unknown.
+const NAGIOS_CRITICAL: Exit = Exit::Usage;
+const NAGIOS_UNKNOWN: Exit = Exit::Partial;
+
+/// Compares what a collector remembers of late with thresholds: for cron and Nagios
+///
+/// Ends with 0 if all is well, 10 if a threshold is broken, 4 if there is not enough data.
+#[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("source").required(true))]
+pub(crate) struct Args {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// The segment: names of its points
+    #[arg(long, value_name = "UPSTREAM:DOWNSTREAM", value_parser = segment)]
+    segment: Segment,
+    /// Class of traffic [default: each class]
+    #[arg(long, value_name = "NAME")]
+    class: Option<String>,
+    /// By which algorithm [default: each]
+    #[arg(short = 'a', long, value_name = "NAME")]
+    algorithm: Option<String>,
+    /// What must not be exceeded: mean, deviation, p50, p95, p99, p999 (as 5ms), loss, gaps (as 0.1%); may be repeated
+    #[arg(long, value_name = "MEASURE=VALUE", required = true)]
+    fail_above: Vec<Threshold>,
+    /// How far to look back, in whole minutes
+    #[arg(long, value_name = "DURATION", default_value = "5m")]
+    window: Nanoseconds,
+    /// With fewer packets than this there is not enough data
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    minimum_packets: u64,
+    /// Exit codes as Nagios wants them: 0, 2 for critical, 3 for unknown
+    #[arg(long)]
+    nagios: bool,
+    /// How to print
+    #[arg(short = 'F', long = "format", value_enum, default_value_t)]
+    format: CheckFormat,
+}
+
+/// `-F`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum CheckFormat {
+    /// One line, as Nagios reads it
+    #[default]
+    Human,
+    /// One JSON document
+    Json,
+}
+
+/// `-F json`.
+#[derive(Serialize)]
+struct CheckDocument<'a> {
+    state: State,
+    upstream: &'a str,
+    downstream: &'a str,
+    start_ns: i64,
+    end_ns: i64,
+    epochs: u64,
+    gaps: u64,
+    findings: &'a [Finding],
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let checked = args.check();
+    match checked {
+        Err(error) if args.nagios => {
+            output::text(&format!("TWIXT UNKNOWN - {error:#}\n"))?;
+            Ok(NAGIOS_UNKNOWN)
+        }
+        checked => checked,
+    }
+}
+
+impl Args {
+    fn check(&self) -> anyhow::Result<Exit> {
+        if self.fail_above.iter().any(|threshold| !judging::is_stored(threshold.measure)) {
+            return Err(usage("jitter is not remembered: only an [[alert]] can watch it"));
+        }
+        let question = self.question()?;
+        let document = totals(&self.source, &question)?;
+        document.completeness.problems.iter().for_each(note);
+        let findings = judge(&document, &self.fail_above, self.minimum_packets);
+        let state = findings.iter().map(|finding| finding.state).max().unwrap_or(State::Unknown);
+        let completeness = &document.completeness;
+        match self.format {
+            CheckFormat::Human => output::text(&line::of(state, &self.segment, &findings))?,
+            CheckFormat::Json => output::json(&CheckDocument {
+                state,
+                upstream: &self.segment.upstream.0,
+                downstream: &self.segment.downstream.0,
+                start_ns: question.span.start.as_nanos(),
+                end_ns: question.span.end.as_nanos(),
+                epochs: completeness.epochs,
+                gaps: completeness.gaps,
+                findings: &findings,
+            })?,
+        }
+        Ok(self.exit(state))
+    }
+
+    fn question(&self) -> anyhow::Result<Question> {
+        if self.window.0 <= 0 {
+            return Err(usage("--window must be positive"));
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let end = Timestamp::from_nanos(i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
+        let start = end - Delay::from_nanos(self.window.0);
+        Ok(Question {
+            segment: Some(self.segment.clone()),
+            class: self.class.clone(),
+            algorithm: self.algorithm.clone(),
+            scope: Some(Scope::All.to_string()),
+            span: Span { start, end },
+            histograms: true,
+            limit: ROWS_MAX,
+            ..Question::all(Step::Minute)
+        })
+    }
+
+    const fn exit(&self, state: State) -> Exit {
+        match (state, self.nagios) {
+            (State::Ok, _) => Exit::Done,
+            (State::Critical, false) => Exit::Broken,
+            (State::Critical, true) => NAGIOS_CRITICAL,
+            (State::Unknown, false) => Exit::NoAnswer,
+            (State::Unknown, true) => NAGIOS_UNKNOWN,
+        }
+    }
+}
