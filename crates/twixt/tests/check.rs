@@ -66,12 +66,12 @@ fn exit_codes_say_how_it_is() {
     check(
         &with("--fail-above mean=5ms --fail-above loss=2%"),
         0,
-        "TWIXT OK - up:down mean 2.00 ms, loss 2 % | mean=0.002s;;0.005 loss=2%;;2\n",
+        "TWIXT OK - up:down mean 2.000 ms, loss 2.00 % | mean=0.002s;;0.005 loss=2%;;2\n",
     );
     check(
         &with("--fail-above mean=1ms"),
         10,
-        "TWIXT CRITICAL - up:down mean 2.00 ms (above 1.00 ms)",
+        "TWIXT CRITICAL - up:down mean 2.000 ms (above 1.000 ms)",
     );
     check(&with("--fail-above mean=1ms --nagios"), 2, "TWIXT CRITICAL");
     check(&with("--fail-above loss=1.9% --fail-above p99=5ms"), 10, "TWIXT CRITICAL");

@@ -45,7 +45,10 @@ fn a_configuration_is_checked_and_explained() {
         ("[tls]\ncertificate = \"nowhere\"\nkey = \"nowhere\"", "cannot read certificates"),
         ("[limits]\npoints_max = 0", "points_max must not be 0"),
         ("[[alert]]\nname = \"a\"\nmeasure = \"mean\"\nabove = 5", "alert \"a\": above"),
-        ("[[alert]]\nname = \"a\"\nmeasure = \"mean\"\nabove = \"5ms\"\nbelow = 1", "unknown field"),
+        (
+            "[[alert]]\nname = \"a\"\nmeasure = \"mean\"\nabove = \"5ms\"\nbelow = 1",
+            "unknown field",
+        ),
         ("[[alert]]\nname = \"a\"\nmeasure = \"late\"\nabove = 1", "is not a measure"),
     ] {
         write(text).unwrap();

@@ -96,13 +96,13 @@ mod tests {
     #[test]
     fn a_line_is_what_nagios_reads() {
         let fine = [finding("", "mean", Some(1e6), 5e6), finding("", "loss", Some(0.0), 0.001)];
-        check(&fine, "TWIXT OK - a:b mean 1.00 ms, loss 0 % | mean=0.001s;;0.005 loss=0%;;0.1\n");
+        check(&fine, "TWIXT OK - a:b mean 1.000 ms, loss 0 % | mean=0.001s;;0.005 loss=0%;;0.1\n");
         let broken = [finding("to-b", "p99", Some(6e6), 5e6)];
         check(
             &broken,
-            "TWIXT CRITICAL - a:b to-b p99 6.00 ms (above 5.00 ms) | 'to-b p99'=0.006s;;0.005\n",
+            "TWIXT CRITICAL - a:b to-b p99 6.000 ms (above 5.000 ms) | 'to-b p99'=0.006s;;0.005\n",
         );
         let unknown = [finding("", "mean", None, 5e6)];
-        check(&unknown, "TWIXT UNKNOWN - a:b mean - (too few   packets) | mean=U;;0.005\n");
+        check(&unknown, "TWIXT UNKNOWN - a:b mean – (too few   packets) | mean=U;;0.005\n");
     }
 }
