@@ -52,16 +52,13 @@ pub(super) fn dashboard() -> Value {
 }
 
 fn panels() -> Vec<Panel> {
-    let rate =
-        |metric: &str| format!("sum by ({SERIES}) (rate({metric}{{{CHOSEN}}}[$__rate_interval]))");
-    let ratio = |part: &str, whole: &str| format!("{} / {}", rate(part), rate(whole));
-    let plain = |metric: &str| format!("{metric}{{{CHOSEN}}}");
-    let clock = |metric: &str| format!("{metric}{{{CHOSEN_CLOCKS}}}");
-    let quantile = |share: f64| {
-        let buckets = "twixt_segment_delay_seconds_bucket";
-        let rate = format!("rate({buckets}{{{CHOSEN}}}[$__rate_interval])");
-        format!("histogram_quantile({share}, sum by (le, {SERIES}) ({rate}))")
-    };
+    let mut panels = of_packets();
+    panels.extend(of_measuring());
+    panels
+}
+
+/// What happens to packets.
+fn of_packets() -> Vec<Panel> {
     vec![
         Panel {
             title: "Delay: percentiles",
@@ -96,6 +93,12 @@ fn panels() -> Vec<Panel> {
                 (rate("twixt_segment_measured_packets_total"), "measured"),
             ],
         },
+    ]
+}
+
+/// How well that is known.
+fn of_measuring() -> Vec<Panel> {
+    vec![
         Panel {
             title: "Epochs: gaps",
             description: "Epochs per second of which something, and of which nothing is known",
@@ -131,6 +134,29 @@ fn panels() -> Vec<Panel> {
             lines: vec![("sum by (state) (twixt_collector_alerts)".to_owned(), "{{state}}")],
         },
     ]
+}
+
+fn plain(metric: &str) -> String {
+    format!("{metric}{{{CHOSEN}}}")
+}
+
+/// As [`plain`], of metrics that know no algorithm.
+fn clock(metric: &str) -> String {
+    format!("{metric}{{{CHOSEN_CLOCKS}}}")
+}
+
+fn rate(metric: &str) -> String {
+    format!("sum by ({SERIES}) (rate({metric}{{{CHOSEN}}}[$__rate_interval]))")
+}
+
+fn ratio(part: &str, whole: &str) -> String {
+    format!("{} / {}", rate(part), rate(whole))
+}
+
+fn quantile(share: f64) -> String {
+    let buckets = "twixt_segment_delay_seconds_bucket";
+    let rate = format!("rate({buckets}{{{CHOSEN}}}[$__rate_interval])");
+    format!("histogram_quantile({share}, sum by (le, {SERIES}) ({rate}))")
 }
 
 impl Panel {
