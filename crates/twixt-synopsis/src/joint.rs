@@ -178,14 +178,28 @@ impl System {
     /// no usable cell, or an absurd size, or whose equations a stranger made beyond what numbers
     /// hold.
     pub(crate) fn solve(&self, options: &Options) -> Vec<Option<Solution>> {
-        let shares = Shares::of(self);
-        let solutions = match self.without_bystanders(&shares) {
-            Some((system, shares)) => system.solve_with(&shares, options),
-            None => self.solve_with(&shares, options),
-        };
+        let solutions = self.among_members(|system, shares| system.solve_with(shares, options));
         let is_number =
             |found: &Solution| found.mean_offset_ns.is_finite() && found.half_width_ns.is_finite();
         solutions.into_iter().map(|found| found.filter(is_number)).collect()
+    }
+
+    /// The means of those solutions alone: without made-up systems, which are most of the work.
+    pub(crate) fn mean_offsets_ns(&self, options: &Options) -> Vec<Option<f64>> {
+        let means = self.among_members(|system, shares| {
+            let variances = Variances::fit(system, shares);
+            let covariance = Covariance::new(system, shares, variances);
+            system.means_with(&Solver::new(&covariance, options))
+        });
+        means.into_iter().map(|mean| mean.filter(|mean| mean.is_finite())).collect()
+    }
+
+    fn among_members<T>(&self, answer: impl Fn(&Self, &Shares) -> T) -> T {
+        let shares = Shares::of(self);
+        match self.without_bystanders(&shares) {
+            Some((system, shares)) => answer(&system, &shares),
+            None => answer(self, &shares),
+        }
     }
 
     /// The same without cells that no flow falls into, if those are the most: they have told what
@@ -212,17 +226,13 @@ impl System {
         let variances = Variances::fit(self, shares);
         let covariance = Covariance::new(self, shares, variances);
         let solver = Solver::new(&covariance, options);
-        let sums = covariance.scaled(covariance.centred_sums(self));
-        // More than made-up systems get: what iterations leave over depends on the sums, and
-        // intervals should rather be too long than too short.
-        let offsets = solver.predict(sums, options.iterations.saturating_mul(2));
+        let means = self.means_with(&solver);
         let half_widths = posterior::half_widths(self, shares, &solver);
-        let flows = (0..self.sizes.len()).map(|flow| {
-            let seen = !self.members_of(flow).is_empty();
-            let prior = variances.of_mean(self.sizes[flow].packets);
-            let half_width_ns = half_widths[flow];
-            seen.then(|| Solution {
-                mean_offset_ns: variances.mean_ns + offsets[flow][0],
+        let flows = means.into_iter().zip(half_widths).zip(&self.sizes);
+        let flows = flows.map(|((mean, half_width_ns), size)| {
+            let prior = variances.of_mean(size.packets);
+            mean.map(|mean_offset_ns| Solution {
+                mean_offset_ns,
                 half_width_ns,
                 unknown: posterior::unknown(half_width_ns, prior),
                 sharpened: false,
@@ -234,6 +244,20 @@ impl System {
             prior::sharpen(&mut solutions, &self.sizes, variances);
         }
         solutions
+    }
+
+    /// The mean of each flow that has a usable cell.
+    fn means_with(&self, solver: &Solver<'_>) -> Vec<Option<f64>> {
+        let covariance = solver.covariance;
+        let sums = covariance.scaled(covariance.centred_sums(self));
+        // More than made-up systems get: what iterations leave over depends on the sums, and
+        // intervals should rather be too long than too short.
+        let offsets = solver.predict(sums, solver.options.iterations.saturating_mul(2));
+        let flows = offsets.into_iter().enumerate().map(|(flow, [offset])| {
+            let seen = !self.members_of(flow).is_empty();
+            seen.then_some(covariance.variances.mean_ns + offset)
+        });
+        flows.collect()
     }
 
     /// Where the members of a flow are.

@@ -30,6 +30,8 @@ const ITERATIONS: usize = 30;
 /// Few flows have most of the packets. Beliefs start from this power of the upper bounds, so that
 /// a cell's packets go to the flow that can be large, not to the many that hardly are.
 const BOLDNESS: i32 = 3;
+/// Half of the steps that equations get. Thrice as many made the error of large flows 1.4 % smaller.
+const REFINING: usize = 50;
 
 /// The sizes of all flows that were listed: as told, or estimated from what cells counted upstream.
 pub(crate) fn sizes<L: Layout>(config: &L, counts: &[f64], flows: &[KnownFlow]) -> Vec<Size> {
@@ -161,11 +163,12 @@ impl<'a, L: Layout> Members<'a, L> {
             });
             system.add_flow(joint::Size { packets: size.load, error: 0.0 }, cells);
         }
-        // The intervals are not used: they know nothing of what beliefs started from.
-        let solutions = system.solve(&Options { draws: 1, ..Options::default() });
-        for ((size, solution), &most) in sizes.iter_mut().zip(solutions).zip(most) {
-            if let Some(solution) = solution.filter(|_| !size.known) {
-                let load = size.load * (1.0 + solution.mean_offset_ns);
+        // Without intervals: they would know nothing of what beliefs started from.
+        let offsets =
+            system.mean_offsets_ns(&Options { iterations: REFINING, ..Options::default() });
+        for ((size, offset), &most) in sizes.iter_mut().zip(offsets).zip(most) {
+            if let Some(offset) = offset.filter(|_| !size.known) {
+                let load = size.load * (1.0 + offset);
                 size.load = believable(load, size.weight, most);
             }
         }
