@@ -33,3 +33,12 @@ pub(crate) fn computed(process: &str) -> Option<Duration> {
     let text = std::fs::read_to_string(format!("/proc/{process}/schedstat")).ok()?;
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
+
+/// Whether a child still computes: once it has ended it stays in the kernel's table until it is
+/// waited for, with what it computed.
+pub(crate) fn is_running(process: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name before the state is in parentheses, and may hold any other character.
+    let state = status.rsplit_once(") ").map(|(_, rest)| rest.starts_with('Z'));
+    state == Some(false)
+}

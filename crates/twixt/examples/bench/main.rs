@@ -25,6 +25,7 @@ use clap::Parser;
 use clock::Start;
 use stages::Stage;
 use table::Table;
+use whole::Whole;
 
 /// What a packet costs, as ratios to two reference loops in the same run.
 #[derive(Parser)]
@@ -123,43 +124,49 @@ fn measure(options: &Options, file: &Capture, small: &Capture) -> Vec<Line> {
     let is_asked_for = |name: &str| name.contains(&options.only);
     let mut stages: Vec<Stage> = stages::all(&file.path());
     stages.retain(|stage| ["walk", "floor"].contains(&&*stage.name) || is_asked_for(&stage.name));
-    let mut times: Vec<Vec<Duration>> = vec![Vec::new(); stages.len()];
+    let peers = if options.peers { whole::peers() } else { Vec::new() };
+    let mut commands: Vec<Whole> = whole::commands(file).into_iter().chain(peers).collect();
+    commands.retain(|command| is_asked_for(&command.name));
+    let costs = costs(options, file, &mut stages, &commands);
+    let line = |name: &str, ns: f64, instructions, memory| Line {
+        name: name.to_owned(),
+        ns_per_packet: ns,
+        times_walk: ns / costs[0],
+        times_floor: ns / costs[1],
+        instructions_per_packet: instructions,
+        peak_memory_bytes: memory,
+    };
+    let of_stages = stages.iter().zip(&costs);
+    let of_stages = of_stages.map(|(stage, &ns)| {
+        line(&stage.name, ns, instructions::of_stage(&stage.name, small), None)
+    });
+    let of_commands = commands.iter().zip(&costs[stages.len()..]).map(|(command, &ns)| {
+        let instructions = instructions::of_command(command, small);
+        line(&command.name, ns, instructions, command.peak_memory(file))
+    });
+    of_stages.chain(of_commands).collect()
+}
+
+/// Nanoseconds per packet, first of stages and then of commands: medians.
+fn costs(options: &Options, file: &Capture, stages: &mut [Stage], commands: &[Whole]) -> Vec<f64> {
+    let mut times: Vec<Vec<Duration>> = vec![Vec::new(); stages.len() + commands.len()];
     // In turn rather than one after the other, so that noise hits all alike.
     for _ in 0..options.repeats {
-        for (stage, times) in stages.iter_mut().zip(&mut times) {
+        let (of_stages, of_commands) = times.split_at_mut(stages.len());
+        for (stage, times) in stages.iter_mut().zip(of_stages) {
             let start = Start::now();
             std::hint::black_box((stage.run)());
             times.push(start.elapsed());
+        }
+        for (command, times) in commands.iter().zip(of_commands) {
+            times.push(command.time(file));
         }
     }
     let per_packet = |times: &mut Vec<Duration>| {
         times.sort();
         times[times.len() / 2].as_nanos() as f64 / file.packets as f64
     };
-    let costs: Vec<f64> = times.iter_mut().map(per_packet).collect();
-    let (walk, floor) = (costs[0], costs[1]);
-    let line = |name: &str, ns: f64, instructions, memory| Line {
-        name: name.to_owned(),
-        ns_per_packet: ns,
-        times_walk: ns / walk,
-        times_floor: ns / floor,
-        instructions_per_packet: instructions,
-        peak_memory_bytes: memory,
-    };
-    let mut lines: Vec<Line> = stages
-        .iter()
-        .zip(&costs)
-        .map(|(stage, &ns)| line(&stage.name, ns, instructions::of_stage(&stage.name, small), None))
-        .collect();
-    let peers = if options.peers { whole::peers() } else { Vec::new() };
-    for command in whole::commands(file).into_iter().chain(peers) {
-        if !is_asked_for(&command.name) {
-            continue;
-        }
-        let (ns, memory) = command.measure(file, usize::from(options.repeats));
-        lines.push(line(&command.name, ns, instructions::of_command(&command, small), memory));
-    }
-    lines
+    times.iter_mut().map(per_packet).collect()
 }
 
 fn print_table(lines: &[Line]) {

@@ -1,7 +1,7 @@
 //! Whole commands, run as users run them.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use twixt_synopsis::{ALGORITHMS, Algorithm, Purpose};
@@ -93,30 +93,37 @@ impl Whole {
         self.arguments.iter().map(filled).collect()
     }
 
-    /// Nanoseconds per packet (median) and peak memory.
-    pub(crate) fn measure(&self, file: &Capture, repeats: usize) -> (f64, Option<u64>) {
-        let mut runs: Vec<(Duration, Option<u64>)> = (0..repeats).map(|_| self.run(file)).collect();
-        runs.sort();
-        let memory = runs.iter().filter_map(|run| run.1).max();
-        (runs[repeats / 2].0.as_nanos() as f64 / file.packets as f64, memory)
-    }
-
-    fn run(&self, file: &Capture) -> (Duration, Option<u64>) {
+    /// How long one run computes, or takes if it has threads.
+    pub(crate) fn time(&self, file: &Capture) -> Duration {
         let start = Instant::now();
-        let mut child = Command::new(&self.program)
-            .args(self.arguments(file))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let (mut peak, mut computed) = (None, None);
-        while child.try_wait().unwrap().is_none() {
-            peak = peak.max(peak_memory(child.id()));
-            computed = computed.max(clock::computed(&child.id().to_string()));
-            std::thread::sleep(Duration::from_millis(1));
+        let mut child = self.spawn(file, Stdio::piped());
+        // Ends when the process does, and does not disturb it before that.
+        let mut printed = child.stdout.take().unwrap();
+        std::io::copy(&mut printed, &mut std::io::sink()).unwrap();
+        let process = child.id().to_string();
+        while clock::is_running(&process) {
+            std::thread::sleep(Duration::from_micros(100));
         }
         let passed = start.elapsed();
-        (if self.has_threads { passed } else { computed.unwrap_or(passed) }, peak)
+        let computed = clock::computed(&process).filter(|_| !self.has_threads);
+        child.wait().unwrap();
+        computed.unwrap_or(passed)
+    }
+
+    /// The most memory of one run, in bytes. To look so often costs time: not for a run that is timed.
+    pub(crate) fn peak_memory(&self, file: &Capture) -> Option<u64> {
+        let mut child = self.spawn(file, Stdio::null());
+        let mut peak = None;
+        while child.try_wait().unwrap().is_none() {
+            peak = peak.max(peak_memory(child.id()));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        peak
+    }
+
+    fn spawn(&self, file: &Capture, stdout: Stdio) -> Child {
+        let mut command = Command::new(&self.program);
+        command.args(self.arguments(file)).stdout(stdout).stderr(Stdio::null()).spawn().unwrap()
     }
 }
 
