@@ -23,21 +23,22 @@ const MAGIC_BYTES: usize = 4;
 
 /// Longest body of a record. The referee keeps every packet, so this is generous.
 pub const RECORD_BYTES_MAX: usize = 1 << 30;
-const RECORD_HEADER_BYTES: usize = 4 + 8;
+/// Bytes before the body of a record.
+pub const RECORD_HEADER_BYTES: usize = 4 + 8;
 
-/// A body with its length and checksum before it.
+/// What stands before a body: its length and checksum.
 ///
 /// # Errors
 /// When the body is longer than [`RECORD_BYTES_MAX`].
-pub fn frame_record(body: &[u8]) -> Result<Vec<u8>, FileError> {
+pub fn record_header(body: &[u8]) -> Result<[u8; RECORD_HEADER_BYTES], FileError> {
     if body.len() > RECORD_BYTES_MAX {
         return Err(FileError::TooLong { length: body.len() as u64 });
     }
-    let mut record = Vec::with_capacity(RECORD_HEADER_BYTES + body.len());
-    record.extend_from_slice(&(body.len() as u32).to_le_bytes());
-    record.extend_from_slice(&xxh3_64(body).to_le_bytes());
-    record.extend_from_slice(body);
-    Ok(record)
+    let mut header = [0; RECORD_HEADER_BYTES];
+    let (length, checksum) = header.split_at_mut(size_of::<u32>());
+    length.copy_from_slice(&(body.len() as u32).to_le_bytes());
+    checksum.copy_from_slice(&xxh3_64(body).to_le_bytes());
+    Ok(header)
 }
 
 /// Why bytes are no epoch file, or no longer one. All records before are good.
@@ -211,9 +212,12 @@ impl RecordReader {
 mod tests {
     use super::*;
 
+    fn record(body: &[u8]) -> Vec<u8> {
+        [&record_header(body).unwrap(), body].concat()
+    }
+
     fn file(bodies: &[&[u8]]) -> Vec<u8> {
-        let records = bodies.iter().flat_map(|body| frame_record(body).unwrap());
-        FILE_HEADER.into_iter().chain(records).collect()
+        FILE_HEADER.into_iter().chain(bodies.iter().flat_map(|body| record(body))).collect()
     }
 
     type Outcome = (Vec<Vec<u8>>, Result<FileTail, FileError>);
@@ -251,7 +255,7 @@ mod tests {
     fn a_long_file_needs_no_more_memory_than_a_short_one() {
         let mut reader = RecordReader::new();
         reader.feed(&FILE_HEADER);
-        let record = frame_record(&[7; 100]).unwrap();
+        let record = record(&[7; 100]);
         for _ in 0..1_000 {
             reader.feed(&record);
             assert_eq!(reader.next_body().unwrap().unwrap().len(), 100);

@@ -20,7 +20,10 @@ pub mod survey;
 mod tally;
 mod upload;
 
-pub use file::{FILE_HEADER, FileError, FileTail, RECORD_BYTES_MAX, RecordReader, frame_record};
+pub use file::{
+    FILE_HEADER, FileError, FileTail, RECORD_BYTES_MAX, RECORD_HEADER_BYTES, RecordReader,
+    record_header,
+};
 pub use marker::{MARKER_BYTES, Marker};
 pub use message::{EPOCH_NS_MIN, NAME_BYTES_MAX};
 pub use meter::{

@@ -68,7 +68,7 @@ impl Sealed {
         self.write_evidence(&mut out);
         write_stash(&mut out, &self.head);
         write_stash(&mut out, &self.tail);
-        out.block(&twixt_synopsis::encode(self.synopsis.as_ref()));
+        out.block_of(|out| twixt_synopsis::encode_into(self.synopsis.as_ref(), out));
         out.u64(xxh3_64(out.as_slice()));
         out.into_bytes()
     }

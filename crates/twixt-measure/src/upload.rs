@@ -2,7 +2,7 @@
 //! how several epochs become one body. The body is an epoch file, so a recording can be sent as it
 //! lies on disk. Connections, compression and what the collector answers are not known here.
 
-use crate::file::{FILE_HEADER, FileError, FileTail, RecordReader, frame_record};
+use crate::file::{FILE_HEADER, FileError, FileTail, RecordReader, record_header};
 
 /// Where epochs are sent to.
 pub const UPLOAD_PATH: &str = "/v1/epochs";
@@ -38,7 +38,8 @@ impl UploadWriter {
     /// # Errors
     /// When they are more than a record may have; nothing changes then.
     pub fn push(&mut self, sealed_bytes: &[u8]) -> Result<(), FileError> {
-        self.body.extend_from_slice(&frame_record(sealed_bytes)?);
+        self.body.extend_from_slice(&record_header(sealed_bytes)?);
+        self.body.extend_from_slice(sealed_bytes);
         self.epochs += 1;
         Ok(())
     }

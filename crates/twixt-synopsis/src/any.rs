@@ -185,12 +185,18 @@ const CHECKSUM_BYTES: usize = 8;
 #[must_use]
 pub fn encode(synopsis: &dyn AnySynopsis) -> Vec<u8> {
     let mut out = Writer::new();
+    encode_into(synopsis, &mut out);
+    out.into_bytes()
+}
+
+/// The same, after what was written before.
+pub fn encode_into(synopsis: &dyn AnySynopsis, out: &mut Writer) {
+    let start = out.as_slice().len();
     out.raw(MAGIC);
     out.u8(synopsis.version());
     out.u16(synopsis.tag());
-    synopsis.write(&mut out);
-    out.u64(xxh3_64(out.as_slice()));
-    out.into_bytes()
+    synopsis.write(out);
+    out.u64(xxh3_64(&out.as_slice()[start..]));
 }
 
 /// Reads back what [`encode`] wrote, and says which algorithm wrote it.

@@ -35,11 +35,24 @@ impl Writer {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Makes room for so many bytes more at once.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes);
+    }
+
     /// Appends a length (u32) and that many bytes.
     pub fn block(&mut self, bytes: &[u8]) {
-        let length = u32::try_from(bytes.len()).expect("blocks are bounded far below 4 GiB");
-        self.u32(length);
-        self.raw(bytes);
+        self.block_of(|out| out.raw(bytes));
+    }
+
+    /// Appends a length (u32) and what is written, which is copied nowhere on its way.
+    pub fn block_of(&mut self, write: impl FnOnce(&mut Self)) {
+        let start = self.bytes.len();
+        self.u32(0);
+        write(self);
+        let body = start + size_of::<u32>();
+        let length = u32::try_from(self.bytes.len() - body).expect("blocks are far below 4 GiB");
+        self.bytes[start..body].copy_from_slice(&length.to_le_bytes());
     }
 
     /// Appends a text as a block.

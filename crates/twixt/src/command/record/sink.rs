@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use twixt_measure::{FILE_HEADER, Sealed, Stream, frame_record};
+use twixt_measure::{FILE_HEADER, Sealed, Stream, record_header};
 use twixt_model::{PointId, Span, Timestamp};
 use twixt_store::{Appended, Durability, Entry, Log, Options, StoreError, Writer};
 
@@ -75,10 +75,12 @@ impl EpochWriter {
     }
 
     fn write_epoch(&mut self, sealed: &Sealed) -> anyhow::Result<()> {
-        let record = frame_record(&sealed.to_bytes()).map_err(|error| {
+        let body = sealed.to_bytes();
+        let header = record_header(&body).map_err(|error| {
             usage(format!("{}: {error}; use --epoch for shorter epochs", self.name))
         })?;
-        self.write(&record)
+        self.write(&header)?;
+        self.write(&body)
     }
 
     fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
