@@ -1,6 +1,7 @@
 //! `twixt query`: delay between two points, for any stretch of time: what a collector remembers,
 //! or what the epochs of a store tell.
 
+mod ahead;
 mod document;
 mod epochs;
 pub(super) mod estimates;

@@ -7,6 +7,7 @@ use twixt_model::{Epoch, EpochRule, PointId, Segment, Span, Timestamp};
 use twixt_store::{Damage, Found, Log, Payloads};
 use twixt_synopsis::{By, KnownFlow};
 
+use super::ahead::read_ahead;
 use super::document::Missing;
 use super::families::{Families, is_of};
 use super::heads::Heads;
@@ -102,20 +103,29 @@ impl<'a> Epochs<'a> {
         };
         self.records.iter().for_each(|(_, found)| self.touched.add_record(found));
         let flows = self.only_flows(plan);
-        let mut payloads = self.log.payloads();
         let (asked, damages) = (&self.asked, &mut self.damages);
-        let sealed = self.records.iter().filter_map(|(end, found)| {
-            match read(&mut payloads, found, &flows) {
-                Ok(sealed) => Some((*end, sealed)),
-                Err(damage) => {
-                    if asked.contains(&found.epoch) {
-                        damages.push(damage);
+        let read = |payloads: &mut Payloads<'_>, (end, found): &(End, Found)| {
+            read(payloads, found, &flows)
+                .map(|sealed| (*end, sealed))
+                .map_err(|damage| (found.epoch, damage))
+        };
+        read_ahead(
+            &self.records,
+            || self.log.payloads(),
+            read,
+            |records| {
+                let sealed = records.filter_map(|record| match record {
+                    Ok(sealed) => Some(sealed),
+                    Err((epoch, damage)) => {
+                        if asked.contains(&epoch) {
+                            damages.push(damage);
+                        }
+                        None
                     }
-                    None
-                }
-            }
-        });
-        recordings.pair(plan, sealed)
+                });
+                recordings.pair(plan, sealed)
+            },
+        )
     }
 
     /// The flows that are asked about, if nothing else is: epochs are read no further than that.
