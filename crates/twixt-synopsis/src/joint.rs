@@ -178,7 +178,9 @@ impl System {
     /// no usable cell, or an absurd size, or whose equations a stranger made beyond what numbers
     /// hold.
     pub(crate) fn solve(&self, options: &Options) -> Vec<Option<Solution>> {
-        let solutions = self.among_members(|system, shares| system.solve_with(shares, options));
+        let solutions = self.among_members(|system, shares, variances| {
+            system.solve_with(shares, variances, options)
+        });
         let is_number =
             |found: &Solution| found.mean_offset_ns.is_finite() && found.half_width_ns.is_finite();
         solutions.into_iter().map(|found| found.filter(is_number)).collect()
@@ -186,19 +188,19 @@ impl System {
 
     /// The means of those solutions alone: without made-up systems, which are most of the work.
     pub(crate) fn mean_offsets_ns(&self, options: &Options) -> Vec<Option<f64>> {
-        let means = self.among_members(|system, shares| {
-            let variances = Variances::fit(system, shares);
+        let means = self.among_members(|system, shares, variances| {
             let covariance = Covariance::new(system, shares, variances);
             system.means_with(&Solver::new(&covariance, options))
         });
         means.into_iter().map(|mean| mean.filter(|mean| mean.is_finite())).collect()
     }
 
-    fn among_members<T>(&self, answer: impl Fn(&Self, &Shares) -> T) -> T {
+    fn among_members<T>(&self, answer: impl Fn(&Self, &Shares, Variances) -> T) -> T {
         let shares = Shares::of(self);
+        let variances = Variances::fit(self, &shares);
         match self.without_bystanders(&shares) {
-            Some((system, shares)) => answer(&system, &shares),
-            None => answer(self, &shares),
+            Some((system, shares)) => answer(&system, &shares, variances),
+            None => answer(self, &shares, variances),
         }
     }
 
@@ -222,8 +224,12 @@ impl System {
         Some((system, shares.of_cells(&kept)))
     }
 
-    fn solve_with(&self, shares: &Shares, options: &Options) -> Vec<Option<Solution>> {
-        let variances = Variances::fit(self, shares);
+    fn solve_with(
+        &self,
+        shares: &Shares,
+        variances: Variances,
+        options: &Options,
+    ) -> Vec<Option<Solution>> {
         let covariance = Covariance::new(self, shares, variances);
         let solver = Solver::new(&covariance, options);
         let means = self.means_with(&solver);

@@ -107,7 +107,8 @@ fn solve_unconditionally(traffic: &Traffic) -> Vec<Option<Solution>> {
         }
     }
     let shares = Shares { packets, stray: vec![0.0; cells], uncertainty };
-    system.solve_with(&shares, &Options::default())
+    let variances = Variances::fit(&system, &shares);
+    system.solve_with(&shares, variances, &Options::default())
 }
 
 #[test]

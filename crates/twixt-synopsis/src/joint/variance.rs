@@ -173,7 +173,8 @@ impl Normal {
     }
 }
 
-/// Of usable cells that have members.
+/// Of usable cells, those without members included: where few flows were added, the packets of all
+/// others are what tells how flows differ.
 fn moments(system: &System, shares: &Shares) -> Vec<Moment> {
     let mut flows = vec![0.0; system.cells.len()];
     for flow in 0..system.sizes.len() {
@@ -185,8 +186,8 @@ fn moments(system: &System, shares: &Shares) -> Vec<Moment> {
     }
     let cells = system.cells.iter().zip(flows).zip(&shares.uncertainty);
     let moment = |((cell, flows), uncertainty): ((&Option<_>, f64), &f64)| {
-        let cell: super::Cell = cell.filter(|_| flows > 0.0)?;
         let flows = flows + uncertainty;
+        let cell: super::Cell = cell.filter(|_| flows > 0.0)?;
         Some(Moment { sum: cell.delay_sum_ns, packets: cell.packets, flows })
     };
     cells.filter_map(moment).collect()
