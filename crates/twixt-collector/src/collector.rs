@@ -140,7 +140,7 @@ impl Collector {
         let (journal, submissions) = journal::channel();
         let (stored, receiver) = sync_channel(EPOCHS_WAITING_MAX);
         let writing = Journal::open(&self.journal_config(), stored, telemetry.journal.clone())?;
-        let recorded = Recorded::new(self.history()?);
+        let recorded = Recorded::new(self.history()?, self.config.clock.clone());
         let recording = telemetry.recording.clone();
         let sink = self.alerting(&telemetry, stop, sink)?;
         let sink =
@@ -200,6 +200,7 @@ impl Collector {
             domain: self.config.domain.clone(),
             retention: self.config.retention,
             points_max: self.config.limits.points_max,
+            clock: self.config.clock.clone(),
         }
     }
 
@@ -212,6 +213,7 @@ impl Collector {
             self.config.resume_wait,
             telemetry.estimating.clone(),
             sink,
+            self.config.clock.clone(),
         )
     }
 

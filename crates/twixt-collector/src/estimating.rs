@@ -28,7 +28,7 @@ use twixt_measure::Sealed;
 use twixt_model::Epoch;
 use twixt_store::Log;
 
-use crate::clock;
+use crate::clock::Clock;
 use crate::engine::{Concluded, Engine, EngineConfig, EngineEvent, Series};
 use concluded::Prepared;
 use waiting::Waiting;
@@ -70,6 +70,7 @@ pub(crate) struct Estimating {
     /// While epochs are replayed: from which on each series will need them again if the replay
     /// does not come to its end.
     needed: BTreeMap<Series, Epoch>,
+    clock: Clock,
 }
 
 impl Estimating {
@@ -80,8 +81,9 @@ impl Estimating {
         resume_wait: Duration,
         metrics: EstimatingMetrics,
         sink: Box<dyn EventSink>,
+        clock: Clock,
     ) -> Self {
-        Self { config, log, file, resume_wait, metrics, sink, needed: BTreeMap::new() }
+        Self { config, log, file, resume_wait, metrics, sink, needed: BTreeMap::new(), clock }
     }
 
     /// Estimates until nobody is left who could store anything.
@@ -101,7 +103,7 @@ impl Estimating {
     fn replay(&mut self, engine: &mut Engine, concluded: &[Concluded]) -> io::Result<()> {
         let needed = |concluded: &Concluded| (concluded.series.clone(), concluded.replay_from);
         self.needed = concluded.iter().map(needed).collect();
-        let (log, now) = (self.log.clone(), clock::now());
+        let (log, now) = (self.log.clone(), self.clock.now());
         let mut received = 0;
         let replayed = replay::replay(&log, concluded, now, |sealed| {
             engine.receive(sealed);
@@ -142,7 +144,7 @@ impl Estimating {
                 return true;
             }
             match stored.recv_timeout(left) {
-                Ok(sealed) => waiting.note(&sealed, clock::now()),
+                Ok(sealed) => waiting.note(&sealed, self.clock.now()),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
@@ -163,7 +165,7 @@ impl Estimating {
                 Err(RecvTimeoutError::Disconnected) => true,
             };
             if !is_over && ticked.elapsed() >= TICK {
-                engine.advance(clock::now());
+                engine.advance(self.clock.now());
                 ticked = Instant::now();
             }
             if ticked >= look_after {

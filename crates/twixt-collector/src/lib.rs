@@ -32,6 +32,7 @@ mod server;
 mod stop;
 mod telemetry;
 
+pub use clock::Clock;
 pub use collector::{Addresses, Collector, CollectorError, EPOCHS_FOLDER, ESTIMATES_FOLDER};
 pub use config::{CollectorConfig, ConfigError, PlainHttp};
 pub use estimating::EventSink;

@@ -93,7 +93,11 @@ impl Catalogue {
             file.sync_all()?;
             fs::rename(&beside, path)
         };
-        write().map_err(HistoryError::file("write", path))
+        write().map_err(|error| {
+            // Where the disk is full, what is not whole must not take room.
+            let _ = fs::remove_file(&beside);
+            HistoryError::file("write", path)(error)
+        })
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
     Arrived, JournalConfig, JournalMetrics, Outcome, Refusal, Refused, Retention, Submission,
     Unavailable,
 };
-use crate::clock;
+use crate::clock::{Clock, Reckoning};
 
 /// Requests that share one sync.
 const GROUP_MAX: usize = 64;
@@ -39,6 +39,8 @@ pub(crate) struct Journal {
     stored: SyncSender<Sealed>,
     metrics: JournalMetrics,
     was_healthy: bool,
+    clock: Clock,
+    reckoning: Reckoning,
 }
 
 impl Journal {
@@ -52,7 +54,7 @@ impl Journal {
         let points = if config.folder.is_dir() { log.points()? } else { Vec::new() };
         let mut judge = Judge::new(config, points);
         if judge.points() > 0 {
-            read_runs(&log, clock::now(), &mut judge)?;
+            read_runs(&log, config.clock.now(), &mut judge)?;
         }
         metrics.points.set(judge.points() as i64);
         Ok(Self {
@@ -63,6 +65,8 @@ impl Journal {
             stored,
             metrics,
             was_healthy: true,
+            clock: config.clock.clone(),
+            reckoning: Reckoning::default(),
         })
     }
 
@@ -91,7 +95,7 @@ impl Journal {
     /// Stores what some requests brought, makes it durable, and answers.
     pub(super) fn commit(&mut self, group: Vec<Submission>) {
         let started = Instant::now();
-        let now = clock::now();
+        let now = self.clock.now();
         let drafts: Vec<Draft> =
             group.into_iter().map(|submission| self.append(submission, now)).collect();
         let failed = self.writers.sync();
@@ -222,9 +226,16 @@ impl Journal {
         }
         self.writers.close();
         let log = self.writers.log();
+        let newest = log.newest_day().ok().flatten().map(|day| day.span().end);
+        let (now, is_doubtful) = self.reckoning.moment(self.clock.now(), newest, Instant::now());
+        if is_doubtful && age_max.is_some() {
+            warn!(
+                "the clock is more than a day ahead of the newest epoch: old days stay for a day"
+            );
+        }
         let before = age_max.map(|age| {
             let age_ns = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
-            Timestamp::from_nanos(clock::now().as_nanos().saturating_sub(age_ns))
+            Timestamp::from_nanos(now.as_nanos().saturating_sub(age_ns))
         });
         let removals =
             [before.map(|before| log.expire(before)), bytes_max.map(|bytes| log.bound(bytes))];
