@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+#[path = "collector/crowd.rs"]
+mod crowd;
 #[path = "collector/kills.rs"]
 mod kills;
 #[path = "collector/process.rs"]

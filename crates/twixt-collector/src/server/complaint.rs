@@ -1,0 +1,42 @@
+//! Says that something goes on, now and then, and how often it did: whoever is to be told of a
+//! flood must not be flooded.
+
+use std::time::{Duration, Instant};
+
+/// Between two complaints.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// What is to be complained about.
+#[derive(Debug, Default)]
+pub(super) struct Complaint {
+    said: Option<Instant>,
+    unsaid: u64,
+}
+
+impl Complaint {
+    /// It happened once more. How often since it was said last, if it should be said now.
+    pub(super) fn note(&mut self, now: Instant) -> Option<u64> {
+        self.unsaid += 1;
+        if self.said.is_some_and(|said| now.saturating_duration_since(said) < EVERY) {
+            return None;
+        }
+        self.said = Some(now);
+        Some(std::mem::take(&mut self.unsaid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_said_at_once_and_then_rarely() {
+        let (mut complaint, start) = (Complaint::default(), Instant::now());
+        let said: Vec<Option<u64>> =
+            (0..130).map(|second| complaint.note(start + Duration::from_secs(second))).collect();
+        let expected = |second| [(0, 1), (60, 60), (120, 60)].into_iter().find(|at| at.0 == second);
+        for (second, said) in said.into_iter().enumerate() {
+            assert_eq!(said, expected(second).map(|(_, count)| count), "{second}");
+        }
+    }
+}
