@@ -8,7 +8,7 @@ use twixt_model::Timestamp;
 
 /// A clock this far ahead of the newest record may be wrong.
 const AHEAD_NS_MAX: i64 = 24 * 3_600 * 1_000_000_000;
-/// It is believed after so long: somebody may have noticed, or nothing new comes.
+/// It is believed when nothing newer came for so long: agents would tell another time.
 const DOUBT: Duration = Duration::from_secs(24 * 3_600);
 
 /// The system's clock, or one that is off by some time: clones are off by the same.
@@ -42,8 +42,8 @@ impl Clock {
 /// everything that there is.
 #[derive(Debug, Default)]
 pub(crate) struct Reckoning {
-    /// Since when the clock is doubted.
-    since: Option<Instant>,
+    /// Since when the clock is doubted with the newest record as it is.
+    since: Option<(Instant, i64)>,
 }
 
 impl Reckoning {
@@ -61,7 +61,10 @@ impl Reckoning {
             return (now, false);
         }
         let is_news = self.since.is_none();
-        let since = *self.since.get_or_insert(at);
+        let (since, _) = *self.since.insert(match self.since {
+            Some((since, of_ns)) if of_ns == newest_ns => (since, newest_ns),
+            _ => (at, newest_ns),
+        });
         let is_believed = at.saturating_duration_since(since) >= DOUBT;
         (if is_believed { now } else { most }, is_news)
     }
@@ -87,11 +90,12 @@ mod tests {
         check(90_020, 100, 21, (124, false));
         // Something new came, by the clock of an agent that is right.
         check(90_023, 123, 24, (147, false));
-        check(90_025, 123, 25, (90_025, false));
+        check(90_040, 123, 40, (147, false));
+        check(90_048, 123, 48, (90_048, false));
         // Set right again, and then behind.
-        check(150, 149, 26, (150, false));
-        check(50, 150, 27, (50, false));
-        check(90_000, 150, 28, (174, true));
+        check(150, 149, 49, (150, false));
+        check(50, 150, 50, (50, false));
+        check(90_000, 150, 51, (174, true));
         assert_eq!(Reckoning::default().moment(at(9), None, start), (at(9), false));
     }
 }

@@ -8,6 +8,8 @@ mod crowd;
 mod kills;
 #[path = "collector/process.rs"]
 mod process;
+#[path = "collector/sealing.rs"]
+mod sealing;
 #[path = "collector/sender.rs"]
 mod sender;
 

@@ -54,6 +54,9 @@ impl Journal {
         let points = if config.folder.is_dir() { log.points()? } else { Vec::new() };
         let mut judge = Judge::new(config, points);
         if judge.points() > 0 {
+            if let Some(day) = log.newest_day()? {
+                judge.note_moment(day.span().start);
+            }
             read_runs(&log, config.clock.now(), &mut judge)?;
         }
         metrics.points.set(judge.points() as i64);
@@ -95,7 +98,7 @@ impl Journal {
     /// Stores what some requests brought, makes it durable, and answers.
     pub(super) fn commit(&mut self, group: Vec<Submission>) {
         let started = Instant::now();
-        let now = self.clock.now();
+        let now = self.moments();
         let drafts: Vec<Draft> =
             group.into_iter().map(|submission| self.append(submission, now)).collect();
         let failed = self.writers.sync();
@@ -113,7 +116,17 @@ impl Journal {
         self.metrics.points.set(self.judge.points() as i64);
     }
 
-    fn append(&mut self, submission: Submission, now: Timestamp) -> Draft {
+    /// What time it is, and the one that ages count from.
+    fn moments(&mut self) -> Moments {
+        let now = self.clock.now();
+        let (old_by, is_doubtful) = self.reckoning.moment(now, self.judge.newest(), Instant::now());
+        if is_doubtful && self.retention.age_max.is_some() {
+            warn!("the clock is more than a day ahead of the newest epoch: ages count from that");
+        }
+        Moments { now, old_by }
+    }
+
+    fn append(&mut self, submission: Submission, now: Moments) -> Draft {
         let Submission { mut epochs, answer } = submission;
         let mut draft = Draft::new(answer);
         // One file after the other: changing between two costs more than appending.
@@ -136,11 +149,11 @@ impl Journal {
     fn append_one(
         &mut self,
         arrived: Arrived,
-        now: Timestamp,
+        Moments { now, old_by }: Moments,
         draft: &mut Draft,
     ) -> Result<(), String> {
         let Arrived { index, sealed, bytes } = arrived;
-        let span = match self.judge.admit(&sealed, now) {
+        let span = match self.judge.admit(&sealed, now, old_by) {
             Ok(span) => span,
             Err(reason) => {
                 draft.refuse(index, &sealed, reason);
@@ -225,17 +238,11 @@ impl Journal {
             return;
         }
         self.writers.close();
+        let old_by = self.moments().old_by;
         let log = self.writers.log();
-        let newest = log.newest_day().ok().flatten().map(|day| day.span().end);
-        let (now, is_doubtful) = self.reckoning.moment(self.clock.now(), newest, Instant::now());
-        if is_doubtful && age_max.is_some() {
-            warn!(
-                "the clock is more than a day ahead of the newest epoch: old days stay for a day"
-            );
-        }
         let before = age_max.map(|age| {
             let age_ns = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
-            Timestamp::from_nanos(now.as_nanos().saturating_sub(age_ns))
+            Timestamp::from_nanos(old_by.as_nanos().saturating_sub(age_ns))
         });
         let removals =
             [before.map(|before| log.expire(before)), bytes_max.map(|bytes| log.bound(bytes))];
@@ -248,6 +255,14 @@ impl Journal {
             }
         }
     }
+}
+
+/// Moments that epochs are judged by.
+#[derive(Clone, Copy, Debug)]
+struct Moments {
+    now: Timestamp,
+    /// Ages count from this.
+    old_by: Timestamp,
 }
 
 /// A request whose epochs are appended, but not durable yet.

@@ -44,7 +44,7 @@ impl Keeping<'_> {
             self.reckoning.moment(clock.now(), history.newest(), Instant::now());
         if is_doubtful {
             warn!(
-                "the clock is more than a day ahead of the newest estimate: old ones stay for a day"
+                "the clock is more than a day ahead of the newest estimate: ages count from that"
             );
         }
         let kept = history.keep_by(clock.now(), old_by);

@@ -49,7 +49,7 @@ impl RecordingMetrics {
         let counters = [
             ("history_rows", "Estimates stored", &new.rows),
             ("history_rows_repeated", "Estimates that were stored before", &new.repeated),
-            ("history_hours_sealed", "Hours sealed", &new.sealed),
+            ("history_seals", "Hours that were sealed", &new.sealed),
             (
                 "history_rollups_refused",
                 "Times that too many minutes were not kept in memory",
