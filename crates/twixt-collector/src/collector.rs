@@ -265,6 +265,7 @@ impl Listeners {
         stop: &Stop,
     ) {
         let metrics = telemetry.server.clone();
+        let beside = metrics.beside();
         let agents = Server { listener: self.agents, tls, limits, router, metrics };
         let connections_max = limits.connections_max.min(TELLING_CONNECTIONS_MAX);
         let telling = self.metrics.map(|listener| Server {
@@ -272,7 +273,7 @@ impl Listeners {
             tls: None,
             limits: Limits { connections_max, ..limits },
             router: telemetry.router(),
-            metrics: Default::default(),
+            metrics: beside,
         });
         info!(address = %self.addresses.listen, "listening");
         let told = async {

@@ -81,14 +81,18 @@ pub(crate) fn note_missing(rows: &mut [Row], expected: &BTreeMap<SeriesKey, Span
     }
 }
 
-/// A hole, if a whole stretch begins in it.
+/// A hole, if a whole stretch begins in it, or may have.
 fn hole(series: &SeriesKey, step: Step, from_ns: i64, until_ns: i64, why: Hole) -> Option<Row> {
     let epoch_ns = series.epoch_ns.max(1);
     let length_ns = step.length_ns().unwrap_or(epoch_ns).max(epoch_ns);
     let next_start = |moment_ns: i64, length_ns: i64| {
         moment_ns.saturating_add(length_ns - 1).div_euclid(length_ns).saturating_mul(length_ns)
     };
-    let start_ns = next_start(from_ns, length_ns);
+    // What cannot be read may have been any part of it.
+    let start_ns = match why {
+        Hole::Unreadable => from_ns,
+        _ => next_start(from_ns, length_ns),
+    };
     if start_ns >= until_ns {
         return None;
     }
@@ -142,6 +146,17 @@ mod tests {
         note_missing(&mut minutes, &expected, Hole::NothingStored);
         assert_eq!(minutes.iter().map(|row| row.gaps).collect::<Vec<_>>(), gaps);
         assert!(minutes.iter().all(|row| (row.gaps > 0) == row.reason.is_some()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_missed_even_if_it_was_no_whole_minute() {
+        let hour = Hour::of(Timestamp::from_nanos(START_NS));
+        let expected = BTreeMap::from([(series("a", "b"), span(10, 30))]);
+        let found = |why| holes(&[], hour, Step::Minute, &expected, why);
+        let unreadable = found(Hole::Unreadable);
+        assert_eq!((unreadable.len(), unreadable[0].gaps), (1, 21));
+        assert_eq!(unreadable[0].start_ns, START_NS + 10 * SECOND_NS);
+        assert!(found(Hole::NothingStored).is_empty(), "a minute that was not asked for");
     }
 
     #[test]
