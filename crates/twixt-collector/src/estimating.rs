@@ -29,6 +29,7 @@ use twixt_model::Epoch;
 use twixt_store::Log;
 
 use crate::clock::Clock;
+use crate::complaint::Complaint;
 use crate::engine::{Concluded, Engine, EngineConfig, EngineEvent, Series};
 use concluded::Prepared;
 use waiting::Waiting;
@@ -71,6 +72,9 @@ pub(crate) struct Estimating {
     /// does not come to its end.
     needed: BTreeMap<Series, Epoch>,
     clock: Clock,
+    /// Epochs that came late, as far as they were looked at.
+    late: u64,
+    lateness: Complaint,
 }
 
 impl Estimating {
@@ -83,7 +87,8 @@ impl Estimating {
         sink: Box<dyn EventSink>,
         clock: Clock,
     ) -> Self {
-        Self { config, log, file, resume_wait, metrics, sink, needed: BTreeMap::new(), clock }
+        let (needed, lateness) = (BTreeMap::new(), Complaint::default());
+        Self { config, log, file, resume_wait, metrics, sink, needed, clock, late: 0, lateness }
     }
 
     /// Estimates until nobody is left who could store anything.
@@ -190,6 +195,7 @@ impl Estimating {
     fn tell(&mut self, engine: &mut Engine) -> io::Result<bool> {
         let events: Vec<EngineEvent> = std::iter::from_fn(|| engine.poll()).collect();
         self.metrics.copy(engine.counts());
+        self.note_late(engine.counts().late);
         if events.is_empty() {
             return Ok(false);
         }
@@ -205,6 +211,18 @@ impl Estimating {
         self.sink.flush()?;
         self.take_place(prepared);
         Ok(true)
+    }
+
+    /// Says that epochs come too late: estimates stay away, and whoever looks for them should know.
+    fn note_late(&mut self, late: u64) {
+        let more = late.saturating_sub(std::mem::replace(&mut self.late, late));
+        if let Some(epochs) = self.lateness.note(more, Instant::now()) {
+            warn!(
+                epochs,
+                "epochs came after their time was concluded, and are stored but not estimated: a \
+                 clock was set back, or an agent was away"
+            );
+        }
     }
 
     /// Writes down how far the engine came, beside what is written.

@@ -21,6 +21,7 @@ pub mod api;
 pub mod authority;
 mod clock;
 mod collector;
+mod complaint;
 mod config;
 pub mod engine;
 mod estimating;

@@ -2,7 +2,6 @@
 //! holds them longer, than is fair. What a request asks for is not its business.
 
 mod accept;
-mod complaint;
 mod config;
 mod descriptors;
 mod metrics;
@@ -32,9 +31,9 @@ use tower::ServiceExt;
 use tracing::{debug, warn};
 
 use crate::access::{Caller, caller_of};
+use crate::complaint::Complaint;
 use crate::stop::Stop;
 use accept::{Admission, Guests};
-use complaint::Complaint;
 
 /// How long the making of an encrypted connection may take.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
@@ -88,7 +87,7 @@ impl Server {
                     }
                     None => {
                         shared.turn_away(stream);
-                        if let Some(refused) = crowded.note(Instant::now()) {
+                        if let Some(refused) = crowded.note(1, Instant::now()) {
                             warn!(%address, refused, "too many connections: some are refused");
                         }
                     }
@@ -96,7 +95,7 @@ impl Server {
                 // Out of descriptors, as a rule: waiting lets some be closed.
                 Err(problem) => {
                     shared.metrics.refuse("accept-failed");
-                    if let Some(failed) = failing.note(Instant::now()) {
+                    if let Some(failed) = failing.note(1, Instant::now()) {
                         warn!(%problem, failed, "cannot accept connections");
                     }
                     tokio::time::sleep(ACCEPT_RETRY).await;
