@@ -113,6 +113,12 @@ const TOOLS: &[Tool] = &[
         wanted_by: WantedBy::Other,
     },
     Tool {
+        tried_by: &["target/python/bin/python", "-c", "import grafana_foundation_sdk"],
+        source: Source::Python("grafana-foundation-sdk"),
+        purpose: "holds the dashboard to Grafana's model in tests",
+        wanted_by: WantedBy::Other,
+    },
+    Tool {
         tried_by: &["valgrind", "--version"],
         source: Source::Package("valgrind"),
         purpose: "counts instructions in `bench`",

@@ -1,11 +1,101 @@
-//! What time it is. The only place of the collector that asks.
+//! What time it is. The only place of the collector that asks, so that tests can set the clock.
 
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 use twixt_model::Timestamp;
 
-/// The system's clock.
-pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+/// A clock this far ahead of the newest record may be wrong.
+const AHEAD_NS_MAX: i64 = 24 * 3_600 * 1_000_000_000;
+/// It is believed when nothing newer came for so long: agents would tell another time.
+const DOUBT: Duration = Duration::from_secs(24 * 3_600);
+
+/// The system's clock, or one that is off by some time: clones are off by the same.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    ahead_ns: Arc<AtomicI64>,
+}
+
+impl Clock {
+    /// The system's clock.
+    #[must_use]
+    pub fn system() -> Self {
+        Self::default()
+    }
+
+    /// What time it is.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now_ns = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
+        Timestamp::from_nanos(now_ns.saturating_add(self.ahead_ns.load(Ordering::Relaxed)))
+    }
+
+    /// Sets it: from now on it is ahead of the system's by this, or behind.
+    pub fn set_ahead_ns(&self, ahead_ns: i64) {
+        self.ahead_ns.store(ahead_ns, Ordering::Relaxed);
+    }
+}
+
+/// By which time records are old. A clock that was set years ahead, by mistake, must not delete
+/// everything that there is.
+#[derive(Debug, Default)]
+pub(crate) struct Reckoning {
+    /// Since when the clock is doubted with the newest record as it is.
+    since: Option<(Instant, i64)>,
+}
+
+impl Reckoning {
+    /// The moment that ages count from, and whether the clock has just begun to be doubted.
+    pub(crate) fn moment(
+        &mut self,
+        now: Timestamp,
+        newest: Option<Timestamp>,
+        at: Instant,
+    ) -> (Timestamp, bool) {
+        let newest_ns = newest.map_or(i64::MAX, Timestamp::as_nanos);
+        let most = Timestamp::from_nanos(newest_ns.saturating_add(AHEAD_NS_MAX));
+        if now <= most {
+            self.since = None;
+            return (now, false);
+        }
+        let is_news = self.since.is_none();
+        let (since, _) = *self.since.insert(match self.since {
+            Some((since, of_ns)) if of_ns == newest_ns => (since, newest_ns),
+            _ => (at, newest_ns),
+        });
+        let is_believed = at.saturating_duration_since(since) >= DOUBT;
+        (if is_believed { now } else { most }, is_news)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR_NS: i64 = 3_600 * 1_000_000_000;
+
+    #[test]
+    fn a_clock_that_is_set_ahead_is_believed_after_a_day() {
+        let (mut reckoning, start) = (Reckoning::default(), Instant::now());
+        let at = |hours: i64| Timestamp::from_nanos(hours * HOUR_NS);
+        let mut check = |clock: i64, newest: i64, after: u64, expected: (i64, bool)| {
+            let after = start + Duration::from_secs(after * 3_600);
+            let found = reckoning.moment(at(clock), Some(at(newest)), after);
+            assert_eq!(found, (at(expected.0), expected.1));
+        };
+        check(100, 99, 0, (100, false));
+        check(90_000, 100, 1, (124, true));
+        check(90_020, 100, 21, (124, false));
+        // Something new came, by the clock of an agent that is right.
+        check(90_023, 123, 24, (147, false));
+        check(90_040, 123, 40, (147, false));
+        check(90_048, 123, 48, (90_048, false));
+        // Set right again, and then behind.
+        check(150, 149, 49, (150, false));
+        check(50, 150, 50, (50, false));
+        check(90_000, 150, 51, (174, true));
+        assert_eq!(Reckoning::default().moment(at(9), None, start), (at(9), false));
+    }
 }

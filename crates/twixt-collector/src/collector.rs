@@ -24,7 +24,7 @@ use crate::estimating::{ConcludedFile, EPOCHS_WAITING_MAX, Estimating, EventSink
 use crate::ingest::Ingest;
 use crate::journal::{self, Journal, JournalConfig};
 use crate::recording::{Recorded, Recording, keep};
-use crate::server::{Limits, Server, TlsError, WithoutCertificate, acceptor};
+use crate::server::{Limits, Server, TlsError, WithoutCertificate, acceptor, raise_descriptors};
 use crate::stop::Stop;
 use crate::telemetry::Telemetry;
 
@@ -38,6 +38,8 @@ const CONCLUDED_FILE: &str = "concluded.json";
 const LOCK_FILE: &str = "lock";
 /// Threads that serve connections.
 const SERVER_THREADS: usize = 2;
+/// Connections for metrics and health at a time.
+const TELLING_CONNECTIONS_MAX: usize = 64;
 
 /// Takes epochs, stores them, pairs them.
 #[derive(Debug)]
@@ -131,6 +133,10 @@ impl Collector {
     ) -> Result<(), CollectorError> {
         let tls = self.acceptor()?;
         let _lock = lock(&self.config.directory)?;
+        let (limits, said) = self.config.limits.within(raise_descriptors());
+        if let Some(said) = said {
+            warn!("{said}");
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(SERVER_THREADS)
             .enable_all()
@@ -140,7 +146,7 @@ impl Collector {
         let (journal, submissions) = journal::channel();
         let (stored, receiver) = sync_channel(EPOCHS_WAITING_MAX);
         let writing = Journal::open(&self.journal_config(), stored, telemetry.journal.clone())?;
-        let recorded = Recorded::new(self.history()?);
+        let recorded = Recorded::new(self.history()?, self.config.clock.clone());
         let recording = telemetry.recording.clone();
         let sink = self.alerting(&telemetry, stop, sink)?;
         let sink =
@@ -159,7 +165,7 @@ impl Collector {
         let keeping = spawn("keeping", move || keep(&kept, &recording, &ending))?;
         ready(listeners.addresses);
         let router = self.api(recorded, stop).router(self.ingest(journal, &telemetry).router());
-        runtime.block_on(listeners.serve(tls, self.config.limits, router, telemetry, stop));
+        runtime.block_on(listeners.serve(tls, limits, router, telemetry, stop));
         // The last senders are gone with the server: the journal ends, and then the estimates.
         runtime.shutdown_timeout(crate::server::LAST_WORDS_TIME);
         join(writing);
@@ -200,6 +206,7 @@ impl Collector {
             domain: self.config.domain.clone(),
             retention: self.config.retention,
             points_max: self.config.limits.points_max,
+            clock: self.config.clock.clone(),
         }
     }
 
@@ -212,6 +219,7 @@ impl Collector {
             self.config.resume_wait,
             telemetry.estimating.clone(),
             sink,
+            self.config.clock.clone(),
         )
     }
 
@@ -257,13 +265,15 @@ impl Listeners {
         stop: &Stop,
     ) {
         let metrics = telemetry.server.clone();
+        let beside = metrics.beside();
         let agents = Server { listener: self.agents, tls, limits, router, metrics };
+        let connections_max = limits.connections_max.min(TELLING_CONNECTIONS_MAX);
         let telling = self.metrics.map(|listener| Server {
             listener,
             tls: None,
-            limits,
+            limits: Limits { connections_max, ..limits },
             router: telemetry.router(),
-            metrics: Default::default(),
+            metrics: beside,
         });
         info!(address = %self.addresses.listen, "listening");
         let told = async {

@@ -9,6 +9,7 @@ use twixt_history::HistoryConfig;
 
 use crate::access::{ReaderConfig, TokenConfig};
 use crate::alerts::{ALERTS_MAX, AlertConfig};
+use crate::clock::Clock;
 use crate::engine::EngineConfig;
 use crate::journal::Retention;
 use crate::server::{Limits, TlsConfig};
@@ -45,6 +46,8 @@ pub struct CollectorConfig {
     /// How long, after a start, points that were there before are waited for until epochs are
     /// paired again: agents have a backlog then, and do not all come back at once.
     pub resume_wait: Duration,
+    /// What time it is.
+    pub clock: Clock,
 }
 
 /// Where connections may be plain.
@@ -136,6 +139,7 @@ impl CollectorConfig {
             retention: Retention::default(),
             history: HistoryConfig::default(),
             resume_wait: Duration::from_secs(60),
+            clock: Clock::system(),
         }
     }
 

@@ -28,7 +28,8 @@ use twixt_measure::Sealed;
 use twixt_model::Epoch;
 use twixt_store::Log;
 
-use crate::clock;
+use crate::clock::Clock;
+use crate::complaint::Complaint;
 use crate::engine::{Concluded, Engine, EngineConfig, EngineEvent, Series};
 use concluded::Prepared;
 use waiting::Waiting;
@@ -70,6 +71,10 @@ pub(crate) struct Estimating {
     /// While epochs are replayed: from which on each series will need them again if the replay
     /// does not come to its end.
     needed: BTreeMap<Series, Epoch>,
+    clock: Clock,
+    /// Epochs that came late, as far as they were looked at.
+    late: u64,
+    lateness: Complaint,
 }
 
 impl Estimating {
@@ -80,8 +85,10 @@ impl Estimating {
         resume_wait: Duration,
         metrics: EstimatingMetrics,
         sink: Box<dyn EventSink>,
+        clock: Clock,
     ) -> Self {
-        Self { config, log, file, resume_wait, metrics, sink, needed: BTreeMap::new() }
+        let (needed, lateness) = (BTreeMap::new(), Complaint::default());
+        Self { config, log, file, resume_wait, metrics, sink, needed, clock, late: 0, lateness }
     }
 
     /// Estimates until nobody is left who could store anything.
@@ -101,7 +108,7 @@ impl Estimating {
     fn replay(&mut self, engine: &mut Engine, concluded: &[Concluded]) -> io::Result<()> {
         let needed = |concluded: &Concluded| (concluded.series.clone(), concluded.replay_from);
         self.needed = concluded.iter().map(needed).collect();
-        let (log, now) = (self.log.clone(), clock::now());
+        let (log, now) = (self.log.clone(), self.clock.now());
         let mut received = 0;
         let replayed = replay::replay(&log, concluded, now, |sealed| {
             engine.receive(sealed);
@@ -142,7 +149,7 @@ impl Estimating {
                 return true;
             }
             match stored.recv_timeout(left) {
-                Ok(sealed) => waiting.note(&sealed, clock::now()),
+                Ok(sealed) => waiting.note(&sealed, self.clock.now()),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
@@ -163,7 +170,7 @@ impl Estimating {
                 Err(RecvTimeoutError::Disconnected) => true,
             };
             if !is_over && ticked.elapsed() >= TICK {
-                engine.advance(clock::now());
+                engine.advance(self.clock.now());
                 ticked = Instant::now();
             }
             if ticked >= look_after {
@@ -188,6 +195,7 @@ impl Estimating {
     fn tell(&mut self, engine: &mut Engine) -> io::Result<bool> {
         let events: Vec<EngineEvent> = std::iter::from_fn(|| engine.poll()).collect();
         self.metrics.copy(engine.counts());
+        self.note_late(engine.counts().late);
         if events.is_empty() {
             return Ok(false);
         }
@@ -203,6 +211,18 @@ impl Estimating {
         self.sink.flush()?;
         self.take_place(prepared);
         Ok(true)
+    }
+
+    /// Says that epochs come too late: estimates stay away, and whoever looks for them should know.
+    fn note_late(&mut self, late: u64) {
+        let more = late.saturating_sub(std::mem::replace(&mut self.late, late));
+        if let Some(epochs) = self.lateness.note(more, Instant::now()) {
+            warn!(
+                epochs,
+                "epochs came after their time was concluded, and are stored but not estimated: a \
+                 clock was set back, or an agent was away"
+            );
+        }
     }
 
     /// Writes down how far the engine came, beside what is written.

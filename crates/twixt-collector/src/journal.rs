@@ -21,8 +21,13 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use twixt_measure::Sealed;
 
+use crate::clock::Clock;
+
 /// Requests that wait to be stored; further ones are told to come again.
 pub(crate) const SUBMISSIONS_MAX: usize = 64;
+
+/// How long storing may take until whoever waits for it is told to come again. Agents wait longer.
+const STORE_TIME: Duration = Duration::from_secs(10);
 
 /// What is forgotten, and when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +45,7 @@ pub(crate) struct JournalConfig {
     pub(crate) domain: Option<String>,
     pub(crate) retention: Retention,
     pub(crate) points_max: usize,
+    pub(crate) clock: Clock,
 }
 
 /// An epoch on its way to the disk.
@@ -74,6 +80,9 @@ pub(crate) enum Unavailable {
     /// More requests come than the disk takes.
     #[error("too much waits to be stored")]
     Crowded,
+    /// The disk is slow, or estimates cannot be stored: storing waits for them.
+    #[error("storing takes too long: the disk is slow, or has no room for estimates")]
+    Slow,
     /// The disk is full, read-only or broken.
     #[error("cannot store: {0}")]
     Storage(String),
@@ -103,7 +112,11 @@ impl JournalSender {
             TrySendError::Full(_) => Unavailable::Crowded,
             TrySendError::Disconnected(_) => Unavailable::Stopping,
         })?;
-        answered.await.unwrap_or(Err(Unavailable::Stopping))
+        // If it is stored after all, it is a duplicate when it comes again.
+        match tokio::time::timeout(STORE_TIME, answered).await {
+            Ok(answered) => answered.unwrap_or(Err(Unavailable::Stopping)),
+            Err(_) => Err(Unavailable::Slow),
+        }
     }
 }
 

@@ -21,6 +21,7 @@ pub mod api;
 pub mod authority;
 mod clock;
 mod collector;
+mod complaint;
 mod config;
 pub mod engine;
 mod estimating;
@@ -32,6 +33,7 @@ mod server;
 mod stop;
 mod telemetry;
 
+pub use clock::Clock;
 pub use collector::{Addresses, Collector, CollectorError, EPOCHS_FOLDER, ESTIMATES_FOLDER};
 pub use config::{CollectorConfig, ConfigError, PlainHttp};
 pub use estimating::EventSink;

@@ -11,7 +11,7 @@ mod rows;
 
 pub(crate) use board::{Board, ClockState, PointState};
 pub(crate) use keeping::keep;
-pub(crate) use metrics::RecordingMetrics;
+pub(crate) use metrics::{RecordingMetrics, Work};
 
 use std::io;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tokio::sync::broadcast;
 use tracing::{info, warn};
 use twixt_history::{History, Row};
 
-use crate::clock;
+use crate::clock::Clock;
 use crate::engine::EngineEvent;
 use crate::estimating::EventSink;
 use crate::stop::Stop;
@@ -48,12 +48,13 @@ pub(crate) struct Recorded {
     pub(crate) history: Arc<History>,
     pub(crate) board: Arc<Board>,
     pub(crate) live: broadcast::Sender<Told>,
+    pub(crate) clock: Clock,
 }
 
 impl Recorded {
-    pub(crate) fn new(history: History) -> Self {
+    pub(crate) fn new(history: History, clock: Clock) -> Self {
         let (live, _) = broadcast::channel(LIVE_EVENTS_MAX);
-        Self { history: Arc::new(history), board: Arc::default(), live }
+        Self { history: Arc::new(history), board: Arc::default(), live, clock }
     }
 }
 
@@ -78,14 +79,12 @@ impl Recording {
     }
 
     fn store(&mut self) -> io::Result<()> {
-        let history = &self.recorded.history;
-        let mut stored = 0;
-        let result = self
-            .pending
-            .iter()
-            .try_for_each(|rows| history.append(rows, clock::now()).inspect(|()| stored += 1));
-        self.pending.drain(..stored);
-        result.and_then(|()| history.sync()).map_err(io::Error::other)
+        let Recorded { history, clock, .. } = &self.recorded;
+        let appended = self.pending.iter().try_for_each(|rows| history.append(rows, clock.now()));
+        appended.and_then(|()| history.sync()).map_err(io::Error::other)?;
+        // Only now: what was not durable is appended again, or found to be there, and synced.
+        self.pending.clear();
+        Ok(())
     }
 
     fn tell(&self, event: &EngineEvent, rows: &[Row]) {
@@ -120,6 +119,7 @@ impl EventSink for Recording {
         let mut is_failing = false;
         while let Err(problem) = self.store() {
             self.metrics.failed.inc();
+            self.metrics.note_health(Work::Storing, false);
             if !is_failing {
                 warn!(%problem, "estimates cannot be stored; trying again");
             }
@@ -136,6 +136,7 @@ impl EventSink for Recording {
         if is_failing {
             info!("estimates can be stored again");
         }
+        self.metrics.note_health(Work::Storing, true);
         self.metrics.copy(self.recorded.history.counts());
         self.next.flush()
     }

@@ -171,3 +171,36 @@ impl SeriesState {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use twixt_model::PointId;
+
+    use super::*;
+
+    fn series(number: usize) -> Series {
+        let point = |name: String| PointId(name);
+        Series {
+            domain: "lab".to_owned(),
+            segment: Segment {
+                upstream: point("up".to_owned()),
+                downstream: point(number.to_string()),
+            },
+            class: String::new(),
+            algorithm: "lda",
+            tag: 1,
+            epoch_ns: Some(1_000_000_000),
+        }
+    }
+
+    #[test]
+    fn series_too_many_are_counted_and_not_shown() {
+        let mut shown = Shown::default();
+        for number in 0..SERIES_MAX {
+            assert!(shown.state(&series(number), 1).is_some());
+        }
+        assert!(shown.state(&series(SERIES_MAX), 7).is_none());
+        assert!(shown.state(&series(3), 1).is_some(), "those that are shown go on");
+        assert_eq!((shown.series.len(), shown.unshown), (SERIES_MAX, 7));
+    }
+}

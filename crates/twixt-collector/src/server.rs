@@ -3,16 +3,19 @@
 
 mod accept;
 mod config;
+mod descriptors;
 mod metrics;
 mod tls;
 
 pub use config::{Limits, TlsConfig, TlsError};
+pub(crate) use descriptors::raise as raise_descriptors;
 pub(crate) use metrics::ServerMetrics;
 pub(crate) use tls::{WithoutCertificate, acceptor};
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -25,9 +28,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use crate::access::{Caller, caller_of};
+use crate::complaint::Complaint;
 use crate::stop::Stop;
 use accept::{Admission, Guests};
 
@@ -41,6 +45,12 @@ const CONNECTION_AGE: Duration = Duration::from_secs(600);
 pub(crate) const LAST_WORDS_TIME: Duration = Duration::from_secs(10);
 /// Headers of a request at most, in bytes; hyper wants 8 KiB at least.
 const HEADER_BYTES_MAX: usize = 16 << 10;
+/// How long to wait when a connection cannot be accepted.
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+/// What is said to a connection too many.
+const CROWDED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\
+    retry-after: 5\r\ncontent-type: application/json\r\ncontent-length: 32\r\n\r\n\
+    {\"error\":\"too many connections\"}";
 
 /// Who is at the other end of a connection, as far as the connection tells.
 #[derive(Clone, Debug)]
@@ -62,6 +72,7 @@ impl Server {
     /// Serves until told to stop.
     pub(crate) async fn run(self, stop: Stop) {
         let guests = Guests::new(self.limits, self.metrics.clone());
+        let (mut crowded, mut failing) = (Complaint::default(), Complaint::default());
         let shared = Arc::new(self);
         loop {
             let accepted = tokio::select! {
@@ -74,16 +85,33 @@ impl Server {
                         let serving = Arc::clone(&shared).serve(stream, address, stop.clone());
                         tokio::spawn(hold(admission, serving));
                     }
-                    None => debug!(%address, "too many connections"),
+                    None => {
+                        shared.turn_away(stream);
+                        if let Some(refused) = crowded.note(1, Instant::now()) {
+                            warn!(%address, refused, "too many connections: some are refused");
+                        }
+                    }
                 },
                 // Out of descriptors, as a rule: waiting lets some be closed.
                 Err(problem) => {
-                    debug!(%problem, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    shared.metrics.refuse("accept-failed");
+                    if let Some(failed) = failing.note(1, Instant::now()) {
+                        warn!(%problem, failed, "cannot accept connections");
+                    }
+                    tokio::time::sleep(ACCEPT_RETRY).await;
                 }
             }
         }
         let _ = timeout(LAST_WORDS_TIME, guests.all_gone()).await;
+    }
+
+    /// Says why, if that can be said at once: nothing is kept of whoever is refused.
+    fn turn_away(&self, stream: TcpStream) {
+        if self.tls.is_none()
+            && let Ok(mut stream) = stream.into_std()
+        {
+            let _ = stream.write(CROWDED);
+        }
     }
 
     async fn serve(self: Arc<Self>, stream: TcpStream, address: SocketAddr, stop: Stop) {

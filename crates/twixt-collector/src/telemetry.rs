@@ -15,7 +15,7 @@ use crate::alerts::AlertMetrics;
 use crate::estimating::EstimatingMetrics;
 use crate::ingest::IngestMetrics;
 use crate::journal::JournalMetrics;
-use crate::recording::RecordingMetrics;
+use crate::recording::{RecordingMetrics, Work};
 use crate::segments::SegmentMetrics;
 use crate::server::ServerMetrics;
 
@@ -86,10 +86,18 @@ fn takes_protobuf(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Well if epochs can be stored, or nobody tried yet.
+/// Well if epochs and estimates can be stored, or nobody tried yet.
 async fn health(State(telemetry): State<Arc<Telemetry>>) -> Response {
-    match telemetry.journal.healthy.get() {
-        1 => (StatusCode::OK, "ok\n").into_response(),
-        _ => (StatusCode::SERVICE_UNAVAILABLE, "cannot store epochs\n").into_response(),
+    let recording = &telemetry.recording;
+    let work = [
+        (telemetry.journal.healthy.get() == 1, "cannot store epochs\n"),
+        (recording.is_healthy(Work::Storing), "cannot store estimates\n"),
+        (recording.is_healthy(Work::Sealing), "cannot seal hours of estimates\n"),
+    ];
+    let problems: String =
+        work.iter().filter(|(is_healthy, _)| !is_healthy).map(|(_, problem)| *problem).collect();
+    match problems.is_empty() {
+        true => (StatusCode::OK, "ok\n").into_response(),
+        false => (StatusCode::SERVICE_UNAVAILABLE, problems).into_response(),
     }
 }

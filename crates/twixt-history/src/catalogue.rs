@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
-use twixt_model::Span;
+use twixt_model::{Span, Timestamp};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::HistoryError;
@@ -52,8 +52,21 @@ impl Catalogue {
         }
     }
 
+    /// As far as minutes tell: those at the ends need not be whole.
+    pub(crate) fn note_minutes<'a>(&mut self, rows: impl IntoIterator<Item = &'a Row>) {
+        for row in rows {
+            let epoch_ns = row.series.epoch_ns;
+            let start_ns = row.epoch.map_or(row.start_ns, |epoch| epoch.saturating_mul(epoch_ns));
+            let epochs = i64::try_from(row.epochs.saturating_add(row.gaps)).unwrap_or(i64::MAX);
+            let told_ns = epochs.max(1).saturating_mul(epoch_ns).saturating_sub(1);
+            let end_ns = start_ns.saturating_add(told_ns).min(row.end_ns);
+            let [start, end] = [start_ns, end_ns.max(start_ns)].map(Timestamp::from_nanos);
+            self.note(&row.series, Span { start, end });
+        }
+    }
+
     /// Forgets what ended before a moment, and beginnings before it.
-    pub(crate) fn expire(&mut self, before: twixt_model::Timestamp) {
+    pub(crate) fn expire(&mut self, before: Timestamp) {
         self.series.retain(|_, span| span.end >= before);
         for span in self.series.values_mut() {
             span.start = span.start.max(before);
@@ -93,7 +106,11 @@ impl Catalogue {
             file.sync_all()?;
             fs::rename(&beside, path)
         };
-        write().map_err(HistoryError::file("write", path))
+        write().map_err(|error| {
+            // Where the disk is full, what is not whole must not take room.
+            let _ = fs::remove_file(&beside);
+            HistoryError::file("write", path)(error)
+        })
     }
 }
 

@@ -107,6 +107,9 @@ pub struct Kept {
     pub sealed: Vec<Hour>,
     /// What could not be read when they were.
     pub problems: Vec<Problem>,
+    /// Why hours that were due are not sealed: a full disk, as a rule. They are as they were, and
+    /// are tried again the next time.
+    pub unsealed: Vec<HistoryError>,
     /// What was deleted.
     pub removed: Removed,
 }
@@ -193,20 +196,43 @@ impl History {
     /// was appended is known not to be appended again.
     ///
     /// # Errors
-    /// When an hour cannot be sealed, or files cannot be deleted. It may be tried again.
+    /// When files cannot be listed or deleted. It may be tried again.
     pub fn keep(&self, now: Timestamp) -> Result<Kept, HistoryError> {
-        let mut kept = Kept::default();
+        self.keep_by(now, now)
+    }
+
+    /// As [`keep`](Self::keep), with ages that count from another moment than now: whoever doubts
+    /// the clock need not have it delete things.
+    ///
+    /// # Errors
+    /// As [`keep`](Self::keep).
+    pub fn keep_by(&self, now: Timestamp, old_by: Timestamp) -> Result<Kept, HistoryError> {
+        // Before anything is written: where the disk is full, that makes room.
+        let mut kept = Kept { removed: self.forget(old_by)?, ..Kept::default() };
         for part in self.due(now) {
-            kept.problems.extend(self.seal(part)?);
-            kept.sealed.push(part.hour);
+            match self.seal(part) {
+                Ok(problems) => {
+                    kept.problems.extend(problems);
+                    kept.sealed.push(part.hour);
+                }
+                Err(error) => kept.unsealed.push(error),
+            }
         }
-        kept.removed = expire(&self.reader.folders, &self.config.retention, now)?;
-        if let Some(before) = kept.removed.oldest_left {
+        if !kept.sealed.is_empty() {
+            kept.removed = kept.removed.and_then(self.forget(old_by)?);
+        }
+        Ok(kept)
+    }
+
+    /// Deletes what is old, or too much.
+    fn forget(&self, now: Timestamp) -> Result<Removed, HistoryError> {
+        let removed = expire(&self.reader.folders, &self.config.retention, now)?;
+        if let Some(before) = removed.oldest_left {
             let mut state = self.state();
             state.catalogue.expire(before);
             state.catalogue.write(&self.reader.folders.catalogue)?;
         }
-        Ok(kept)
+        Ok(removed)
     }
 
     /// Seals all hours, whether or not they are over. What comes for them later begins a new part.
@@ -235,6 +261,12 @@ impl History {
     #[must_use]
     pub fn catalogue(&self) -> Catalogue {
         self.state().catalogue.clone()
+    }
+
+    /// The last moment of which there is something.
+    #[must_use]
+    pub fn newest(&self) -> Option<Timestamp> {
+        self.state().catalogue.series().map(|(_, span)| span.end).max()
     }
 
     /// What happened so far.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use twixt_model::Span;
+use twixt_model::{Scope, Span};
 
-use crate::row::{Row, SeriesKey};
+use crate::row::{Row, SeriesKey, scope_kind};
 use crate::step::{Hour, Step};
 
 /// Why a hole is there.
@@ -58,14 +58,41 @@ pub(crate) fn holes(
     found
 }
 
-/// A hole, if a whole stretch begins in it.
+/// Epochs that a minute or an hour should have, and of which nothing was stored, are gaps of it:
+/// what it says rests on fewer epochs than it has, which must be seen.
+pub(crate) fn note_missing(rows: &mut [Row], expected: &BTreeMap<SeriesKey, Span>, why: Hole) {
+    // One in each epoch of which something is known; flows come and go.
+    let all = scope_kind(&Scope::All);
+    let of_all = |row: &&mut Row| row.scope_kind == all && !row.is_gap() && row.step != Step::Epoch;
+    for row in rows.iter_mut().filter(of_all) {
+        let Some(span) = expected.get(&row.series) else { continue };
+        let epoch_ns = row.series.epoch_ns.max(1);
+        let from_ns = row.start_ns.max(span.start.as_nanos());
+        let until_ns = row.end_ns.min(span.end.as_nanos());
+        // Epochs count where they start.
+        let before = from_ns.saturating_sub(1).div_euclid(epoch_ns);
+        let epochs = until_ns.div_euclid(epoch_ns).saturating_sub(before).max(0) as u64;
+        let missing = epochs.saturating_sub(row.epochs.saturating_add(row.gaps));
+        if missing > 0 {
+            row.gaps = row.gaps.saturating_add(missing);
+            let reason = || format!("{missing} of {epochs} epochs: {}", why.reason());
+            row.reason.get_or_insert_with(reason);
+        }
+    }
+}
+
+/// A hole, if a whole stretch begins in it, or may have.
 fn hole(series: &SeriesKey, step: Step, from_ns: i64, until_ns: i64, why: Hole) -> Option<Row> {
     let epoch_ns = series.epoch_ns.max(1);
     let length_ns = step.length_ns().unwrap_or(epoch_ns).max(epoch_ns);
     let next_start = |moment_ns: i64, length_ns: i64| {
         moment_ns.saturating_add(length_ns - 1).div_euclid(length_ns).saturating_mul(length_ns)
     };
-    let start_ns = next_start(from_ns, length_ns);
+    // What cannot be read may have been any part of it.
+    let start_ns = match why {
+        Hole::Unreadable => from_ns,
+        _ => next_start(from_ns, length_ns),
+    };
     if start_ns >= until_ns {
         return None;
     }
@@ -108,6 +135,40 @@ mod tests {
             holes.iter().map(|hole| ((hole.start_ns - START_NS) / SECOND_NS, hole.gaps)).collect();
         assert_eq!(seen, found);
         assert!(holes.iter().all(|hole| hole.is_gap() && hole.reason.is_some()));
+    }
+
+    /// What is said to be missing from the minutes that some epochs make.
+    #[track_caller]
+    fn check_minutes(there: &[i64], expected: Span, gaps: &[u64]) {
+        let rows: Vec<Row> = there.iter().map(|&number| row("a", "b", number)).collect();
+        let mut minutes = rolled_up(&rows, Step::Minute);
+        let expected = BTreeMap::from([(series("a", "b"), expected)]);
+        note_missing(&mut minutes, &expected, Hole::NothingStored);
+        assert_eq!(minutes.iter().map(|row| row.gaps).collect::<Vec<_>>(), gaps);
+        assert!(minutes.iter().all(|row| (row.gaps > 0) == row.reason.is_some()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_missed_even_if_it_was_no_whole_minute() {
+        let hour = Hour::of(Timestamp::from_nanos(START_NS));
+        let expected = BTreeMap::from([(series("a", "b"), span(10, 30))]);
+        let found = |why| holes(&[], hour, Step::Minute, &expected, why);
+        let unreadable = found(Hole::Unreadable);
+        assert_eq!((unreadable.len(), unreadable[0].gaps), (1, 21));
+        assert_eq!(unreadable[0].start_ns, START_NS + 10 * SECOND_NS);
+        assert!(found(Hole::NothingStored).is_empty(), "a minute that was not asked for");
+    }
+
+    #[test]
+    fn minutes_say_what_they_do_not_rest_on() {
+        let all: Vec<i64> = (0..60).collect();
+        check_minutes(&all, span(0, 59), &[0]);
+        check_minutes(&all[..59], span(0, 59), &[1]);
+        check_minutes(&[3, 7], span(3, 7), &[3]);
+        check_minutes(&[3, 63], span(0, 100), &[59, 40]);
+        check_minutes(&[3], span(50, 100), &[9]);
+        // What the end of a question cuts off is not missed.
+        check_minutes(&all, span(0, 9), &[0]);
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Reader {
                 columns: Columns::Keys,
             };
             if let Ok(rows) = read(&self.folders.rollups, name, &wanted, &self.footers) {
-                catalogue.note_rows(&rows);
+                catalogue.note_minutes(&rows);
             }
         }
         Ok(catalogue)

@@ -29,8 +29,20 @@ pub struct Removed {
     pub bytes: u64,
     /// Bytes that are left.
     pub left_bytes: u64,
-    /// When what is left begins, if something was deleted.
+    /// When what is left begins, if something was deleted; the end of time if nothing is left.
     pub oldest_left: Option<Timestamp>,
+}
+
+impl Removed {
+    /// Both together; what is left is what the later one left.
+    pub(crate) fn and_then(self, later: Self) -> Self {
+        Self {
+            files: self.files + later.files,
+            bytes: self.bytes + later.bytes,
+            left_bytes: later.left_bytes,
+            oldest_left: later.oldest_left.or(self.oldest_left),
+        }
+    }
 }
 
 /// A file that may be deleted.
@@ -51,7 +63,8 @@ pub(crate) fn expire(
     let mut left_bytes = open_bytes;
     left_bytes += epochs.iter().chain(&rollups).map(|file| file.bytes).sum::<u64>();
     let mut removed = Removed::default();
-    let mut oldest_left: Option<Timestamp> = None;
+    let open = folders.open.parts()?.into_iter().map(|part| part.hour.span().start);
+    let mut oldest_left = open.min().unwrap_or(Timestamp::MAX);
     for (files, age_ns) in [(epochs, retention.epochs_age_ns), (rollups, retention.rollups_age_ns)]
     {
         let before_ns = age_ns.map(|age_ns| now.as_nanos().saturating_sub(age_ns));
@@ -65,11 +78,11 @@ pub(crate) fn expire(
                 removed.bytes += file.bytes;
                 left_bytes -= file.bytes;
             } else {
-                oldest_left = Some(oldest_left.map_or(span.start, |oldest| oldest.min(span.start)));
+                oldest_left = oldest_left.min(span.start);
             }
         }
     }
-    let oldest_left = oldest_left.filter(|_| removed.files > 0);
+    let oldest_left = (removed.files > 0).then_some(oldest_left);
     Ok(Removed { left_bytes, oldest_left, ..removed })
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::compress::LEVEL_DEFAULT;
+use crate::day::Day;
 use crate::day_files::{self, DayFiles};
 use crate::error::StoreError;
 use crate::name;
@@ -98,6 +99,14 @@ impl Log {
     #[must_use]
     pub fn payloads(&self) -> Payloads<'_> {
         Payloads::new(self)
+    }
+
+    /// The last day of which any point has something.
+    ///
+    /// # Errors
+    /// When folders cannot be listed.
+    pub fn newest_day(&self) -> Result<Option<Day>, StoreError> {
+        Ok(self.days()?.iter().map(|files| files.day).max())
     }
 
     /// All days of all points: points by name, days in order.

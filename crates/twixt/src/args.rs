@@ -11,7 +11,7 @@ mod weights;
 pub(crate) use algorithm::{AlgorithmArgs, Chosen, Delays, Heavies, Reorderings, RoundTrips};
 pub(crate) use digest::{DigestArgs, Groups, Recognition};
 pub(crate) use flows::{FlowList, FlowsArgs, Sizes};
-pub(crate) use moment::Moment;
+pub(crate) use moment::{Moment, foreign_zone};
 pub(crate) use threshold::{Threshold, threshold};
 pub(crate) use traffic::{Split, TrafficArgs};
 

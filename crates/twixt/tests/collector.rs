@@ -2,10 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+#[path = "collector/crowd.rs"]
+mod crowd;
 #[path = "collector/kills.rs"]
 mod kills;
 #[path = "collector/process.rs"]
 mod process;
+#[path = "collector/sealing.rs"]
+mod sealing;
 #[path = "collector/sender.rs"]
 mod sender;
 

@@ -72,7 +72,7 @@ impl Webhooks {
         let queue = self.queues.get(address);
         if queue.is_none_or(|queue| queue.try_send(Arc::clone(body)).is_err()) {
             self.metrics.dropped();
-            warn!(url = address, "too many messages wait for a webhook: one is dropped");
+            warn!(host = host(address), "too many messages wait for a webhook: one is dropped");
         }
     }
 }
@@ -108,7 +108,7 @@ fn send_all(url: &str, messages: &Receiver<Arc<str>>, metrics: &AlertMetrics, st
             Err(problem) => {
                 is_gone = true;
                 metrics.dropped();
-                warn!(url, problem, "a webhook was not told of an alert");
+                warn!(host = host(url), problem, "a webhook was not told of an alert");
             }
         }
     }
@@ -143,9 +143,19 @@ fn post(agent: &ureq::Agent, url: &str, body: &str) -> Outcome {
         Ok(status) if status.is_server_error() || [408, 429].contains(&status.as_u16()) => {
             Outcome::Failed(status.to_string())
         }
+        Ok(status) if status.is_redirection() => Outcome::Refused(format!(
+            "{status}: redirections are not followed, name the new address"
+        )),
         Ok(status) => Outcome::Refused(status.to_string()),
         Err(problem) => Outcome::Failed(problem.to_string()),
     }
+}
+
+/// What of an address may stand in a log: paths and queries of webhooks are secrets, as a rule.
+fn host(url: &str) -> &str {
+    let (_, behind) = url.split_once("://").unwrap_or(("", url));
+    let authority = behind.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
 
 /// Waits, unless the collector is to stop; whether to go on.
@@ -187,6 +197,17 @@ mod tests {
         check(&[failed(), failed(), Outcome::Sent], true, &[1, 2]);
         check(&[failed(), Outcome::Refused("404".to_owned())], false, &[1]);
         check(&[failed()], false, &[1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    }
+
+    #[test]
+    fn secrets_of_addresses_are_not_told() {
+        for (url, expected) in [
+            ("https://hooks.example/services/T0/secret", "hooks.example"),
+            ("http://user:secret@127.0.0.1:80?token=secret", "127.0.0.1:80"),
+            ("http://[::1]:80", "[::1]:80"),
+        ] {
+            assert_eq!(host(url), expected);
+        }
     }
 
     #[test]

@@ -14,7 +14,6 @@ use super::documents::{
 use super::parameters::{AnswerFormat, Asked, EstimateParameters, GapParameters};
 use super::problem::Problem;
 use super::{Api, ErrorDocument};
-use crate::clock;
 
 /// The media type of Parquet.
 const PARQUET: &str = "application/vnd.apache.parquet";
@@ -99,7 +98,7 @@ pub(super) async fn gaps(
     State(api): State<Arc<Api>>,
     Asked(asked): Asked<GapParameters>,
 ) -> Result<Json<GapsDocument>, Problem> {
-    let question = asked.question(clock::now())?;
+    let question = asked.question(api.recorded.clock.now())?;
     let range = question.span.into();
     let answer = api.ask(question).await?;
     Ok(Json(GapsDocument {

@@ -12,7 +12,6 @@ use super::documents::{CompletenessDocument, EpochDocument, EvidenceDocument};
 use super::parameters::{Asked, EvidenceParameters};
 use super::problem::Problem;
 use super::{Api, ErrorDocument};
-use crate::clock;
 
 /// The epochs of both points of a segment.
 #[utoipa::path(
@@ -32,7 +31,7 @@ pub(super) async fn evidence(
     State(api): State<Arc<Api>>,
     Asked(asked): Asked<EvidenceParameters>,
 ) -> Result<Json<EvidenceDocument>, Problem> {
-    let stretch = asked.stretch(clock::now())?;
+    let stretch = asked.stretch(api.recorded.clock.now())?;
     let range = stretch.span.into();
     let log = api.epochs.clone();
     let [upstream, downstream] = api

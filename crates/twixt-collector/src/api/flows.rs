@@ -11,7 +11,6 @@ use super::documents::{BucketDocument, EstimateDocument, FlowsDocument, Histogra
 use super::parameters::{Asked, FlowParameters, HistogramParameters, Order};
 use super::problem::Problem;
 use super::{Api, ErrorDocument};
-use crate::clock;
 
 /// The flows with the largest delay, deviation or loss.
 #[utoipa::path(
@@ -31,7 +30,7 @@ pub(super) async fn flows(
     State(api): State<Arc<Api>>,
     Asked(asked): Asked<FlowParameters>,
 ) -> Result<Json<FlowsDocument>, Problem> {
-    let (question, order, limit) = asked.question(clock::now())?;
+    let (question, order, limit) = asked.question(api.recorded.clock.now())?;
     let range = question.span.into();
     let answer = api.ask(question).await?;
     let mut completeness = api.completeness(&answer);
@@ -65,7 +64,7 @@ pub(super) async fn histogram(
     State(api): State<Arc<Api>>,
     Asked(asked): Asked<HistogramParameters>,
 ) -> Result<Json<HistogramDocument>, Problem> {
-    let question = asked.question(clock::now())?;
+    let question = asked.question(api.recorded.clock.now())?;
     let range = question.span.into();
     let answer = api.ask(question).await?;
     let mut completeness = api.completeness(&answer);

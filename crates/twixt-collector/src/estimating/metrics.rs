@@ -1,8 +1,9 @@
 //! What is counted of estimates of all segments together.
 
+use std::sync::atomic::Ordering;
+
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::engine::{EngineCounts, EngineEvent, WarningKind};
@@ -19,8 +20,8 @@ pub(crate) struct EstimatingMetrics {
     events: ByName,
     gap_epochs: Counter,
     warnings: ByName,
-    late: Gauge,
-    unrouted: Gauge,
+    late: Counter,
+    unrouted: Counter,
 }
 
 impl EstimatingMetrics {
@@ -45,12 +46,12 @@ impl EstimatingMetrics {
         registry.register("warnings", "Warnings, by kind", metrics.warnings.clone());
         registry.register(
             "epochs_late",
-            "Epochs that came after they were given up, since the start",
+            "Epochs that came after they were given up",
             metrics.late.clone(),
         );
         registry.register(
             "epochs_unrouted",
-            "Epochs of points that are no end of a segment, since the start",
+            "Epochs of points that are no end of a segment",
             metrics.unrouted.clone(),
         );
         // Zero is news too, for those who compare with it.
@@ -82,8 +83,7 @@ impl EstimatingMetrics {
     }
 
     pub(super) fn copy(&self, counts: &EngineCounts) {
-        let shown = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        self.late.set(shown(counts.late));
-        self.unrouted.set(shown(counts.unrouted));
+        self.late.inner().store(counts.late, Ordering::Relaxed);
+        self.unrouted.inner().store(counts.unrouted, Ordering::Relaxed);
     }
 }

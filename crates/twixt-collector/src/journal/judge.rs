@@ -8,7 +8,7 @@ use twixt_model::{Span, Timestamp};
 use super::JournalConfig;
 use super::runs::{Report, Runs};
 
-/// An epoch this far ahead of the collector's clock is not taken: no clock is that wrong, and days
+/// An epoch this far ahead of the collector's clock, and of all that was stored, is not taken: days
 /// that have not come would fill the disk.
 pub(super) const FUTURE_NS_MAX: i64 = 24 * 3_600 * 1_000_000_000;
 
@@ -84,6 +84,7 @@ pub(super) struct Judge {
     points_max: usize,
     points: BTreeSet<String>, // at most points_max, and what the log had before
     runs: Runs,
+    newest: Option<Timestamp>,
 }
 
 impl Judge {
@@ -95,6 +96,7 @@ impl Judge {
             points_max: config.points_max,
             points: points.into_iter().collect(),
             runs: Runs::default(),
+            newest: None,
         }
     }
 
@@ -102,8 +104,19 @@ impl Judge {
         self.points.len()
     }
 
-    /// The stretch of time of an epoch that is taken.
-    pub(super) fn admit(&self, sealed: &Sealed, now: Timestamp) -> Result<Span, Refusal> {
+    /// The last moment of which something is stored.
+    pub(super) const fn newest(&self) -> Option<Timestamp> {
+        self.newest
+    }
+
+    /// The stretch of time of an epoch that is taken. `now` is the clock's time, `old_by` the one
+    /// that ages count from.
+    pub(super) fn admit(
+        &self,
+        sealed: &Sealed,
+        now: Timestamp,
+        old_by: Timestamp,
+    ) -> Result<Span, Refusal> {
         if let Some(expected) = &self.domain
             && sealed.domain != *expected
         {
@@ -112,11 +125,13 @@ impl Judge {
         }
         let span = sealed.rule.length_ns().map(|_| sealed.rule.span_of(sealed.epoch));
         let span = span.ok_or(Refusal::Endless)?;
-        let oldest = self.age_max_ns.map(|age| now.as_nanos().saturating_sub(age));
+        let oldest = self.age_max_ns.map(|age| old_by.as_nanos().saturating_sub(age));
         if oldest.is_some_and(|oldest| span.end.as_nanos() < oldest) {
             return Err(Refusal::TooOld);
         }
-        if span.start.as_nanos() > now.as_nanos().saturating_add(FUTURE_NS_MAX) {
+        // A clock that was set back must not shut out those who are right.
+        let latest = self.newest.map_or(now, |newest| newest.max(now));
+        if span.start.as_nanos() > latest.as_nanos().saturating_add(FUTURE_NS_MAX) {
             return Err(Refusal::Future);
         }
         let point = &sealed.point.0;
@@ -134,12 +149,18 @@ impl Judge {
         if !self.points.contains(&sealed.point.0) {
             self.points.insert(sealed.point.0.clone());
         }
-        self.runs.note(report(sealed, span));
+        self.note_run(report(sealed, span));
     }
 
     /// Remembers an epoch that was stored before this process began.
     pub(super) fn note_run(&mut self, report: Report<'_>) {
+        self.note_moment(report.span.end);
         self.runs.note(report);
+    }
+
+    /// Remembers that something is stored of a moment.
+    pub(super) fn note_moment(&mut self, moment: Timestamp) {
+        self.newest = Some(self.newest.map_or(moment, |newest| newest.max(moment)));
     }
 }
 

@@ -61,8 +61,8 @@ impl JournalMetrics {
         );
         registry.register("points", "Points of which there are epochs", self.points.clone());
         registry.register(
-            "expired_days",
-            "Days of points deleted, by age or size",
+            "epoch_files_removed",
+            "Files with a day of a point that were deleted, by age or size",
             self.expired_days.clone(),
         );
     }

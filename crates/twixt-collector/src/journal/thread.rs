@@ -16,7 +16,7 @@ use super::{
     Arrived, JournalConfig, JournalMetrics, Outcome, Refusal, Refused, Retention, Submission,
     Unavailable,
 };
-use crate::clock;
+use crate::clock::{Clock, Reckoning};
 
 /// Requests that share one sync.
 const GROUP_MAX: usize = 64;
@@ -39,6 +39,8 @@ pub(crate) struct Journal {
     stored: SyncSender<Sealed>,
     metrics: JournalMetrics,
     was_healthy: bool,
+    clock: Clock,
+    reckoning: Reckoning,
 }
 
 impl Journal {
@@ -52,7 +54,10 @@ impl Journal {
         let points = if config.folder.is_dir() { log.points()? } else { Vec::new() };
         let mut judge = Judge::new(config, points);
         if judge.points() > 0 {
-            read_runs(&log, clock::now(), &mut judge)?;
+            if let Some(day) = log.newest_day()? {
+                judge.note_moment(day.span().start);
+            }
+            read_runs(&log, config.clock.now(), &mut judge)?;
         }
         metrics.points.set(judge.points() as i64);
         Ok(Self {
@@ -63,6 +68,8 @@ impl Journal {
             stored,
             metrics,
             was_healthy: true,
+            clock: config.clock.clone(),
+            reckoning: Reckoning::default(),
         })
     }
 
@@ -91,7 +98,7 @@ impl Journal {
     /// Stores what some requests brought, makes it durable, and answers.
     pub(super) fn commit(&mut self, group: Vec<Submission>) {
         let started = Instant::now();
-        let now = clock::now();
+        let now = self.moments();
         let drafts: Vec<Draft> =
             group.into_iter().map(|submission| self.append(submission, now)).collect();
         let failed = self.writers.sync();
@@ -109,7 +116,17 @@ impl Journal {
         self.metrics.points.set(self.judge.points() as i64);
     }
 
-    fn append(&mut self, submission: Submission, now: Timestamp) -> Draft {
+    /// What time it is, and the one that ages count from.
+    fn moments(&mut self) -> Moments {
+        let now = self.clock.now();
+        let (old_by, is_doubtful) = self.reckoning.moment(now, self.judge.newest(), Instant::now());
+        if is_doubtful && self.retention.age_max.is_some() {
+            warn!("the clock is more than a day ahead of the newest epoch: ages count from that");
+        }
+        Moments { now, old_by }
+    }
+
+    fn append(&mut self, submission: Submission, now: Moments) -> Draft {
         let Submission { mut epochs, answer } = submission;
         let mut draft = Draft::new(answer);
         // One file after the other: changing between two costs more than appending.
@@ -132,11 +149,11 @@ impl Journal {
     fn append_one(
         &mut self,
         arrived: Arrived,
-        now: Timestamp,
+        Moments { now, old_by }: Moments,
         draft: &mut Draft,
     ) -> Result<(), String> {
         let Arrived { index, sealed, bytes } = arrived;
-        let span = match self.judge.admit(&sealed, now) {
+        let span = match self.judge.admit(&sealed, now, old_by) {
             Ok(span) => span,
             Err(reason) => {
                 draft.refuse(index, &sealed, reason);
@@ -221,10 +238,11 @@ impl Journal {
             return;
         }
         self.writers.close();
+        let old_by = self.moments().old_by;
         let log = self.writers.log();
         let before = age_max.map(|age| {
             let age_ns = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
-            Timestamp::from_nanos(clock::now().as_nanos().saturating_sub(age_ns))
+            Timestamp::from_nanos(old_by.as_nanos().saturating_sub(age_ns))
         });
         let removals =
             [before.map(|before| log.expire(before)), bytes_max.map(|bytes| log.bound(bytes))];
@@ -237,6 +255,14 @@ impl Journal {
             }
         }
     }
+}
+
+/// Moments that epochs are judged by.
+#[derive(Clone, Copy, Debug)]
+struct Moments {
+    now: Timestamp,
+    /// Ages count from this.
+    old_by: Timestamp,
 }
 
 /// A request whose epochs are appended, but not durable yet.

@@ -1,64 +1,96 @@
 //! What recording counts.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use twixt_history::{Counts, Removed};
 
+/// What can fail by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Appending estimates to the log of their hour.
+    Storing,
+    /// Writing hours as Parquet, and deleting old ones.
+    Sealing,
+}
+
+impl Work {
+    /// All of it.
+    const ALL: [Self; 2] = [Self::Storing, Self::Sealing];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Storing => "storing",
+            Self::Sealing => "sealing",
+        }
+    }
+}
+
 /// Counters of what is stored of estimates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordingMetrics {
-    rows: Gauge<i64>,
-    repeated: Gauge<i64>,
-    sealed: Gauge<i64>,
-    rollups_refused: Gauge<i64>,
+    rows: Counter,
+    repeated: Counter,
+    sealed: Counter,
+    rollups_refused: Counter,
     pub(crate) failed: Counter,
     pub(super) unreadable: Counter,
     bytes: Gauge<i64>,
-    removed_files: Counter<u64, AtomicU64>,
+    removed_files: Counter,
+    healthy: Family<[(&'static str, &'static str); 1], Gauge>,
 }
 
 impl RecordingMetrics {
     pub(crate) fn new(registry: &mut Registry) -> Self {
         let new = Self::default();
-        let gauge = |registry: &mut Registry, name: &str, help: &str, gauge: &Gauge<i64>| {
-            registry.register(name, help, gauge.clone());
-        };
-        gauge(registry, "history_rows", "Estimates stored since the start", &new.rows);
-        gauge(
-            registry,
-            "history_rows_repeated",
-            "Estimates that were stored before",
-            &new.repeated,
-        );
-        gauge(registry, "history_hours_sealed", "Hours sealed since the start", &new.sealed);
-        gauge(
-            registry,
-            "history_rollups_refused",
-            "Times that too many minutes were not kept in memory",
-            &new.rollups_refused,
-        );
-        gauge(registry, "history_bytes", "Bytes of all stored estimates", &new.bytes);
-        registry.register("history_failures", "Times that storing failed", new.failed.clone());
+        let counters = [
+            ("history_rows", "Estimates stored", &new.rows),
+            ("history_rows_repeated", "Estimates that were stored before", &new.repeated),
+            ("history_seals", "Hours that were sealed", &new.sealed),
+            (
+                "history_rollups_refused",
+                "Times that too many minutes were not kept in memory",
+                &new.rollups_refused,
+            ),
+            ("history_failures", "Times that storing or sealing failed", &new.failed),
+            (
+                "history_unreadable",
+                "Records that could not be read when an hour was sealed",
+                &new.unreadable,
+            ),
+            (
+                "history_files_removed",
+                "Files deleted because they were old, or too many",
+                &new.removed_files,
+            ),
+        ];
+        for (name, help, counter) in counters {
+            registry.register(name, help, counter.clone());
+        }
+        registry.register("history_bytes", "Bytes of all stored estimates", new.bytes.clone());
         registry.register(
-            "history_unreadable",
-            "Records that could not be read when an hour was sealed",
-            new.unreadable.clone(),
+            "history_healthy",
+            "Whether estimates could be stored, and hours sealed, the last time",
+            new.healthy.clone(),
         );
-        registry.register(
-            "history_files_removed",
-            "Files deleted because they were old, or too many",
-            new.removed_files.clone(),
-        );
+        Work::ALL.iter().for_each(|work| new.note_health(*work, true));
         new
     }
 
+    pub(crate) fn note_health(&self, work: Work, is_healthy: bool) {
+        self.healthy.get_or_create(&[("work", work.name())]).set(i64::from(is_healthy));
+    }
+
+    pub(crate) fn is_healthy(&self, work: Work) -> bool {
+        self.healthy.get_or_create(&[("work", work.name())]).get() == 1
+    }
+
+    /// The history counts by itself.
     pub(super) fn copy(&self, counts: Counts) {
-        let copy = |gauge: &Gauge<i64>, count: u64| {
-            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
-        };
+        let copy = |counter: &Counter, count| counter.inner().store(count, Ordering::Relaxed);
         copy(&self.rows, counts.rows);
         copy(&self.repeated, counts.repeated);
         copy(&self.sealed, counts.sealed);

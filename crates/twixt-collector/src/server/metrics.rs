@@ -26,6 +26,11 @@ impl ServerMetrics {
         metrics
     }
 
+    /// For another listener: refusals are counted together, connections are not.
+    pub(crate) fn beside(&self) -> Self {
+        Self { refused: self.refused.clone(), ..Self::default() }
+    }
+
     pub(crate) fn refuse(&self, reason: &'static str) {
         self.refused.get_or_create(&[("reason", reason)]).inc();
     }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use twixt_collector::alerts::{AlertConfig, Measure, SegmentPattern, Thresholds};
@@ -14,6 +14,11 @@ use crate::running::{Running, config};
 
 /// Answers the first request with 503 and all others with 200, and hands over what came.
 fn webhook() -> (String, Receiver<Value>) {
+    webhook_after("503 Service Unavailable")
+}
+
+/// As [`webhook`], with another first answer.
+fn webhook_after(first: &'static str) -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let (sender, receiver) = channel();
@@ -30,7 +35,7 @@ fn webhook() -> (String, Receiver<Value>) {
                     break body.to_owned();
                 }
             };
-            let status = if number == 0 { "503 Service Unavailable" } else { "200 OK" };
+            let status = if number == 0 { first } else { "200 OK" };
             let answer =
                 format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
             stream.write_all(answer.as_bytes()).unwrap();
@@ -46,7 +51,26 @@ fn webhook() -> (String, Receiver<Value>) {
 fn a_webhook_is_told_once_and_told_again_if_it_was_unwell() {
     let folder = tempfile::tempdir().unwrap();
     let (url, heard) = webhook();
-    let mut config = config(folder.path());
+    let collector = raised(folder.path(), url);
+    let told = heard.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert_eq!(told["alert"], "slow");
+    assert_eq!((&told["state"], &told["before"]), (&"raised".into(), &"unknown".into()));
+    assert_eq!((&told["upstream"], &told["downstream"]), (&"up".into(), &"down".into()));
+    assert_eq!((&told["measure"], &told["unit"]), (&"mean".into(), &"ns".into()));
+    assert_eq!(told["value"], DELAY_NS as f64);
+    assert_eq!(told["reason"], Value::Null);
+    let metrics = collector.metrics();
+    for line in [
+        "twixt_collector_alert_transitions_total{to=\"raised\"} 1\n",
+        "twixt_collector_webhook_retries_total 1\n",
+    ] {
+        assert!(metrics.contains(line), "{line}{metrics}");
+    }
+}
+
+/// A collector with an alert that is raised by now.
+fn raised(folder: &std::path::Path, url: String) -> Running {
+    let mut config = config(folder);
     config.alerts = vec![AlertConfig {
         name: "slow".to_owned(),
         segment: "u*:down".parse().unwrap(),
@@ -64,20 +88,36 @@ fn a_webhook_is_told_once_and_told_again_if_it_was_unwell() {
         collector.send(&body(&agent.seal(first, 12))).counts();
     }
     collector.estimated(10);
-    let told = heard.recv_timeout(Duration::from_secs(20)).unwrap();
-    assert_eq!(told["alert"], "slow");
-    assert_eq!((&told["state"], &told["before"]), (&"raised".into(), &"unknown".into()));
-    assert_eq!((&told["upstream"], &told["downstream"]), (&"up".into(), &"down".into()));
-    assert_eq!((&told["measure"], &told["unit"]), (&"mean".into(), &"ns".into()));
-    assert_eq!(told["value"], DELAY_NS as f64);
-    assert_eq!(told["reason"], Value::Null);
-    let metrics = collector.metrics();
-    for line in [
-        "twixt_collector_alert_transitions_total{to=\"raised\"} 1\n",
-        "twixt_collector_webhook_retries_total 1\n",
-    ] {
-        assert!(metrics.contains(line), "{line}{metrics}");
+    collector
+}
+
+#[test]
+fn a_webhook_that_says_nothing_holds_up_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    // It takes connections, and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let collector = raised(folder.path(), format!("http://{}/", silent.local_addr().unwrap()));
+    assert!(collector.metrics().contains("alert_transitions_total{to=\"raised\"} 1\n"));
+    let answer = collector.send(&body(&Agent::at("up").seal(epoch_now() + 1, 1)));
+    assert_eq!(answer.counts(), (1, 0));
+    let started = Instant::now();
+    collector.stop();
+    assert!(started.elapsed() < Duration::from_secs(15), "what waits is tried once more");
+}
+
+#[test]
+fn a_webhook_is_not_followed_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let (elsewhere, told) = webhook();
+    let redirection = format!("307 Temporary Redirect\r\nlocation: {elsewhere}");
+    let (url, heard) = webhook_after(redirection.leak());
+    let collector = raised(folder.path(), url);
+    let until = Instant::now() + Duration::from_secs(20);
+    while !collector.metrics().contains("webhook_messages_total{outcome=\"dropped\"} 1\n") {
+        assert!(Instant::now() < until, "{}", collector.metrics());
+        thread::sleep(Duration::from_millis(50));
     }
+    assert!(heard.try_recv().is_err() && told.try_recv().is_err());
 }
 
 #[test]

@@ -6,8 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use twixt_collector::ESTIMATES_FOLDER;
 use twixt_collector::access::{PointPattern, ReaderConfig, TokenConfig, TokenHash};
-use twixt_history::moment_text;
+use twixt_history::{History, HistoryConfig, moment_text};
 use twixt_model::Timestamp;
 
 use crate::epochs::{Agent, DELAY_NS, EPOCH_NS, body, epoch_now};
@@ -124,6 +125,36 @@ fn pages_and_restarts_change_nothing() {
     let collector = patient(folder.path());
     let after = ask_well(&collector, path);
     assert_eq!(&rows(&after)[..told], rows(&whole));
+}
+
+/// Sealed hours, of which one file cannot be read.
+#[test]
+fn a_damaged_hour_is_named_and_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (collector, _) = fed(folder.path());
+    let (minutes, epochs) = ("/v1/estimates?segment=up:down", "/v1/estimates?step=epoch");
+    let is_there = |document: &Value| rows(document).len() >= 10;
+    let before = ask_until(&collector, epochs, is_there);
+    collector.stop();
+    let estimates = folder.path().join(ESTIMATES_FOLDER);
+    History::open(&estimates, HistoryConfig::default()).unwrap().seal_all().unwrap();
+    let day = std::fs::read_dir(estimates.join("rollups")).unwrap().next().unwrap().unwrap();
+    let file = std::fs::read_dir(day.path()).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    std::fs::write(&file, bytes).unwrap();
+    let collector = patient(folder.path());
+    let damaged = ask_well(&collector, minutes);
+    assert_eq!(damaged["completeness"]["complete"], false);
+    let problem = damaged["completeness"]["problems"][0].as_str().unwrap();
+    assert!(problem.starts_with("estimates/rollups/") && problem.contains("damaged"), "{problem}");
+    let lost = |row: &Value| row["reason"] == "what was stored cannot be read";
+    assert!(rows(&damaged).iter().any(|row| lost(row) && row["mean_ns"].is_null()));
+    // Epochs are in another file.
+    let whole = ask_well(&collector, epochs);
+    assert_eq!(&rows(&whole)[..rows(&before).len()], rows(&before));
+    assert_eq!(whole["completeness"]["problems"], Value::Array(vec![]));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod access;
 mod alerts;
 mod api;
+mod clock;
 mod disk;
 mod epochs;
 mod hostile;

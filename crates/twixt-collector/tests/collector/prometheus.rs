@@ -107,6 +107,46 @@ fn check(features: &[&str], metric: &str, bucket: f64) {
     assert!(packets >= 500.0, "{packets}");
 }
 
+/// Names, units and types as Prometheus' own tool wants them. It reads the older text format, in
+/// which counters are called as their values are.
+#[test]
+fn promtool_finds_no_fault() {
+    if Command::new("promtool").arg("--version").output().is_err() {
+        return eprintln!("skipped: promtool is not installed (cargo xtask setup)");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Running::start(config(folder.path()));
+    feed(&collector, 1_500_000);
+    let mut child = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let text = older_format(&collector.metrics());
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}
+
+fn older_format(page: &str) -> String {
+    let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let counters: Vec<&str> = types.filter_map(|line| line.strip_suffix(" counter")).collect();
+    let mut text = String::new();
+    for line in page.lines().filter(|line| *line != "# EOF" && !line.starts_with("# UNIT")) {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        text += &match words[..] {
+            ["#", kind, name, rest] if counters.contains(&name) => {
+                format!("# {kind} {name}_total {rest}\n")
+            }
+            _ => format!("{line}\n"),
+        };
+    }
+    text
+}
+
 #[test]
 fn classic_histograms_agree_within_a_bucket() {
     check(&[], "twixt_segment_delay_seconds_bucket", 2.5);

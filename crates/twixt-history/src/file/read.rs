@@ -131,6 +131,7 @@ impl Footers {
             .with_page_index_policy(PageIndexPolicy::Optional)
             .parse_and_finish(&file)
             .map_err(|error| error.to_string())?;
+        check_columns(&metadata)?;
         let metadata = Arc::new(metadata);
         let footer = Footer { metadata: Arc::clone(&metadata), bytes, changed, used: now };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,6 +143,18 @@ impl Footers {
         }
         known.insert(path.to_owned(), footer);
         Ok((file, metadata))
+    }
+}
+
+/// Columns may be missing that an earlier release did not know, but none without which a row says
+/// nothing.
+fn check_columns(metadata: &ParquetMetaData) -> Result<(), String> {
+    let found = metadata.file_metadata().schema_descr();
+    let is_there = |name: &str| found.columns().iter().any(|column| column.name() == name);
+    let missing = COLUMNS.iter().find(|column| column.required && !is_there(column.name));
+    match missing {
+        Some(column) => Err(format!("not a file of estimates: it has no column {}", column.name)),
+        None => Ok(()),
     }
 }
 

@@ -35,8 +35,19 @@ const SORTED_BY: [i32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 /// A file that is being written, beside its place.
 pub(crate) struct FileWriter {
     folder: Folder,
-    beside: PathBuf,
+    beside: Beside,
     writer: SerializedFileWriter<BufWriter<File>>,
+}
+
+/// Where a file lies until it is whole. One that never will be takes no room: where the disk is
+/// full, it is needed.
+struct Beside(PathBuf);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // One that took its place is not there any more.
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 impl FileWriter {
@@ -44,14 +55,14 @@ impl FileWriter {
     pub(crate) fn new(folder: &Folder, hour: Hour, part: u32) -> Result<Self, HistoryError> {
         let day = folder.day_path(hour.day());
         fs::create_dir_all(&day).map_err(HistoryError::file("create", &day))?;
-        let beside = day.join(format!("{:02}-{part}.new", hour.of_day()));
-        let file = File::create(&beside).map_err(HistoryError::file("create", &beside))?;
+        let beside = Beside(day.join(format!("{:02}-{part}.new", hour.of_day())));
+        let file = File::create(&beside.0).map_err(HistoryError::file("create", &beside.0))?;
         let writer = SerializedFileWriter::new(
             BufWriter::new(file),
             schema::parsed(),
             Arc::new(properties(Sorted::Yes)),
         )
-        .map_err(problem(&beside))?;
+        .map_err(problem(&beside.0))?;
         Ok(Self { folder: folder.clone(), beside, writer })
     }
 
@@ -61,19 +72,20 @@ impl FileWriter {
             return Ok(());
         }
         let written = self.writer.next_row_group().and_then(|group| write_group(group, rows));
-        written.map_err(problem(&self.beside))
+        written.map_err(problem(&self.beside.0))
     }
 
     /// Makes it durable, and puts it in its place.
     pub(crate) fn finish(self, hour: Hour, part: u32) -> Result<FileName, HistoryError> {
         let Self { folder, beside, writer } = self;
-        let failed = HistoryError::file("write", &beside);
-        let buffered = writer.into_inner().map_err(problem(&beside))?;
+        let beside = &beside.0;
+        let failed = HistoryError::file("write", beside);
+        let buffered = writer.into_inner().map_err(problem(beside))?;
         let written = buffered.into_inner().map_err(io::IntoInnerError::into_error);
-        let synced = written.and_then(|file| file.sync_all()).and_then(|()| checksum(&beside));
+        let synced = written.and_then(|file| file.sync_all()).and_then(|()| checksum(beside));
         let name = FileName { hour, part, checksum: synced.map_err(failed)? };
         let place = folder.file_path(name);
-        fs::rename(&beside, &place).map_err(HistoryError::file("rename", &place))?;
+        fs::rename(beside, &place).map_err(HistoryError::file("rename", &place))?;
         for path in [folder.day_path(hour.day()), folder.path().to_owned()] {
             let synced = File::open(&path).and_then(|folder| folder.sync_all());
             synced.map_err(HistoryError::file("sync", &path))?;

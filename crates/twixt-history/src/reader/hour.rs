@@ -8,7 +8,7 @@ use super::listing::{HourListing, Listing};
 use super::{Live, Reader};
 use crate::error::{HistoryError, Problem};
 use crate::file::{Columns, Wanted, read};
-use crate::holes::{Hole, holes};
+use crate::holes::{Hole, holes, note_missing};
 use crate::open::{OpenWanted, Part};
 use crate::question::Question;
 use crate::rollup::rolled_up;
@@ -53,6 +53,7 @@ impl Reader {
             () if there.only_rollups => Hole::NoLongerKept,
             () => Hole::NothingStored,
         };
+        note_missing(&mut found.rows, expected, why);
         let missing = holes(&found.rows, hour, question.step, expected, why);
         found.rows.retain(|row| question.wants(row));
         found.rows.extend(missing);

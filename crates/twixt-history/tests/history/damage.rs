@@ -2,10 +2,17 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use parquet::data_type::Int64Type;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use twixt_history::{Answer, Step};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::support::{Fixture, HOUR, ask, between, files};
+
+const UNREADABLE: &str = "what was stored cannot be read";
 
 /// Three sealed hours.
 fn sealed() -> Fixture {
@@ -35,7 +42,7 @@ fn check(step: Step, folder: &str, change: impl Fn(&Path)) {
     assert_eq!(after.rows.iter().filter(hour_of).collect::<Vec<_>>(), others);
     let lost = after.rows.iter().find(|row| !hour_of(row)).unwrap();
     assert!(lost.is_gap() && lost.delay.is_none());
-    assert_eq!(lost.reason.as_deref(), Some("what was stored cannot be read"));
+    assert_eq!(lost.reason.as_deref(), Some(UNREADABLE));
 }
 
 #[test]
@@ -61,6 +68,57 @@ fn files_that_are_cut_or_empty_are_found() {
             fs::write(path, &bytes[..length.min(bytes.len())]).unwrap();
         };
         check(Step::Hour, "rollups", cut);
+    }
+}
+
+/// A Parquet file under the name of one of ours, checksum and all.
+fn put_foreign(path: &Path) {
+    let schema = Arc::new(parse_message_type("message other { required int64 id; }").unwrap());
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&[1, 2, 3], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    let bytes = writer.into_inner().unwrap();
+    let name = format!("11-0-{:016x}.parquet", xxh3_64(&bytes));
+    fs::remove_file(path).unwrap();
+    fs::write(path.with_file_name(name), bytes).unwrap();
+}
+
+#[test]
+fn a_file_with_other_columns_tells_nothing() {
+    for (step, folder) in [(Step::Epoch, "epochs"), (Step::Minute, "rollups")] {
+        let fixture = sealed();
+        put_foreign(&files(&fixture.path().join(folder), ".parquet")[1]);
+        let answer = answer(&fixture, step);
+        let problem = answer.problems[0].to_string();
+        assert!(problem.contains("not a file of estimates: it has no column step"), "{problem}");
+        assert!(!answer.is_complete());
+        let lost = answer.rows.iter().filter(|row| row.reason.as_deref() == Some(UNREADABLE));
+        assert!(lost.count() >= 1);
+    }
+}
+
+#[test]
+fn a_damaged_record_of_the_log_is_missed_before_and_after_it_is_sealed() {
+    let fixture = Fixture::new();
+    fixture.store("b", 0..120);
+    let log = files(&fixture.path().join("open"), ".twxl").pop().unwrap();
+    let mut bytes = fs::read(&log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&log, bytes).unwrap();
+    let fixture = fixture.reopened();
+    for is_sealed in [false, true] {
+        if is_sealed {
+            assert_eq!(fixture.history.seal_all().unwrap().len(), 1);
+        }
+        for step in Step::ALL {
+            let answer = fixture.history.answer(&ask("b", step, between(0, 120))).unwrap();
+            assert_eq!(answer.epochs(), (119, 1), "{step}");
+            assert!(!answer.is_complete());
+        }
     }
 }
 

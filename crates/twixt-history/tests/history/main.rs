@@ -4,6 +4,7 @@
 
 mod crash;
 mod damage;
+mod full;
 mod kept;
 mod pages;
 mod retention;

@@ -13,6 +13,8 @@ const DAY_NS: i64 = 86_400_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
     At(Timestamp),
+    /// Of the calendar, without an offset: UTC.
+    Unzoned(Timestamp),
     Ago(i64),
 }
 
@@ -20,7 +22,7 @@ impl Moment {
     /// As a moment of the clock.
     pub(crate) fn resolve(self) -> Timestamp {
         match self {
-            Self::At(time) => time,
+            Self::At(time) | Self::Unzoned(time) => time,
             Self::Ago(length_ns) => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let now_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
@@ -35,8 +37,8 @@ impl FromStr for Moment {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            "write 2024-01-31T10:00:00Z, 2024-01-31, @ and seconds since 1970, nanoseconds since \
-             1970, now, or -1d for a day ago"
+            "write 2024-01-31T10:00:00Z, another offset in place of Z such as +01:00, 2024-01-31, \
+             @ and seconds since 1970, nanoseconds since 1970, now, or -1d for a day ago"
                 .to_owned()
         };
         if text == "now" {
@@ -50,7 +52,10 @@ impl FromStr for Moment {
         }
         let found = match text.strip_prefix('-') {
             Some(ago) => length(ago).map(Self::Ago),
-            None => calendar(text).map(Self::At),
+            None => calendar(text).map(|(time, has_offset)| match has_offset {
+                true => Self::At(time),
+                false => Self::Unzoned(time),
+            }),
         };
         found.ok_or_else(wrong)
     }
@@ -65,12 +70,22 @@ fn length(text: &str) -> Option<i64> {
     text.parse::<Nanoseconds>().ok().map(|length| length.0).filter(|&length| length >= 0)
 }
 
-/// RFC 3339; without a time: the day's first moment; without an offset: UTC.
-fn calendar(text: &str) -> Option<Timestamp> {
+/// The zone of whoever asks, where it is known not to be UTC.
+pub(crate) fn foreign_zone() -> Option<String> {
+    let link = || std::fs::read_link("/etc/localtime").ok();
+    let of_system = || link()?.to_str()?.split_once("zoneinfo/").map(|(_, zone)| zone.to_owned());
+    let zone = std::env::var("TZ").ok().or_else(of_system)?;
+    let zone = zone.trim_start_matches(':');
+    const UTC: [&str; 8] = ["", "UTC", "UTC0", "Etc/UTC", "GMT", "Etc/GMT", "Etc/Zulu", "Zulu"];
+    (!UTC.contains(&zone)).then(|| zone.to_owned())
+}
+
+/// RFC 3339; without a time: the day's first moment; without an offset: UTC, and that is told.
+fn calendar(text: &str) -> Option<(Timestamp, bool)> {
     let (day, rest) = text.split_at_checked(10)?;
     let start_ns = day.parse::<Day>().ok()?.span().start.as_nanos();
     let Some(rest) = rest.strip_prefix(['T', 't', ' ']) else {
-        return rest.is_empty().then(|| Timestamp::from_nanos(start_ns));
+        return rest.is_empty().then(|| (Timestamp::from_nanos(start_ns), false));
     };
     let sign_at = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
     let (time, offset) = rest.split_at(sign_at);
@@ -82,7 +97,7 @@ fn calendar(text: &str) -> Option<Timestamp> {
         }
     };
     let time_ns = clock(time)?.checked_sub(offset_ns)?;
-    start_ns.checked_add(time_ns).map(Timestamp::from_nanos)
+    start_ns.checked_add(time_ns).map(|ns| (Timestamp::from_nanos(ns), !offset.is_empty()))
 }
 
 /// Hours, minutes and perhaps seconds, with a fraction, in nanoseconds.
@@ -113,6 +128,11 @@ mod tests {
         assert_eq!(text.parse(), Ok(Moment::At(Timestamp::from_nanos(nanos))), "{text}");
     }
 
+    #[track_caller]
+    fn check_unzoned(text: &str, nanos: i64) {
+        assert_eq!(text.parse(), Ok(Moment::Unzoned(Timestamp::from_nanos(nanos))), "{text}");
+    }
+
     #[test]
     fn moments_are_read_as_people_write_them() {
         const START: i64 = 1_704_067_200_000_000_000;
@@ -120,9 +140,9 @@ mod tests {
         check("-5", -5);
         check("@1704067200", START);
         check("@1704067200.5", START + 500_000_000);
-        check("2024-01-01", START);
+        check_unzoned("2024-01-01", START);
         check("2024-01-01T00:00:00Z", START);
-        check("2024-01-01 01:02", START + 3_720_000_000_000);
+        check_unzoned("2024-01-01 01:02", START + 3_720_000_000_000);
         check("2024-01-01T00:00:01.5Z", START + 1_500_000_000);
         check("2024-01-01T02:00:00.000000001+02:00", START + 1);
         check("2023-12-31T23:00:00-01:00", START);

@@ -17,7 +17,7 @@ use twixt_synopsis::By;
 
 use super::delay::{has_answer, is_empty, note_problems};
 use crate::args::{
-    AlgorithmArgs, Delays, DigestArgs, FlowsArgs, Moment, Sizes, Split, TrafficArgs,
+    AlgorithmArgs, Delays, DigestArgs, FlowsArgs, Moment, Sizes, Split, TrafficArgs, foreign_zone,
 };
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::measure::{Beside, Files, Measured, Plan};
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     to: String,
     #[command(flatten)]
     estimates: estimates::EstimateArgs,
-    /// From when on: 2024-01-31T10:00:00Z, 2024-01-31, @ and seconds since 1970, nanoseconds, or -1d for a day ago [default: all that is stored]
+    /// From when on: 2024-01-31T10:00:00Z or with another offset (without one: UTC), 2024-01-31, @ and seconds since 1970, nanoseconds, or -1d for a day ago [default: all that is stored]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     start: Option<Moment>,
     /// Until when, this moment included; as --start
@@ -152,6 +152,14 @@ impl Args {
     }
 
     fn span(&self) -> anyhow::Result<Span> {
+        for (name, moment) in [("start", self.start), ("end", self.end)] {
+            if let Some(Moment::Unzoned(time)) = moment
+                && let Some(zone) = foreign_zone()
+            {
+                let text = twixt_history::moment_text(time);
+                note(format_args!("--{name} has no offset: it is {text}, not the time in {zone}"));
+            }
+        }
         let start = self.start.map_or(Timestamp::MIN, Moment::resolve);
         let end = self.end.map_or(Timestamp::MAX, Moment::resolve);
         if start > end {

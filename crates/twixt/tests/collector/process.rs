@@ -10,30 +10,47 @@ use std::process::{Child, Command, Stdio};
 pub(crate) struct Process {
     child: Child,
     pub(crate) address: SocketAddr,
+    /// Where metrics are, if `--metrics` was given.
+    pub(crate) metrics: Option<SocketAddr>,
 }
 
 impl Process {
     /// For the segment from `up` to `down`; what it prints goes to a file of that round.
     pub(crate) fn start(folder: &Path, round: usize) -> Self {
+        Self::start_with(folder, round, &[])
+    }
+
+    /// With further options.
+    pub(crate) fn start_with(folder: &Path, round: usize, options: &[&str]) -> Self {
         let out = File::create(printed(folder, round)).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_twixt"))
             .args(["collector", "--listen", "127.0.0.1:0", "--segment", "up:down"])
             .args(["--patience", "6s", "--follow", "-F", "jsonl", "--directory"])
             .arg(folder.join("collector"))
+            .args(options)
             .stdout(out)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let address = loop {
-            let line = lines.next().expect("it says where it listens").unwrap();
-            if let Some((_, address)) = line.split_once("collector: listening on ") {
-                break address.parse().unwrap();
+        let mut said = |what: &str| -> SocketAddr {
+            loop {
+                let line = lines.next().expect("it says where it listens").unwrap();
+                if let Some((_, address)) = line.split_once(what) {
+                    return address.parse().unwrap();
+                }
             }
         };
+        let address = said("collector: listening on ");
+        let metrics = options.contains(&"--metrics").then(|| said("collector: metrics on "));
         // Whatever it still says must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address }
+        Self { child, address, metrics }
+    }
+
+    /// Number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn signal(&mut self, name: &str) {

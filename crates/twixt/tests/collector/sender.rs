@@ -97,7 +97,8 @@ fn is_acknowledged(shared: &Shared, sealed: &Sealed) -> bool {
     })
 }
 
-fn post(address: SocketAddr, body: &[u8]) -> io::Result<String> {
+/// Sends a body, and returns the whole answer.
+pub(crate) fn post(address: SocketAddr, body: &[u8]) -> io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
     let length = body.len();

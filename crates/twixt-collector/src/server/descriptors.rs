@@ -1,0 +1,75 @@
+//! File descriptors: how many there are, and how many connections that leaves room for. Without
+//! one for a file, what agents send could not be stored.
+
+use super::Limits;
+
+/// Descriptors that are kept for files: those of the log, of hours that are not sealed, of answers
+/// that are being read, and a few.
+pub(crate) const RESERVED: usize = 512;
+/// Connections that there are room for, however few descriptors there are.
+const CONNECTIONS_MIN: usize = 16;
+
+/// As many as the system allows this process, after having asked for all; `None` if there is no
+/// bound, or it is not known.
+#[cfg(unix)]
+pub(crate) fn raise() -> Option<usize> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let most = Rlimit { current: maximum, maximum };
+    let is_raised = current == maximum || setrlimit(Resource::Nofile, most).is_ok();
+    let allowed = if is_raised { maximum } else { current };
+    allowed.and_then(|allowed| usize::try_from(allowed).ok())
+}
+
+/// Not known here.
+#[cfg(not(unix))]
+pub(crate) fn raise() -> Option<usize> {
+    None
+}
+
+impl Limits {
+    /// With no more connections than there are descriptors for, and what to say if these are fewer
+    /// than were asked for.
+    pub(crate) fn within(self, descriptors: Option<usize>) -> (Self, Option<String>) {
+        let Some(descriptors) = descriptors else { return (self, None) };
+        let room = descriptors.saturating_sub(RESERVED).max(CONNECTIONS_MIN);
+        if self.connections_max <= room {
+            return (self, None);
+        }
+        let text = format!(
+            "{descriptors} file descriptors are allowed, and files need {RESERVED} of them: \
+             connections_max is {room} in place of {}; raise the limit (ulimit -n, or \
+             LimitNOFILE= of the service)",
+            self.connections_max
+        );
+        (Self { connections_max: room, ..self }, Some(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(connections_max: usize, descriptors: Option<usize>, expected: usize) {
+        let limits = Limits { connections_max, ..Limits::default() };
+        let (bounded, said) = limits.within(descriptors);
+        assert_eq!(bounded, Limits { connections_max: expected, ..limits });
+        assert_eq!(said.is_some(), expected != connections_max, "{said:?}");
+    }
+
+    #[test]
+    fn connections_leave_room_for_files() {
+        check(512, Some(1_024), 512);
+        check(513, Some(1_024), 512);
+        check(20_000, Some(20_000), 20_000 - RESERVED);
+        check(20_000, None, 20_000);
+        check(100, Some(64), CONNECTIONS_MIN);
+        check(8, Some(64), 8);
+    }
+
+    #[test]
+    fn there_are_some() {
+        assert!(raise().is_none_or(|descriptors| descriptors > 3));
+    }
+}

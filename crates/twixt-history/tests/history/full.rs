@@ -1,0 +1,137 @@
+//! A full disk costs nothing that was stored, and what is half written counts for nothing.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+use twixt_history::{History, HistoryConfig, Question, Retention, Row, Step};
+
+use crate::support::{HOUR, SECOND_NS, at, files, row, same};
+
+/// A small disk with a history, unmounted with the value.
+struct SmallDisk {
+    folder: TempDir,
+}
+
+impl SmallDisk {
+    /// `None` where this user must not mount.
+    fn mount() -> Option<Self> {
+        let disk = Self { folder: tempfile::tempdir().unwrap() };
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=2m", "twixt-history-test"]).arg(disk.path());
+        let is_mounted = mount.output().is_ok_and(|output| output.status.success());
+        if !is_mounted {
+            println!("skipped: only root can mount a small disk");
+        }
+        is_mounted.then_some(disk)
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Takes all room but so many bytes.
+    fn fill_but(&self, bytes: usize) {
+        let mut ballast = File::create(self.path().join("ballast")).unwrap();
+        while ballast.write_all(&[7; 4_096]).is_ok() {}
+        let length = ballast.metadata().unwrap().len();
+        ballast.set_len(length.saturating_sub(bytes as u64)).unwrap();
+    }
+
+    fn empty(&self) {
+        fs::remove_file(self.path().join("ballast")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.path()).output();
+    }
+}
+
+fn open(disk: &SmallDisk, retention: Retention) -> History {
+    let config = HistoryConfig { retention, ..HistoryConfig::default() };
+    History::open(&disk.path().join("history"), config).unwrap()
+}
+
+fn store(history: &History, seconds: impl IntoIterator<Item = i64>) {
+    for second in seconds {
+        history.append(&[row("b", second)], at(second)).unwrap();
+    }
+    history.sync().unwrap();
+}
+
+#[track_caller]
+fn check_rows(history: &History, step: Step, expected: &[Row]) {
+    let found = history.answer(&Question::all(step)).unwrap();
+    assert!(found.problems.is_empty());
+    assert_eq!(found.rows.len(), expected.len());
+    found.rows.iter().zip(expected).for_each(|(one, other)| same(one, other));
+}
+
+#[test]
+fn an_hour_that_cannot_be_sealed_is_as_it_was() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let history = open(&disk, Retention::default());
+    store(&history, 0..600);
+    let told = Step::ALL.map(|step| history.answer(&Question::all(step)).unwrap().rows);
+    for left in [0, 4_096, 12_288] {
+        disk.fill_but(left);
+        let kept = history.keep(at(3 * HOUR)).unwrap();
+        assert!(kept.sealed.is_empty());
+        let problem = kept.unsealed[0].to_string();
+        assert!(problem.contains("No space left on device"), "{problem}");
+        assert!(files(disk.path(), ".parquet").is_empty() && files(disk.path(), ".new").is_empty());
+        Step::ALL.iter().zip(&told).for_each(|(step, rows)| check_rows(&history, *step, rows));
+        disk.empty();
+    }
+    // Killed meanwhile, or not: with room again, it is sealed.
+    drop(history);
+    let history = open(&disk, Retention::default());
+    let kept = history.keep(at(3 * HOUR)).unwrap();
+    assert_eq!((kept.sealed.len(), kept.unsealed.len()), (1, 0));
+    Step::ALL.iter().zip(&told).for_each(|(step, rows)| check_rows(&history, *step, rows));
+}
+
+#[test]
+fn rows_that_could_not_be_appended_are_appended_later_and_once() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let history = open(&disk, Retention::default());
+    store(&history, 0..60);
+    disk.fill_but(0);
+    let stored = |second: i64| history.append(&[row("b", second)], at(second)).is_ok();
+    let first = (60..10_000).find(|&second| !stored(second)).expect("the disk is full");
+    assert!(!stored(first), "it still is");
+    let answer = history.answer(&Question::all(Step::Epoch)).unwrap();
+    assert_eq!((answer.rows.len() as i64, answer.is_complete()), (first, true));
+    disk.empty();
+    store(&history, 0..first + 60);
+    let expected: Vec<Row> = (0..first + 60).map(|second| row("b", second)).collect();
+    check_rows(&history, Step::Epoch, &expected);
+    history.seal_all().unwrap();
+    check_rows(&history, Step::Epoch, &expected);
+}
+
+#[test]
+fn what_is_old_makes_room_for_what_is_new() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let age_ns = Some(5 * HOUR * SECOND_NS);
+    let retention =
+        Retention { epochs_age_ns: age_ns, rollups_age_ns: age_ns, ..Retention::default() };
+    let history = open(&disk, retention);
+    for hour in 0..4 {
+        store(&history, hour * HOUR..hour * HOUR + 1_000);
+    }
+    history.seal_all().unwrap();
+    store(&history, 4 * HOUR..4 * HOUR + 100);
+    disk.fill_but(0);
+    assert_eq!(history.keep(at(6 * HOUR - 1)).unwrap().unsealed.len(), 1);
+    // By now the first hours are old: without them there is room.
+    let kept = history.keep(at(10 * HOUR - 600)).unwrap();
+    assert_eq!((kept.sealed.len(), kept.unsealed.len()), (1, 0));
+    assert_eq!(kept.removed.files, 2 * 4);
+    let rows = history.answer(&Question::all(Step::Epoch)).unwrap().rows;
+    assert_eq!((rows.len(), rows[0].start_ns), (100, at(4 * HOUR).as_nanos()));
+}
