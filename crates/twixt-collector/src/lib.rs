@@ -9,6 +9,7 @@
 //! | [`engine`] | What do two points tell together? |
 //! | `estimating` | What was told already? |
 //! | `recording` | What was estimated, over time? |
+//! | [`flows`] | What did single flows do, if somebody asks? |
 //! | [`api`] | What may one ask, and what is the answer? |
 //! | [`alerts`] | Who is to be told, and when? |
 //! | `segments` | How are segments, for those who scrape? |
@@ -24,6 +25,7 @@ mod collector;
 mod config;
 pub mod engine;
 mod estimating;
+pub mod flows;
 mod ingest;
 mod journal;
 mod recording;

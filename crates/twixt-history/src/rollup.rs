@@ -23,15 +23,31 @@ pub fn rolled_up<'a>(rows: impl IntoIterator<Item = &'a Row>, step: Step) -> Vec
 /// Rows of each series and scope put together to one, whatever their time.
 #[must_use]
 pub fn totals<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Row> {
-    let mut sums: BTreeMap<(SeriesKey, String, String), RollUp> = BTreeMap::new();
-    for row in rows {
+    let mut sums = Totals::default();
+    rows.into_iter().for_each(|row| sums.add(row));
+    sums.rows().collect()
+}
+
+/// Totals of all series and scopes, as rows come.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    sums: BTreeMap<(SeriesKey, String, String), RollUp>,
+}
+
+impl Totals {
+    /// Adds a row.
+    pub fn add(&mut self, row: &Row) {
         let key = (row.series.clone(), row.scope_kind.clone(), row.scope.clone());
-        let sum = sums.entry(key).or_insert_with(|| RollUp::like(row, row.step));
+        let sum = self.sums.entry(key).or_insert_with(|| RollUp::like(row, row.step));
         sum.row.start_ns = sum.row.start_ns.min(row.start_ns);
         sum.row.end_ns = sum.row.end_ns.max(row.end_ns);
         sum.add(row);
     }
-    sums.values().map(RollUp::row).collect()
+
+    /// What they come to, in order of series and scope.
+    pub fn rows(&self) -> impl Iterator<Item = Row> {
+        self.sums.values().map(RollUp::row)
+    }
 }
 
 /// Roll-ups of all series and scopes, as rows come.

@@ -7,6 +7,7 @@ mod alerts;
 mod api;
 mod disk;
 mod epochs;
+mod flows;
 mod hostile;
 mod limits;
 mod metrics;

@@ -134,19 +134,6 @@ pub struct GapsDocument {
     pub next: Option<String>,
 }
 
-/// The flows with the largest of something.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct FlowsDocument {
-    /// What was asked for.
-    pub range: TimeRange,
-    /// What is missing. Not complete either when there were too many rows to look at all.
-    pub completeness: CompletenessDocument,
-    /// The largest first. Those whose order is not known come last.
-    pub flows: Vec<EstimateDocument>,
-    /// Why there are none, if so.
-    pub reason: Option<String>,
-}
-
 /// A bucket of delays.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct BucketDocument {
