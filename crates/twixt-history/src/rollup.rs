@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use twixt_model::{DelayEstimate, Histogram, Span};
+use twixt_model::{DelayEstimate, Histogram, Span, needed_for};
 
 use crate::histogram;
-use crate::row::{BUCKETS_MAX, DelayPart, QUANTILE_SHARES, Quantile, Row, SeriesKey};
+use crate::row::{BUCKETS_MAX, DelayPart, DelaySteps, QUANTILE_SHARES, Quantile, Row, SeriesKey};
 use crate::step::Step;
 
 /// Rows of epochs put together to minutes or hours. In order of series, scope and time.
@@ -148,6 +148,7 @@ struct RollUp {
     /// Of the only one of them.
     alone: [Quantile; 4],
     histogram: Sum<Box<Histogram>>,
+    steps: Sum<DelaySteps>,
     smallest_ns: Sum<i64>,
     largest_ns: Sum<i64>,
 }
@@ -200,6 +201,7 @@ impl RollUp {
             delays: 0,
             alone: Default::default(),
             histogram: Sum::Nothing,
+            steps: Sum::Nothing,
             smallest_ns: Sum::Nothing,
             largest_ns: Sum::Nothing,
         }
@@ -248,6 +250,10 @@ impl RollUp {
         self.alone = part.quantiles;
         self.smallest_ns.add(part.min_ns, |sum, value| *sum = value.min(*sum));
         self.largest_ns.add(part.max_ns, |sum, value| *sum = value.max(*sum));
+        self.steps.add(part.steps, |sum, steps| {
+            sum.count = sum.count.saturating_add(steps.count);
+            sum.sum_ns += steps.sum_ns;
+        });
         if matches!(self.histogram, Sum::Unknown) {
             return;
         }
@@ -273,6 +279,7 @@ impl RollUp {
         let mut part = DelayPart {
             min_ns: self.smallest_ns.known().copied(),
             max_ns: self.largest_ns.known().copied(),
+            steps: self.steps.known().copied(),
             ..DelayPart::of(&delay)
         };
         if let Some(known) = self.histogram.known() {
@@ -299,16 +306,30 @@ fn crossed(row: &Row, part: &DelayPart) -> DelayEstimate {
     DelayEstimate { count, sum_ns, ..delay }
 }
 
+/// Percentiles of a histogram; not known where so few sampled packets can carry no interval.
 fn quantiles(histogram: &Histogram) -> [Quantile; 4] {
-    let times = histogram.times();
+    let Some(times) = histogram.times() else { return Default::default() };
+    let is_everything = histogram.weight() <= histogram.count() as f64;
+    // The histogram knows ranks to within its sampling, and values to within a bucket.
+    let bucket = 2_f64.powf(2_f64.powi(-i32::from(histogram.scale())));
+    let low_ns = |low_ns: i64| match low_ns {
+        ..=0 => times.min_ns,
+        _ => ((low_ns as f64 / bucket).floor() as i64).max(times.min_ns),
+    };
+    let high_ns = |high_ns: i64| match high_ns {
+        ..=0 => times.max_ns.min(0),
+        _ => ((high_ns as f64 * bucket).ceil() as i64).min(times.max_ns),
+    };
     QUANTILE_SHARES.map(|share| {
-        let known = times.iter().flat_map(|times| &times.percentiles);
-        let mut known = known.filter(|percentile| (percentile.share - share).abs() < 1e-9);
-        match known.next() {
+        if !is_everything && histogram.count() < needed_for(share) {
+            return Quantile::default();
+        }
+        let mut known = times.percentiles.iter();
+        match known.find(|percentile| (percentile.share - share).abs() < 1e-9) {
             Some(found) => Quantile {
                 value_ns: Some(found.time_ns),
-                low_ns: Some(found.low_ns),
-                high_ns: Some(found.high_ns),
+                low_ns: Some(low_ns(found.low_ns)),
+                high_ns: Some(high_ns(found.high_ns)),
             },
             None => histogram.percentile(share).map_or_else(Quantile::default, Quantile::of),
         }
@@ -376,7 +397,37 @@ mod tests {
             // close together.
             let off = found / exact - 1.0;
             assert!(off.abs() < 0.0112, "{share}: {found} for {exact}");
+            let interval = quantile.low_ns.unwrap()..=quantile.high_ns.unwrap();
+            assert!(interval.contains(&(exact as i64)), "{share}: {interval:?} for {exact}");
         }
+    }
+
+    #[test]
+    fn too_few_sampled_packets_tell_no_rare_percentile() {
+        let check = |packets: i64, weight: f64, expected: [bool; 4]| {
+            let mut histogram = Histogram::new(256);
+            (1..=packets).for_each(|packet| histogram.add(1_000 * packet, weight));
+            let known = quantiles(&histogram).map(|quantile| quantile.value_ns.is_some());
+            assert_eq!(known, expected, "{packets} of weight {weight}");
+        };
+        check(400, 2.0, [true, true, true, false]);
+        check(4_000, 2.0, [true; 4]);
+        check(300, 2.0, [true, true, false, false]);
+        // Nothing was left out.
+        check(300, 1.0, [true; 4]);
+    }
+
+    #[test]
+    fn jitter_is_added_up_from_its_differences() {
+        let steps = |count, sum_ns| Some(DelaySteps { count, sum_ns });
+        let mut rows: Vec<Row> = (0..3).map(|number| row("a", "b", number)).collect();
+        for (row, steps) in rows.iter_mut().zip([steps(3, 30.0), steps(0, 0.0), steps(1, 2.0)]) {
+            row.delay.as_mut().unwrap().steps = steps;
+        }
+        let jitter = |rows: &[Row]| rolled_up(rows, Step::Minute)[0].delay.as_ref()?.jitter_ns();
+        assert_eq!(jitter(&rows), Some(8.0));
+        rows[1].delay.as_mut().unwrap().steps = None;
+        assert_eq!(jitter(&rows), None, "what one part lacks the whole lacks");
     }
 
     #[test]

@@ -81,6 +81,8 @@ pub struct EstimateDocument {
     pub reason: Option<String>,
     /// Bytes of the packets, where they are known.
     pub bytes: Option<u64>,
+    /// Mean of what delays of sampled packets in a row differ by: clocks do not matter.
+    pub jitter_ns: Option<i64>,
 }
 
 /// Estimates over time.
@@ -202,6 +204,7 @@ impl From<&Row> for EstimateDocument {
             clock_error_ns: row.clock_error_ns,
             reason: row.reason.clone(),
             bytes: row.bytes,
+            jitter_ns: delay.and_then(DelayPart::jitter_ns).map(|ns| ns.round() as i64),
         }
     }
 }

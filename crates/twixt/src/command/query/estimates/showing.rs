@@ -94,7 +94,7 @@ fn table(rows: &[EstimateDocument]) -> Table {
     }
     headings.extend(["epochs", "packets", "lost", "mean ± 95 %", "deviation"]);
     if has_percentiles {
-        headings.extend(["p50", "p95", "p99", "p99.9"]);
+        headings.extend(["p50", "p95", "p99", "p99.9", "jitter"]);
     }
     let mut table = Table::new(&headings);
     for row in rows {
@@ -116,7 +116,8 @@ fn table(rows: &[EstimateDocument]) -> Table {
             delay(row.stddev_ns),
         ]);
         if has_percentiles {
-            cells.extend([row.p50_ns, row.p95_ns, row.p99_ns, row.p999_ns].map(delay));
+            let told = [row.p50_ns, row.p95_ns, row.p99_ns, row.p999_ns, row.jitter_ns];
+            cells.extend(told.map(delay));
         }
         table.row(cells);
     }
