@@ -12,8 +12,8 @@ use twixt_collector::alerts::{AlertConfig, Measure, SegmentPattern, Thresholds};
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
 use crate::running::{Running, config};
 
-/// Answers the first request with 503 and all others with 200, and hands over what came.
-fn webhook() -> (String, Receiver<Value>) {
+/// Answers so many requests with 503 and all others with 200, and hands over what came.
+fn webhook(refused: usize) -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let (sender, receiver) = channel();
@@ -30,11 +30,11 @@ fn webhook() -> (String, Receiver<Value>) {
                     break body.to_owned();
                 }
             };
-            let status = if number == 0 { "503 Service Unavailable" } else { "200 OK" };
+            let status = if number < refused { "503 Service Unavailable" } else { "200 OK" };
             let answer =
                 format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
             stream.write_all(answer.as_bytes()).unwrap();
-            if number > 0 && sender.send(serde_json::from_str(&body).unwrap()).is_err() {
+            if number >= refused && sender.send(serde_json::from_str(&body).unwrap()).is_err() {
                 return;
             }
         }
@@ -45,7 +45,7 @@ fn webhook() -> (String, Receiver<Value>) {
 #[test]
 fn a_webhook_is_told_once_and_told_again_if_it_was_unwell() {
     let folder = tempfile::tempdir().unwrap();
-    let (url, heard) = webhook();
+    let (url, heard) = webhook(1);
     let mut config = config(folder.path());
     config.alerts = vec![AlertConfig {
         name: "slow".to_owned(),
@@ -78,6 +78,66 @@ fn a_webhook_is_told_once_and_told_again_if_it_was_unwell() {
     ] {
         assert!(metrics.contains(line), "{line}{metrics}");
     }
+}
+
+/// An alert that is raised, and cleared by half of what raises it.
+fn slow(url: String) -> AlertConfig {
+    AlertConfig {
+        name: "slow".to_owned(),
+        segment: SegmentPattern::all(),
+        class: None,
+        algorithm: None,
+        measure: Measure::Mean,
+        thresholds: Thresholds { above: DELAY_NS as f64 / 2.0, clear_below: None },
+        // As long as all epochs of a run: one that is cut in two by a restart must be whole.
+        window: Duration::from_secs(2),
+        minimum_packets: 20 * 50 - 100,
+        webhook: Some(url),
+    }
+}
+
+/// A collector that gets epochs from both points, with this delay, until it has paired all but
+/// the last.
+fn fed(
+    alert: &AlertConfig,
+    folder: &std::path::Path,
+    delay_ns: i64,
+    first: i64,
+    count: i64,
+) -> Running {
+    let mut config = config(folder);
+    config.alerts = vec![alert.clone()];
+    config.engine.patience = twixt_model::Delay::from_nanos(6_000_000_000);
+    let collector = Running::start(config);
+    for agent in [Agent::at("up"), Agent::at("down").after(delay_ns)] {
+        collector.send(&body(&agent.seal(first, count))).counts();
+    }
+    collector.estimated(count as usize - 2);
+    collector
+}
+
+#[test]
+fn a_restart_changes_nothing_about_alerts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, heard) = webhook(0);
+    let alert = slow(url);
+    // A stretch has 20 epochs. They are sent in parts, and between parts the collector restarts.
+    let first = (epoch_now() / 20 - 10) * 20;
+    let run = |delay_ns: i64, from: i64, count: i64, expected: Option<&str>| {
+        let collector = fed(&alert, folder.path(), delay_ns, first + from, count);
+        let patience = Duration::from_secs(if expected.is_some() { 15 } else { 1 });
+        let told = heard.recv_timeout(patience).ok().map(|told| told["state"].clone());
+        assert_eq!(told, expected.map(Value::from), "epochs from {from} on");
+        collector.stop();
+    };
+    run(DELAY_NS, 0, 30, Some("raised"));
+    // The second stretch was cut in two by the restart; it is as slow as the first.
+    run(DELAY_NS, 30, 20, None);
+    // Half of the third was slow, and half fast: a mean of 5/8 does not clear it.
+    run(DELAY_NS / 4, 50, 30, None);
+    run(DELAY_NS / 4, 80, 30, Some("clear"));
+    assert!(heard.try_recv().is_err(), "nothing else");
+    assert!(folder.path().join("alerts.json").is_file());
 }
 
 #[test]
