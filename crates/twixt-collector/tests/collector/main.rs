@@ -14,5 +14,6 @@ mod metrics;
 mod pairing;
 mod prometheus;
 mod python;
+mod rollups;
 mod running;
 mod storing;
