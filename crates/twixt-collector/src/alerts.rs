@@ -116,19 +116,14 @@ impl Alerting {
             }
             let Some(watch) = watches.get_mut(series) else { continue };
             for reading in look(alert, &mut watch.window) {
-                if Some(reading.span.end.as_nanos()) <= watch.through_ns {
-                    continue;
-                }
                 let before = watch.alarm;
-                let value = reading.value.as_ref().ok().copied();
-                let transition = watch.alarm.take(&alert.thresholds, value);
-                self.metrics.stands(Some(before.state()), watch.alarm.state());
+                let transition = watch.judge(alert, &reading);
                 if watch.alarm != before {
-                    let through_ns = reading.span.end.as_nanos();
-                    let stood = Stood { alarm: watch.alarm, through_ns };
+                    let stood = Stood { alarm: watch.alarm, through_ns: reading.end_ns() };
                     self.stood.insert(WatchName::new(&alert.name, series), stood);
                     self.is_unwritten = true;
                 }
+                self.metrics.stands(Some(before.state()), watch.alarm.state());
                 if let Some(transition) = transition {
                     self.metrics.changed(transition);
                     tell(alert, series, &reading, transition, &self.webhooks);
@@ -155,6 +150,13 @@ impl Watch {
             alarm: stood.map(|stood| stood.alarm).unwrap_or_default(),
             through_ns: stood.map(|stood| stood.through_ns),
         }
+    }
+
+    /// Looks at a stretch that is over, unless that was done before a restart.
+    fn judge(&mut self, alert: &AlertConfig, reading: &Reading) -> Option<Transition> {
+        let is_new = Some(reading.end_ns()) > self.through_ns;
+        let value = reading.value.as_ref().ok().copied();
+        is_new.then(|| self.alarm.take(&alert.thresholds, value)).flatten()
     }
 }
 

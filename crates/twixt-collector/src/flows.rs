@@ -11,6 +11,8 @@ mod records;
 mod series;
 mod summing;
 
+use std::collections::BTreeSet;
+
 use twixt_history::{Answer, HistoryError, Question, Row, Step};
 use twixt_model::{Scope, Segment, Span};
 use twixt_store::{Log, StoreError};
@@ -169,7 +171,8 @@ impl FlowsAnswer {
             self.problems.extend(records.problems);
         }
         self.reasons.extend(sums.overflow());
-        self.reasons.dedup();
+        let mut told = BTreeSet::new();
+        self.reasons.retain(|reason| told.insert(reason.clone()));
         self.is_whole = sums.overflow().is_none() && self.gaps == 0 && self.problems.is_empty();
         self.flows = sums.into_rows();
         Ok(())

@@ -66,6 +66,13 @@ pub(super) struct Reading {
     pub(super) value: Result<f64, String>,
 }
 
+impl Reading {
+    /// The last moment of the stretch.
+    pub(super) const fn end_ns(&self) -> i64 {
+        self.span.end.as_nanos()
+    }
+}
+
 impl Window {
     pub(super) const fn new(length_ns: i64, measure: Measure) -> Self {
         let length_ns = if length_ns > 0 { length_ns } else { 1 };

@@ -20,6 +20,18 @@ pub enum FlowOrder {
     Loss,
 }
 
+impl FlowOrder {
+    /// The name in questions and answers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Delay => "delay",
+            Self::Deviation => "deviation",
+            Self::Loss => "loss",
+        }
+    }
+}
+
 /// The flows with the largest of something.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct FlowsDocument {
@@ -27,9 +39,8 @@ pub struct FlowsDocument {
     pub range: TimeRange,
     /// What is missing. Not complete either when there were too many flows to add up all.
     pub completeness: CompletenessDocument,
-    /// What they are ordered by.
-    #[schema(inline)]
-    pub order: FlowOrder,
+    /// What they are ordered by: `delay`, `deviation` or `loss`.
+    pub order: String,
     /// How many flows there are a name of; one may count once for each algorithm.
     pub found: u64,
     /// The largest first. Those whose order is not known come last.
@@ -55,7 +66,7 @@ impl FlowsDocument {
                 stored: answer.stored.map(MomentRange::from),
                 problems: answer.problems,
             },
-            order,
+            order: order.name().to_owned(),
             found,
             flows: flows.iter().map(EstimateDocument::from).collect(),
             reason: (!answer.reasons.is_empty()).then(|| answer.reasons.join("; ")),

@@ -15,7 +15,7 @@ use ureq::http::Response;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
-use super::flows::{FlowQuestion, name_of};
+use super::flows::FlowQuestion;
 use super::{ANY_SCOPE, SourceArgs, Whole, exit};
 use crate::exit::{Exit, note, usage};
 use crate::output;
@@ -117,7 +117,7 @@ impl Collector {
         };
         let mut parameters = parameters(&about);
         parameters.retain(|(name, _)| !["step", "scope"].contains(name));
-        parameters.push(("order", name_of(question.order).to_owned()));
+        parameters.push(("order", question.order.name().to_owned()));
         parameters.push(("limit", question.limit.to_string()));
         let mut response = self.ask("flows", &parameters)?;
         let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;

@@ -122,12 +122,3 @@ impl From<Order> for FlowOrder {
         }
     }
 }
-
-/// Its name in a question.
-pub(super) const fn name_of(order: FlowOrder) -> &'static str {
-    match order {
-        FlowOrder::Delay => "delay",
-        FlowOrder::Deviation => "deviation",
-        FlowOrder::Loss => "loss",
-    }
-}
