@@ -55,7 +55,7 @@ pub enum AgentError {
     #[error(transparent)]
     Observer(#[from] ObserverError),
     /// An interface cannot be captured.
-    #[error("point {point}: {source}")]
+    #[error("point {point}")]
     Capture {
         /// The name of the point.
         point: String,

@@ -9,6 +9,8 @@ mod machine;
 mod measure;
 mod message;
 mod metrics;
+mod refill;
+mod remembered;
 mod webhook;
 mod window;
 
@@ -16,6 +18,7 @@ pub use config::{ALERTS_MAX, AlertConfig, SegmentPattern};
 pub use machine::{AlertState, Thresholds, Transition};
 pub use measure::{Measure, ParseMeasureError};
 pub(crate) use metrics::AlertMetrics;
+pub(crate) use remembered::AlertsFile;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,6 +32,7 @@ use crate::estimating::EventSink;
 use crate::stop::Stop;
 use machine::Alarm;
 use message::Message;
+use remembered::{Stood, WatchName};
 use webhook::Webhooks;
 use window::{Reading, Window};
 
@@ -39,6 +43,11 @@ const WATCHES_MAX: usize = 20_000;
 pub(crate) struct Alerting {
     alerts: Vec<AlertConfig>,
     watches: Vec<BTreeMap<Series, Watch>>, // one for each alert; at most WATCHES_MAX together
+    /// How alerts stood that changed, now or before a restart.
+    stood: BTreeMap<WatchName, Stood>, // at most WATCHES_MAX
+    file: AlertsFile,
+    /// Whether the file is behind.
+    is_unwritten: bool,
     webhooks: Webhooks,
     metrics: AlertMetrics,
     next: Box<dyn EventSink>,
@@ -48,12 +57,15 @@ pub(crate) struct Alerting {
 struct Watch {
     window: Window,
     alarm: Alarm,
+    /// Stretches up to here were looked at before a restart.
+    through_ns: Option<i64>,
 }
 
 impl Alerting {
-    /// Starts the threads of webhooks.
+    /// Starts the threads of webhooks. Alerts stand as the file says.
     pub(crate) fn new(
         alerts: Vec<AlertConfig>,
+        file: AlertsFile,
         metrics: AlertMetrics,
         stop: &Stop,
         next: Box<dyn EventSink>,
@@ -61,7 +73,9 @@ impl Alerting {
         let addresses = alerts.iter().filter_map(|alert| alert.webhook.as_ref());
         let webhooks = Webhooks::start(addresses, &metrics, stop)?;
         let watches = alerts.iter().map(|_| BTreeMap::new()).collect();
-        Ok(Self { alerts, watches, webhooks, metrics, next })
+        let mut stood = file.read();
+        stood.retain(|name, _| alerts.iter().any(|alert| alert.name == name.alert()));
+        Ok(Self { alerts, watches, stood, file, is_unwritten: false, webhooks, metrics, next })
     }
 
     fn note_pair(&mut self, pair: &PairEstimate) {
@@ -95,15 +109,21 @@ impl Alerting {
                     continue;
                 }
                 followed += 1;
-                self.metrics.stands(None, AlertState::default());
-                watches.insert(series.clone(), Watch::new(alert));
+                let stood = self.stood.get(&WatchName::new(&alert.name, series));
+                let watch = Watch::new(alert, stood);
+                self.metrics.stands(None, watch.alarm.state());
+                watches.insert(series.clone(), watch);
             }
             let Some(watch) = watches.get_mut(series) else { continue };
             for reading in look(alert, &mut watch.window) {
-                let before = watch.alarm.state();
-                let value = reading.value.as_ref().ok().copied();
-                let transition = watch.alarm.take(&alert.thresholds, value);
-                self.metrics.stands(Some(before), watch.alarm.state());
+                let before = watch.alarm;
+                let transition = watch.judge(alert, &reading);
+                if watch.alarm != before {
+                    let stood = Stood { alarm: watch.alarm, through_ns: reading.end_ns() };
+                    self.stood.insert(WatchName::new(&alert.name, series), stood);
+                    self.is_unwritten = true;
+                }
+                self.metrics.stands(Some(before.state()), watch.alarm.state());
                 if let Some(transition) = transition {
                     self.metrics.changed(transition);
                     tell(alert, series, &reading, transition, &self.webhooks);
@@ -111,12 +131,32 @@ impl Alerting {
             }
         }
     }
+
+    /// Writes down how alerts stand. If that fails, some are told again after a restart.
+    fn remember(&mut self) {
+        // Names of series that are gone make room for others.
+        while self.stood.len() > WATCHES_MAX && self.stood.pop_first().is_some() {}
+        match self.file.write(self.stood.iter()) {
+            Ok(()) => self.is_unwritten = false,
+            Err(problem) => warn!(%problem, "cannot write down how alerts stand"),
+        }
+    }
 }
 
 impl Watch {
-    fn new(alert: &AlertConfig) -> Self {
-        let length_ns = i64::try_from(alert.window.as_nanos()).unwrap_or(i64::MAX);
-        Self { window: Window::new(length_ns, alert.measure), alarm: Alarm::default() }
+    fn new(alert: &AlertConfig, stood: Option<&Stood>) -> Self {
+        Self {
+            window: Window::new(alert.window_ns(), alert.measure),
+            alarm: stood.map(|stood| stood.alarm).unwrap_or_default(),
+            through_ns: stood.map(|stood| stood.through_ns),
+        }
+    }
+
+    /// Looks at a stretch that is over, unless that was done before a restart.
+    fn judge(&mut self, alert: &AlertConfig, reading: &Reading) -> Option<Transition> {
+        let is_new = Some(reading.end_ns()) > self.through_ns;
+        let value = reading.value.as_ref().ok().copied();
+        is_new.then(|| self.alarm.take(&alert.thresholds, value)).flatten()
     }
 }
 
@@ -131,6 +171,9 @@ impl EventSink for Alerting {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        if self.is_unwritten {
+            self.remember();
+        }
         self.next.flush()
     }
 }

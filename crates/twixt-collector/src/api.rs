@@ -9,6 +9,7 @@ mod documents;
 mod estimates;
 mod evidence;
 mod flows;
+mod histogram;
 mod live;
 mod now;
 mod openapi;
@@ -17,7 +18,7 @@ mod problem;
 
 pub use documents::{
     BucketDocument, ClockDocument, ClocksDocument, CompletenessDocument, EndDocument,
-    EpochDocument, EstimateDocument, EstimatesDocument, EvidenceDocument, FlowsDocument,
+    EpochDocument, EstimateDocument, EstimatesDocument, EvidenceDocument, FlowOrder, FlowsDocument,
     GapDocument, GapsDocument, HistogramDocument, MomentRange, PointDocument, PointsDocument,
     SegmentDocument, SegmentsDocument, TimeRange,
 };
@@ -47,6 +48,9 @@ use problem::Problem;
 /// Questions that are being answered at a time. They read files, and more of them at once would
 /// not be faster.
 const ANSWERING_MAX: usize = 4;
+/// Questions about flows that are being answered at a time. They compare epochs, which takes a
+/// processor for seconds, and have a turn of their own so that others need not wait for them.
+const COMPARING_MAX: usize = 1;
 /// Questions that wait for their turn. Who comes then is told to come again.
 const WAITING_MAX: usize = 64;
 
@@ -62,6 +66,7 @@ pub(crate) struct Api {
     /// Turns, waiting included.
     waiting: Arc<Semaphore>,
     answering: Arc<Semaphore>,
+    comparing: Arc<Semaphore>,
     stop: Stop,
 }
 
@@ -82,6 +87,7 @@ impl Api {
             readers: Readers::new(readers, is_open, limits),
             waiting: Arc::new(Semaphore::new(ANSWERING_MAX + WAITING_MAX)),
             answering: Arc::new(Semaphore::new(ANSWERING_MAX)),
+            comparing: Arc::new(Semaphore::new(COMPARING_MAX)),
             stop,
         }
     }
@@ -96,7 +102,7 @@ impl Api {
             .route("/v1/estimates", get(estimates::estimates))
             .route("/v1/gaps", get(estimates::gaps))
             .route("/v1/flows", get(flows::flows))
-            .route("/v1/histogram", get(flows::histogram))
+            .route("/v1/histogram", get(histogram::histogram))
             .route("/v1/evidence", get(evidence::evidence))
             .route("/v1/live", get(live::live))
             .route("/v1/openapi.json", get(openapi::serve))
@@ -115,8 +121,24 @@ impl Api {
         &self,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Problem> {
+        self.take_turn(&self.answering, read).await
+    }
+
+    /// Compares epochs, when its turn comes.
+    async fn compare<T: Send + 'static>(
+        &self,
+        compare: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        self.take_turn(&self.comparing, compare).await
+    }
+
+    async fn take_turn<T: Send + 'static>(
+        &self,
+        turns: &Arc<Semaphore>,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
         let _waiting = self.waiting.try_acquire().map_err(|_| Problem::Crowded)?;
-        let turn = Arc::clone(&self.answering).acquire_owned().await;
+        let turn = Arc::clone(turns).acquire_owned().await;
         let turn = turn.map_err(|_| Problem::Crowded)?;
         let read = tokio::task::spawn_blocking(move || {
             let _turn = turn;

@@ -17,7 +17,7 @@ use twixt_history::{History, HistoryError};
 use twixt_store::{Log, Options, StoreError};
 
 use crate::access::{Caller, Tokens};
-use crate::alerts::Alerting;
+use crate::alerts::{Alerting, AlertsFile};
 use crate::api::Api;
 use crate::config::{CollectorConfig, ConfigError};
 use crate::estimating::{ConcludedFile, EPOCHS_WAITING_MAX, Estimating, EventSink};
@@ -34,6 +34,8 @@ pub const EPOCHS_FOLDER: &str = "epochs";
 pub const ESTIMATES_FOLDER: &str = "estimates";
 /// How far estimates came, in the collector's directory.
 const CONCLUDED_FILE: &str = "concluded.json";
+/// How alerts stood, in the collector's directory.
+const ALERTS_FILE: &str = "alerts.json";
 /// Held while a collector uses the directory.
 const LOCK_FILE: &str = "lock";
 /// Threads that serve connections.
@@ -148,7 +150,8 @@ impl Collector {
         let writing = Journal::open(&self.journal_config(), stored, telemetry.journal.clone())?;
         let recorded = Recorded::new(self.history()?, self.config.clock.clone());
         let recording = telemetry.recording.clone();
-        let sink = self.alerting(&telemetry, stop, sink)?;
+        let mut sink = self.alerting(&telemetry, stop, sink)?;
+        sink.refill(&recorded.history);
         let sink =
             Recording::new(recorded.clone(), Box::new(sink), recording.clone(), stop.clone());
         let estimating = self.estimating(&telemetry, Box::new(sink));
@@ -230,7 +233,8 @@ impl Collector {
         next: Box<dyn EventSink>,
     ) -> Result<Alerting, CollectorError> {
         let alerts = self.config.alerts.clone();
-        let alerting = Alerting::new(alerts, telemetry.alerts.clone(), stop, next);
+        let file = AlertsFile::new(self.config.directory.join(ALERTS_FILE));
+        let alerting = Alerting::new(alerts, file, telemetry.alerts.clone(), stop, next);
         alerting.map_err(CollectorError::Start)
     }
 

@@ -9,6 +9,7 @@
 //! | [`engine`] | What do two points tell together? |
 //! | `estimating` | What was told already? |
 //! | `recording` | What was estimated, over time? |
+//! | [`flows`] | What did single flows do, if somebody asks? |
 //! | [`api`] | What may one ask, and what is the answer? |
 //! | [`alerts`] | Who is to be told, and when? |
 //! | `segments` | How are segments, for those who scrape? |
@@ -25,6 +26,7 @@ mod complaint;
 mod config;
 pub mod engine;
 mod estimating;
+pub mod flows;
 mod ingest;
 mod journal;
 mod recording;

@@ -344,6 +344,26 @@ pub const COLUMNS: &[Column] = &[
         },
         "all delays, by buckets that can be added up"
     ),
+    derived!(
+        "jitter_ns",
+        Real,
+        |row| Cell::of_real(row.delay.as_ref().and_then(DelayPart::jitter_ns)),
+        "mean of what delays of sampled packets in a row differ by"
+    ),
+    part!(
+        "jitter_count",
+        Integer,
+        |part| Cell::of_count(part.steps.map(|steps| steps.count)),
+        |part, cell| part.steps.get_or_insert_default().count = cell.count().unwrap_or(0),
+        "differences that jitter_sum_ns adds up"
+    ),
+    part!(
+        "jitter_sum_ns",
+        Real,
+        |part| Cell::of_real(part.steps.map(|steps| steps.sum_ns)),
+        |part, cell| part.steps.get_or_insert_default().sum_ns = cell.real().unwrap_or(0.0),
+        "sum of these differences"
+    ),
 ];
 
 /// The column of histograms: most queries need not read it.

@@ -44,6 +44,6 @@ pub use moment::{ParseMomentError, moment_text, parse_moment};
 pub use question::{Answer, Cursor, ParseCursorError, Question, ROWS_MAX};
 pub use reader::Reader;
 pub use retention::{Removed, Retention};
-pub use rollup::{RollUps, rolled_up, totals};
-pub use row::{DelayPart, QUANTILE_SHARES, Quantile, Row, SeriesKey, scope_kind};
+pub use rollup::{RollUps, Totals, rolled_up, totals};
+pub use row::{DelayPart, DelaySteps, QUANTILE_SHARES, Quantile, Row, SeriesKey, scope_kind};
 pub use step::{HOUR_NS, Hour, MINUTE_NS, ParseStepError, Step};

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use twixt_model::{DelayEstimate, Histogram, Span};
+use twixt_model::{DelayEstimate, Histogram, Span, needed_for};
 
 use crate::histogram;
-use crate::row::{BUCKETS_MAX, DelayPart, QUANTILE_SHARES, Quantile, Row, SeriesKey};
+use crate::row::{BUCKETS_MAX, DelayPart, DelaySteps, QUANTILE_SHARES, Quantile, Row, SeriesKey};
 use crate::step::Step;
 
 /// Rows of epochs put together to minutes or hours. In order of series, scope and time.
@@ -23,15 +23,31 @@ pub fn rolled_up<'a>(rows: impl IntoIterator<Item = &'a Row>, step: Step) -> Vec
 /// Rows of each series and scope put together to one, whatever their time.
 #[must_use]
 pub fn totals<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Row> {
-    let mut sums: BTreeMap<(SeriesKey, String, String), RollUp> = BTreeMap::new();
-    for row in rows {
+    let mut sums = Totals::default();
+    rows.into_iter().for_each(|row| sums.add(row));
+    sums.rows().collect()
+}
+
+/// Totals of all series and scopes, as rows come.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    sums: BTreeMap<(SeriesKey, String, String), RollUp>,
+}
+
+impl Totals {
+    /// Adds a row.
+    pub fn add(&mut self, row: &Row) {
         let key = (row.series.clone(), row.scope_kind.clone(), row.scope.clone());
-        let sum = sums.entry(key).or_insert_with(|| RollUp::like(row, row.step));
+        let sum = self.sums.entry(key).or_insert_with(|| RollUp::like(row, row.step));
         sum.row.start_ns = sum.row.start_ns.min(row.start_ns);
         sum.row.end_ns = sum.row.end_ns.max(row.end_ns);
         sum.add(row);
     }
-    sums.values().map(RollUp::row).collect()
+
+    /// What they come to, in order of series and scope.
+    pub fn rows(&self) -> impl Iterator<Item = Row> {
+        self.sums.values().map(RollUp::row)
+    }
 }
 
 /// Roll-ups of all series and scopes, as rows come.
@@ -132,6 +148,7 @@ struct RollUp {
     /// Of the only one of them.
     alone: [Quantile; 4],
     histogram: Sum<Box<Histogram>>,
+    steps: Sum<DelaySteps>,
     smallest_ns: Sum<i64>,
     largest_ns: Sum<i64>,
 }
@@ -184,6 +201,7 @@ impl RollUp {
             delays: 0,
             alone: Default::default(),
             histogram: Sum::Nothing,
+            steps: Sum::Nothing,
             smallest_ns: Sum::Nothing,
             largest_ns: Sum::Nothing,
         }
@@ -232,6 +250,10 @@ impl RollUp {
         self.alone = part.quantiles;
         self.smallest_ns.add(part.min_ns, |sum, value| *sum = value.min(*sum));
         self.largest_ns.add(part.max_ns, |sum, value| *sum = value.max(*sum));
+        self.steps.add(part.steps, |sum, steps| {
+            sum.count = sum.count.saturating_add(steps.count);
+            sum.sum_ns += steps.sum_ns;
+        });
         if matches!(self.histogram, Sum::Unknown) {
             return;
         }
@@ -257,6 +279,7 @@ impl RollUp {
         let mut part = DelayPart {
             min_ns: self.smallest_ns.known().copied(),
             max_ns: self.largest_ns.known().copied(),
+            steps: self.steps.known().copied(),
             ..DelayPart::of(&delay)
         };
         if let Some(known) = self.histogram.known() {
@@ -283,16 +306,30 @@ fn crossed(row: &Row, part: &DelayPart) -> DelayEstimate {
     DelayEstimate { count, sum_ns, ..delay }
 }
 
+/// Percentiles of a histogram; not known where so few sampled packets can carry no interval.
 fn quantiles(histogram: &Histogram) -> [Quantile; 4] {
-    let times = histogram.times();
+    let Some(times) = histogram.times() else { return Default::default() };
+    let is_everything = histogram.weight() <= histogram.count() as f64;
+    // The histogram knows ranks to within its sampling, and values to within a bucket.
+    let bucket = 2_f64.powf(2_f64.powi(-i32::from(histogram.scale())));
+    let low_ns = |low_ns: i64| match low_ns {
+        ..=0 => times.min_ns,
+        _ => ((low_ns as f64 / bucket).floor() as i64).max(times.min_ns),
+    };
+    let high_ns = |high_ns: i64| match high_ns {
+        ..=0 => times.max_ns.min(0),
+        _ => ((high_ns as f64 * bucket).ceil() as i64).min(times.max_ns),
+    };
     QUANTILE_SHARES.map(|share| {
-        let known = times.iter().flat_map(|times| &times.percentiles);
-        let mut known = known.filter(|percentile| (percentile.share - share).abs() < 1e-9);
-        match known.next() {
+        if !is_everything && histogram.count() < needed_for(share) {
+            return Quantile::default();
+        }
+        let mut known = times.percentiles.iter();
+        match known.find(|percentile| (percentile.share - share).abs() < 1e-9) {
             Some(found) => Quantile {
                 value_ns: Some(found.time_ns),
-                low_ns: Some(found.low_ns),
-                high_ns: Some(found.high_ns),
+                low_ns: Some(low_ns(found.low_ns)),
+                high_ns: Some(high_ns(found.high_ns)),
             },
             None => histogram.percentile(share).map_or_else(Quantile::default, Quantile::of),
         }
@@ -300,97 +337,4 @@ fn quantiles(histogram: &Histogram) -> [Quantile; 4] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{SECOND_NS, START_NS, gap, row};
-
-    #[test]
-    fn minutes_are_added_up_from_sums() {
-        let rows: Vec<Row> = (0..120).map(|number| row("a", "b", number)).collect();
-        let minutes = rolled_up(&rows, Step::Minute);
-        assert_eq!(minutes.len(), 2);
-        let first = &minutes[0];
-        assert_eq!((first.start_ns, first.end_ns), (START_NS, START_NS + 60 * SECOND_NS - 1));
-        assert_eq!((first.epochs, first.gaps, first.packets), (60, 0, Some(600)));
-        let delay = first.delay.as_ref().unwrap();
-        assert_eq!((delay.count, delay.sum_ns), (540, 9_000 * (0..60).sum::<i128>()));
-        assert_eq!((delay.min_ns, delay.max_ns), (Some(-20), Some(59_020)));
-        assert_eq!(delay.quantiles, <[Quantile; 4]>::default(), "nobody knows them");
-        // Within each epoch 100 ns²; between epochs that of 0, 1, … 59 µs: (60² - 1) / 12.
-        let variance: f64 = 100.0 + 1e6 * (3_600.0 - 1.0) / 12.0;
-        assert!((delay.deviation_ns().unwrap() / variance.sqrt() - 1.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn hours_from_epochs_are_hours_from_minutes() {
-        let rows: Vec<Row> = (0..3_600).map(|number| row("a", "b", number)).collect();
-        let hours = rolled_up(&rows, Step::Hour);
-        let again = rolled_up(&rolled_up(&rows, Step::Minute), Step::Hour);
-        assert_eq!((hours.len(), again.len()), (1, 1));
-        let (hour, again) = (hours[0].delay.as_ref().unwrap(), again[0].delay.as_ref().unwrap());
-        assert_eq!((hour.count, hour.sum_ns), (again.count, again.sum_ns));
-        assert!((hour.deviation_ns().unwrap() / again.deviation_ns().unwrap() - 1.0).abs() < 1e-6);
-    }
-
-    #[test]
-    fn percentiles_come_from_histograms_of_all_packets() {
-        let mut all: Vec<i64> = Vec::new();
-        let rows: Vec<Row> = (0..60)
-            .map(|number| {
-                let mut histogram = Histogram::new(256);
-                for packet in 0..100 {
-                    // Half of the epochs are ten times slower: percentiles of percentiles fail.
-                    let delay =
-                        (1_000_000 + 10_000 * packet) * if number % 2 == 0 { 1 } else { 10 };
-                    histogram.add(delay, 1.0);
-                    all.push(delay);
-                }
-                let mut row = row("a", "b", number);
-                row.delay.as_mut().unwrap().histogram = Some(histogram::encode(&histogram));
-                row
-            })
-            .collect();
-        all.sort_unstable();
-        let minute = &rolled_up(&rows, Step::Minute)[0];
-        let quantiles = minute.delay.as_ref().unwrap().quantiles;
-        for (quantile, share) in quantiles.iter().zip(QUANTILE_SHARES) {
-            let exact = all[(share * all.len() as f64) as usize] as f64;
-            let found = quantile.value_ns.unwrap() as f64;
-            // Buckets are 1.1 % wide: a value is off by one of them at most, where values lie
-            // close together.
-            let off = found / exact - 1.0;
-            assert!(off.abs() < 0.0112, "{share}: {found} for {exact}");
-        }
-    }
-
-    #[test]
-    fn what_one_part_lacks_the_whole_lacks() {
-        let mut rows: Vec<Row> = (0..3).map(|number| row("a", "b", number)).collect();
-        rows[1].lost = None;
-        rows[1].reason = Some("the stash was full".to_owned());
-        rows.push(gap("a", "b", 3));
-        let minute = &rolled_up(&rows, Step::Minute)[0];
-        assert_eq!((minute.packets, minute.lost), (Some(30), None));
-        assert_eq!((minute.epochs, minute.gaps), (3, 1));
-        assert_eq!(minute.reason.as_deref(), Some("2 of 4 epochs: the stash was full"));
-    }
-
-    #[test]
-    fn long_gaps_are_cut_at_minutes() {
-        let one = gap("a", "b", 30);
-        let long = Row { end_ns: one.start_ns + 150 * SECOND_NS - 1, gaps: 150, ..one };
-        let minutes = rolled_up([&long], Step::Minute);
-        let gaps: Vec<u64> = minutes.iter().map(|minute| minute.gaps).collect();
-        assert_eq!(gaps, [30, 60, 60]);
-        assert!(minutes.iter().all(Row::is_gap));
-    }
-
-    #[test]
-    fn epochs_longer_than_a_minute_stay_whole() {
-        let mut long = row("a", "b", 0);
-        long.series.epoch_ns = 300 * SECOND_NS;
-        long.end_ns = long.start_ns + 300 * SECOND_NS - 1;
-        let minutes = rolled_up([&long], Step::Minute);
-        assert_eq!((minutes[0].start_ns, minutes[0].end_ns), (long.start_ns, long.end_ns));
-    }
-}
+mod tests;

@@ -98,6 +98,17 @@ pub struct DelayPart {
     pub max_ns: Option<i64>,
     /// All of them, by buckets that can be added up, as [`histogram`](crate::histogram) writes it.
     pub histogram: Option<Vec<u8>>,
+    /// What delays of packets that follow each other differ by, where a sample tells.
+    pub steps: Option<DelaySteps>,
+}
+
+/// Differences of the delays of packets that follow each other in a sample: clocks do not matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DelaySteps {
+    /// How many. 0 where a sample has fewer than two packets.
+    pub count: u64,
+    /// Sum of their absolute values.
+    pub sum_ns: f64,
 }
 
 /// A percentile, and the ends of its 95 % interval.
@@ -209,6 +220,10 @@ impl DelayPart {
         Some(Self {
             quantiles: QUANTILE_SHARES.map(quantile),
             histogram: sample.map(|sample| histogram::encode(&sample.histogram(BUCKETS_MAX))),
+            steps: sample.map(|sample| {
+                let (sum_ns, count) = sample.steps();
+                DelaySteps { count, sum_ns }
+            }),
             ..Self::of(estimate.delay.as_ref()?)
         })
     }
@@ -225,6 +240,7 @@ impl DelayPart {
             quantiles: [Quantile::default(); 4],
             max_ns: delay.order.map(|order| order.max.as_nanos()),
             histogram: None,
+            steps: None,
         }
     }
 
@@ -257,6 +273,12 @@ impl DelayPart {
     pub fn interval(&self) -> Option<(i64, i64)> {
         let (low, high) = self.estimate().interval()?;
         Some((low.as_nanos(), high.as_nanos()))
+    }
+
+    /// Jitter: the mean of what delays of packets that follow each other differ by.
+    #[must_use]
+    pub fn jitter_ns(&self) -> Option<f64> {
+        self.steps.filter(|steps| steps.count > 0).map(|steps| steps.sum_ns / steps.count as f64)
     }
 
     /// The histogram, if there is one that can be read.
@@ -321,6 +343,9 @@ mod tests {
         );
         assert_eq!(part.quantiles[3], Quantile::default());
         assert!(row.reason.unwrap().contains("p99.9 takes 3688 sampled packets"));
+        // Delays of packets in a row differ by 1 ns.
+        assert_eq!(part.steps, Some(DelaySteps { count: 99, sum_ns: 99.0 }));
+        assert_eq!(part.jitter_ns(), Some(1.0));
         // Each stands for two.
         assert_eq!(part.histogram().unwrap().weight(), 200.0);
     }

@@ -44,6 +44,7 @@ pub(crate) fn row(upstream: &str, downstream: &str, number: i64) -> Row {
             quantiles: [Quantile::of(1_000 * number); 4],
             max_ns: Some(1_000 * number + 20),
             histogram: None,
+            steps: None,
         }),
         clock_offset_ns: None,
         clock_error_ns: Some(500),

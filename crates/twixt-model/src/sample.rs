@@ -92,7 +92,15 @@ impl DelaySample {
     /// whatever flow, and as a plain mean.) `None` with fewer than two.
     #[must_use]
     pub fn jitter_ns(&self) -> Option<f64> {
-        (self.steps.count > 0).then(|| self.steps.sum_ns / self.steps.count as f64)
+        let (sum_ns, count) = self.steps();
+        (count > 0).then(|| sum_ns / count as f64)
+    }
+
+    /// What jitter is the mean of: the sum of those differences, and how many there are. Sums of
+    /// stretches of time add up; the step from one stretch to the next is in none of them.
+    #[must_use]
+    pub const fn steps(&self) -> (f64, u64) {
+        (self.steps.sum_ns, self.steps.count)
     }
 
     /// The same packets with their delays changed by what a clock was wrong.

@@ -103,6 +103,7 @@ fn row(segment: usize, start_ns: i64) -> Row {
             quantiles: [0.5, 0.95, 0.99, 0.999].map(quantile),
             max_ns: Some(largest),
             histogram: Some(histogram::encode(&histogram)),
+            steps: None,
         }),
         ..Row::default()
     }

@@ -52,6 +52,11 @@ impl AlertConfig {
             && self.algorithm.as_ref().is_none_or(|algorithm| algorithm == series.algorithm)
     }
 
+    /// The length of a stretch.
+    pub(super) fn window_ns(&self) -> i64 {
+        i64::try_from(self.window.as_nanos()).unwrap_or(i64::MAX)
+    }
+
     /// What makes no sense, if something does.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         let Thresholds { above, clear_below } = self.thresholds;

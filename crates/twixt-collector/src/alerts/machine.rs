@@ -44,13 +44,13 @@ pub struct Transition {
 }
 
 /// An alert on one series.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Alarm {
-    state: AlertState,
+    pub(super) state: AlertState,
     /// Whether anything was ever known.
-    is_known: bool,
+    pub(super) is_known: bool,
     /// Whether the last value that was known left it raised.
-    is_raised: bool,
+    pub(super) is_raised: bool,
 }
 
 impl Alarm {

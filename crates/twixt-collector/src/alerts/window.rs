@@ -3,7 +3,8 @@
 //! Stretches follow each other without overlap, and are aligned to 1970. One is over when an epoch
 //! of a later one comes, or a gap that reaches into it: time is that of the data.
 
-use twixt_model::{Estimate, Histogram, Span, needed_for, total};
+use twixt_history::Row;
+use twixt_model::{Delay, Estimate, Evidence, Histogram, Scope, Span, needed_for, total};
 
 use super::measure::Measure;
 
@@ -16,6 +17,8 @@ pub(super) struct Window {
     length_ns: i64, // positive
     measure: Measure,
     open: Option<Stretch>,
+    /// What starts up to here was taken from what is stored, and may be told once more.
+    stored_ns: Option<i64>,
 }
 
 /// A stretch of time, and what was told of it.
@@ -30,6 +33,16 @@ struct Stretch {
     reason: Option<String>,
     /// Where percentiles or jitter are asked for.
     sampled: Sampled,
+}
+
+/// What an epoch tells, as it was told or as it is stored.
+#[derive(Debug)]
+struct Seen {
+    /// Without sample and reason.
+    sums: Estimate,
+    reason: Option<String>,
+    /// Delays, and the sum and number of their differences, where a measure asks for them.
+    sample: Option<(Histogram, (f64, u64))>,
 }
 
 /// What samples tell.
@@ -53,10 +66,32 @@ pub(super) struct Reading {
     pub(super) value: Result<f64, String>,
 }
 
+impl Reading {
+    /// The last moment of the stretch.
+    pub(super) const fn end_ns(&self) -> i64 {
+        self.span.end.as_nanos()
+    }
+}
+
 impl Window {
     pub(super) const fn new(length_ns: i64, measure: Measure) -> Self {
         let length_ns = if length_ns > 0 { length_ns } else { 1 };
-        Self { length_ns, measure, open: None }
+        Self { length_ns, measure, open: None, stored_ns: None }
+    }
+
+    /// Adds what is stored of an epoch, or that nothing is known of it: what was told before a
+    /// restart. Returns stretches that are over.
+    pub(super) fn add_stored(&mut self, row: &Row, minimum_packets: u64) -> Vec<Reading> {
+        let ended = match row.is_gap() {
+            true => self.add_gap(row.span(), row.gaps, minimum_packets),
+            false => {
+                let seen = Seen::of_row(row, self.measure);
+                self.add_seen(row.span(), &seen, minimum_packets).into_iter().collect()
+            }
+        };
+        let end_ns = if row.is_gap() { row.end_ns } else { row.start_ns };
+        self.stored_ns = self.stored_ns.max(Some(end_ns));
+        ended
     }
 
     /// Adds an epoch. Returns the stretch before, if it is over.
@@ -66,11 +101,18 @@ impl Window {
         estimate: &Estimate,
         minimum_packets: u64,
     ) -> Option<Reading> {
+        if Some(span.start.as_nanos()) <= self.stored_ns {
+            return None;
+        }
+        self.add_seen(span, &Seen::of(estimate, self.measure), minimum_packets)
+    }
+
+    fn add_seen(&mut self, span: Span, seen: &Seen, minimum_packets: u64) -> Option<Reading> {
         let number = span.start.as_nanos().div_euclid(self.length_ns);
         let ended = self.turn_to(number, minimum_packets);
-        let (measure, open) = (self.measure, self.open.as_mut());
+        let open = self.open.as_mut();
         if let Some(stretch) = open.filter(|stretch| stretch.number == number) {
-            stretch.add(estimate, measure);
+            stretch.add(seen);
         }
         ended
     }
@@ -83,6 +125,9 @@ impl Window {
         epochs: u64,
         minimum_packets: u64,
     ) -> Vec<Reading> {
+        if Some(span.end.as_nanos()) <= self.stored_ns {
+            return Vec::new();
+        }
         let number = |ns: i64| ns.div_euclid(self.length_ns);
         let (first, last) = (number(span.start.as_nanos()), number(span.end.as_nanos()));
         let inner = (last - first > 1).then_some(last - 1);
@@ -112,22 +157,11 @@ impl Stretch {
         Self { number, epochs: 0, gaps: 0, sum: None, reason: None, sampled: Sampled::default() }
     }
 
-    fn add(&mut self, estimate: &Estimate, measure: Measure) {
+    fn add(&mut self, seen: &Seen) {
         self.epochs += 1;
-        if measure.percentile_share().is_some() || measure == Measure::Jitter {
-            self.sampled.add(estimate);
-        }
-        self.reason = self.reason.take().or_else(|| estimate.reason.clone());
-        let Estimate { scope, span, evidence, delay, .. } = estimate;
-        let alone = Estimate {
-            scope: scope.clone(),
-            span: *span,
-            evidence: *evidence,
-            delay: *delay,
-            reason: None,
-            sample: None,
-        };
-        self.sum = total(self.sum.iter().chain([&alone]));
+        self.sampled.add(seen);
+        self.reason = self.reason.take().or_else(|| seen.reason.clone());
+        self.sum = total(self.sum.iter().chain([&seen.sums]));
     }
 
     fn reading(&self, measure: Measure, length_ns: i64, minimum_packets: u64) -> Reading {
@@ -185,19 +219,66 @@ impl Stretch {
     }
 }
 
+impl Seen {
+    fn of(estimate: &Estimate, measure: Measure) -> Self {
+        let Estimate { scope, span, evidence, delay, reason, sample } = estimate;
+        let sample = sample.as_deref().filter(|_| needs_sample(measure));
+        Self {
+            sums: Estimate {
+                scope: scope.clone(),
+                span: *span,
+                evidence: *evidence,
+                delay: *delay,
+                reason: None,
+                sample: None,
+            },
+            reason: reason.clone(),
+            sample: sample.map(|sample| (sample.histogram(BUCKETS_MAX), sample.steps())),
+        }
+    }
+
+    fn of_row(row: &Row, measure: Measure) -> Self {
+        let part = row.delay.as_ref();
+        let evidence = Evidence {
+            packets: row.packets.unwrap_or(0),
+            used: row.used.unwrap_or(0),
+            lost: row.lost,
+            clock_error: row.clock_error_ns.map(Delay::from_nanos),
+            bytes: row.bytes,
+        };
+        let sample = part.filter(|_| needs_sample(measure)).and_then(|part| {
+            let steps = part.steps.unwrap_or_default();
+            Some((part.histogram()?, (steps.sum_ns, steps.count)))
+        });
+        Self {
+            sums: Estimate {
+                scope: Scope::All,
+                span: row.span(),
+                evidence,
+                delay: part.map(twixt_history::DelayPart::estimate),
+                reason: None,
+                sample: None,
+            },
+            reason: row.reason.clone(),
+            sample,
+        }
+    }
+}
+
+fn needs_sample(measure: Measure) -> bool {
+    measure.percentile_share().is_some() || measure == Measure::Jitter
+}
+
 impl Sampled {
-    fn add(&mut self, estimate: &Estimate) {
-        let Some(sample) = estimate.sample.as_deref() else {
-            self.has_hole |= estimate.evidence.packets > 0;
+    fn add(&mut self, seen: &Seen) {
+        let Some((sampled, (sum_ns, steps))) = &seen.sample else {
+            self.has_hole |= seen.sums.evidence.packets > 0;
             return;
         };
         let delays = self.delays.get_or_insert_with(|| Histogram::new(BUCKETS_MAX));
-        delays.merge(&sample.histogram(BUCKETS_MAX));
-        if let Some(jitter_ns) = sample.jitter_ns() {
-            let steps = sample.packets().len().saturating_sub(1) as u64;
-            self.jitter_ns += jitter_ns * steps as f64;
-            self.steps = self.steps.saturating_add(steps);
-        }
+        delays.merge(sampled);
+        self.jitter_ns += sum_ns;
+        self.steps = self.steps.saturating_add(*steps);
     }
 
     fn jitter(&self) -> Option<f64> {

@@ -3,13 +3,15 @@
 
 mod completeness;
 mod estimate;
+mod flows;
 mod now;
 
 pub use completeness::{CompletenessDocument, MomentRange, TimeRange};
 pub use estimate::{
-    BucketDocument, EstimateDocument, EstimatesDocument, FlowsDocument, GapDocument, GapsDocument,
+    BucketDocument, EstimateDocument, EstimatesDocument, GapDocument, GapsDocument,
     HistogramDocument,
 };
+pub use flows::{FlowOrder, FlowsDocument};
 pub use now::{
     ClockDocument, ClocksDocument, EndDocument, EpochDocument, EvidenceDocument, PointDocument,
     PointsDocument, SegmentDocument, SegmentsDocument,

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use super::{documents, estimates, evidence, flows, live, now, problem};
+use super::{documents, estimates, evidence, flows, histogram, live, now, problem};
 
 /// What may be asked for, and what is answered, as OpenAPI has it.
 #[derive(OpenApi)]
@@ -24,7 +24,7 @@ use super::{documents, estimates, evidence, flows, live, now, problem};
         estimates::estimates,
         estimates::gaps,
         flows::flows,
-        flows::histogram,
+        histogram::histogram,
         evidence::evidence,
         live::live
     ),

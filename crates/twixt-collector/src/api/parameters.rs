@@ -10,7 +10,9 @@ use twixt_history::{Cursor, Question, ROWS_MAX, Step, parse_moment};
 use twixt_model::{PointId, Scope, Segment, Span, Timestamp};
 use utoipa::{IntoParams, ToSchema};
 
+use super::documents::FlowOrder;
 use super::problem::Problem;
+use crate::flows::FlowsAsked;
 
 /// Rows of an answer unless told otherwise: a week of minutes of one segment.
 const ROWS_DEFAULT: usize = 10_080;
@@ -62,19 +64,6 @@ pub(super) enum AnswerFormat {
     Json,
     /// A table with the columns of sealed hours. What is missing is in headers.
     Parquet,
-}
-
-/// What flows are ordered by, the largest first.
-#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Order {
-    /// Mean delay.
-    #[default]
-    Delay,
-    /// Standard deviation of delay.
-    Deviation,
-    /// Share of packets lost.
-    Loss,
 }
 
 /// Which estimates.
@@ -152,11 +141,14 @@ pub(super) struct FlowParameters {
     /// Class of traffic; all if left out.
     #[param(max_length = 1024)]
     class: Option<String>,
+    /// Name of the algorithm; all that tell flows apart if left out.
+    #[param(max_length = 1024)]
+    algorithm: Option<String>,
     /// What flows are ordered by, the largest first; delay if left out.
     #[param(inline)]
-    order: Option<Order>,
-    /// From when on: RFC 3339 with an offset, or seconds since 1970. An hour before the end if left
-    /// out.
+    order: Option<FlowOrder>,
+    /// From when on: RFC 3339 with an offset, or seconds since 1970. A minute before the end if
+    /// left out. Epochs are compared once more, at most 600 of them.
     #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
     start: Option<String>,
     /// Until when, this moment included.
@@ -259,17 +251,19 @@ impl GapParameters {
 }
 
 impl FlowParameters {
-    pub(super) fn question(&self, now: Timestamp) -> Result<(Question, Order, usize), Problem> {
-        const HOUR: Duration = Duration::from_secs(3_600);
-        let question = Question {
-            segment: Some(segment(&self.segment)?),
+    pub(super) fn question(
+        &self,
+        now: Timestamp,
+    ) -> Result<(FlowsAsked, FlowOrder, usize), Problem> {
+        const MINUTE: Duration = Duration::from_secs(60);
+        let asked = FlowsAsked {
+            segment: segment(&self.segment)?,
             class: text("class", self.class.as_ref())?,
-            scope_kind: Some("flow".to_owned()),
-            span: span(self.start.as_ref(), self.end.as_ref(), Some(HOUR), now)?,
-            ..Question::all(Step::Minute)
+            algorithm: text("algorithm", self.algorithm.as_ref())?,
+            span: span(self.start.as_ref(), self.end.as_ref(), Some(MINUTE), now)?,
         };
         let limit = limit(self.limit, FLOWS_DEFAULT, FLOWS_MAX)?;
-        Ok((question, self.order.unwrap_or_default(), limit))
+        Ok((asked, self.order.unwrap_or_default(), limit))
     }
 }
 

@@ -12,13 +12,8 @@ use twixt_collector::alerts::{AlertConfig, Measure, SegmentPattern, Thresholds};
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
 use crate::running::{Running, config};
 
-/// Answers the first request with 503 and all others with 200, and hands over what came.
-fn webhook() -> (String, Receiver<Value>) {
-    webhook_after("503 Service Unavailable")
-}
-
-/// As [`webhook`], with another first answer.
-fn webhook_after(first: &'static str) -> (String, Receiver<Value>) {
+/// Answers the first request so, if told how, and all others with 200, and hands over those.
+fn webhook(first: Option<&'static str>) -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let (sender, receiver) = channel();
@@ -35,11 +30,12 @@ fn webhook_after(first: &'static str) -> (String, Receiver<Value>) {
                     break body.to_owned();
                 }
             };
-            let status = if number == 0 { first } else { "200 OK" };
+            let refused = first.filter(|_| number == 0);
+            let status = refused.unwrap_or("200 OK");
             let answer =
                 format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
             stream.write_all(answer.as_bytes()).unwrap();
-            if number > 0 && sender.send(serde_json::from_str(&body).unwrap()).is_err() {
+            if refused.is_none() && sender.send(serde_json::from_str(&body).unwrap()).is_err() {
                 return;
             }
         }
@@ -50,7 +46,7 @@ fn webhook_after(first: &'static str) -> (String, Receiver<Value>) {
 #[test]
 fn a_webhook_is_told_once_and_told_again_if_it_was_unwell() {
     let folder = tempfile::tempdir().unwrap();
-    let (url, heard) = webhook();
+    let (url, heard) = webhook(Some("503 Service Unavailable"));
     let collector = raised(folder.path(), url);
     let told = heard.recv_timeout(Duration::from_secs(20)).unwrap();
     assert_eq!(told["alert"], "slow");
@@ -108,9 +104,9 @@ fn a_webhook_that_says_nothing_holds_up_nobody() {
 #[test]
 fn a_webhook_is_not_followed_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
-    let (elsewhere, told) = webhook();
+    let (elsewhere, told) = webhook(None);
     let redirection = format!("307 Temporary Redirect\r\nlocation: {elsewhere}");
-    let (url, heard) = webhook_after(redirection.leak());
+    let (url, heard) = webhook(Some(redirection.leak()));
     let collector = raised(folder.path(), url);
     let until = Instant::now() + Duration::from_secs(20);
     while !collector.metrics().contains("webhook_messages_total{outcome=\"dropped\"} 1\n") {
@@ -118,6 +114,66 @@ fn a_webhook_is_not_followed_elsewhere() {
         thread::sleep(Duration::from_millis(50));
     }
     assert!(heard.try_recv().is_err() && told.try_recv().is_err());
+}
+
+/// An alert that is raised, and cleared by half of what raises it.
+fn slow(url: String) -> AlertConfig {
+    AlertConfig {
+        name: "slow".to_owned(),
+        segment: SegmentPattern::all(),
+        class: None,
+        algorithm: None,
+        measure: Measure::Mean,
+        thresholds: Thresholds { above: DELAY_NS as f64 / 2.0, clear_below: None },
+        // As long as all epochs of a run: one that is cut in two by a restart must be whole.
+        window: Duration::from_secs(2),
+        minimum_packets: 20 * 50 - 100,
+        webhook: Some(url),
+    }
+}
+
+/// A collector that gets epochs from both points, with this delay, until it has paired all but
+/// the last.
+fn fed(
+    alert: &AlertConfig,
+    folder: &std::path::Path,
+    delay_ns: i64,
+    first: i64,
+    count: i64,
+) -> Running {
+    let mut config = config(folder);
+    config.alerts = vec![alert.clone()];
+    config.engine.patience = twixt_model::Delay::from_nanos(6_000_000_000);
+    let collector = Running::start(config);
+    for agent in [Agent::at("up"), Agent::at("down").after(delay_ns)] {
+        collector.send(&body(&agent.seal(first, count))).counts();
+    }
+    collector.estimated(count as usize - 2);
+    collector
+}
+
+#[test]
+fn a_restart_changes_nothing_about_alerts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, heard) = webhook(None);
+    let alert = slow(url);
+    // A stretch has 20 epochs. They are sent in parts, and between parts the collector restarts.
+    let first = (epoch_now() / 20 - 10) * 20;
+    let run = |delay_ns: i64, from: i64, count: i64, expected: Option<&str>| {
+        let collector = fed(&alert, folder.path(), delay_ns, first + from, count);
+        let patience = Duration::from_secs(if expected.is_some() { 15 } else { 1 });
+        let told = heard.recv_timeout(patience).ok().map(|told| told["state"].clone());
+        assert_eq!(told, expected.map(Value::from), "epochs from {from} on");
+        collector.stop();
+    };
+    run(DELAY_NS, 0, 30, Some("raised"));
+    // The second stretch was cut in two by the restart; it is as slow as the first.
+    run(DELAY_NS, 30, 20, None);
+    // Half of the third was slow, and half fast: a mean of 5/8 does not clear it.
+    run(DELAY_NS / 4, 50, 30, None);
+    run(DELAY_NS / 4, 80, 30, Some("clear"));
+    assert!(heard.try_recv().is_err(), "nothing else");
+    assert!(folder.path().join("alerts.json").is_file());
 }
 
 #[test]

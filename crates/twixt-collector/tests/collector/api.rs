@@ -19,7 +19,7 @@ const READER: &str = "a-token-of-a-reader";
 const WRITER: &str = "a-token-of-a-writer";
 
 /// A collector that waits long enough for both ends, even on a busy machine.
-fn patient(folder: &std::path::Path) -> Running {
+pub(crate) fn patient(folder: &std::path::Path) -> Running {
     let mut config = config(folder);
     config.engine.patience = twixt_model::Delay::from_nanos(6_000_000_000);
     Running::start(config)
@@ -36,7 +36,7 @@ fn fed(folder: &std::path::Path) -> (Running, i64) {
     (collector, first)
 }
 
-fn ask(collector: &Running, path: &str) -> (u16, Value) {
+pub(crate) fn ask(collector: &Running, path: &str) -> (u16, Value) {
     ask_as(collector, path, None)
 }
 
@@ -52,14 +52,18 @@ fn ask_as(collector: &Running, path: &str, token: Option<&str>) -> (u16, Value) 
 }
 
 #[track_caller]
-fn ask_well(collector: &Running, path: &str) -> Value {
+pub(crate) fn ask_well(collector: &Running, path: &str) -> Value {
     let (status, document) = ask(collector, path);
     assert_eq!(status, 200, "{path}: {document}");
     document
 }
 
 /// Estimates are stored just after they are told.
-fn ask_until(collector: &Running, path: &str, is_there: impl Fn(&Value) -> bool) -> Value {
+pub(crate) fn ask_until(
+    collector: &Running,
+    path: &str,
+    is_there: impl Fn(&Value) -> bool,
+) -> Value {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
         let document = ask_well(collector, path);

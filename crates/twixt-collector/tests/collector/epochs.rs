@@ -4,7 +4,8 @@ use std::time::SystemTime;
 
 use twixt_measure::{Meter, MeterConfig, Sealed, UploadWriter};
 use twixt_model::{
-    Batch, Delay, EpochRule, FlowHash, Observation, PacketDigest, PointId, Timestamp,
+    Batch, Delay, Detail, EpochRule, FlowHash, FlowKey, Observation, PacketDigest, PointId,
+    Timestamp,
 };
 use twixt_synopsis::{Purpose, find};
 
@@ -22,12 +23,14 @@ pub(crate) struct Agent {
     pub(crate) delay_ns: i64,
     /// Further delays differ by less than this.
     pub(crate) spread_ns: i64,
+    pub(crate) purpose: Purpose,
     pub(crate) algorithm: &'static str,
 }
 
 impl Agent {
     pub(crate) fn at(point: &'static str) -> Self {
-        Self { point, domain: "lab", run: 1, delay_ns: 0, spread_ns: 1, algorithm: "lda" }
+        let (purpose, algorithm) = (Purpose::Delay, "lda");
+        Self { point, domain: "lab", run: 1, delay_ns: 0, spread_ns: 1, purpose, algorithm }
     }
 
     pub(crate) fn after(self, delay_ns: i64) -> Self {
@@ -40,7 +43,12 @@ impl Agent {
 
     /// With a sample in place of sums.
     pub(crate) fn sampling(self) -> Self {
-        Self { algorithm: "sample", ..self }
+        self.keeping(Purpose::Delay, "sample")
+    }
+
+    /// With another synopsis.
+    pub(crate) fn keeping(self, purpose: Purpose, algorithm: &'static str) -> Self {
+        Self { purpose, algorithm, ..self }
     }
 
     /// So many epochs from this one on.
@@ -56,7 +64,7 @@ impl Agent {
             "lda" => toml::toml! { rows = 64 },
             _ => toml::Table::new(),
         };
-        let algorithm = find(Purpose::Delay, self.algorithm).unwrap();
+        let algorithm = find(self.purpose, self.algorithm).unwrap();
         let synopsis = (algorithm.start)(&settings).unwrap();
         let mut meter = Meter::new(config, synopsis).unwrap();
         let mut sealed = Vec::new();
@@ -64,7 +72,8 @@ impl Agent {
         for epoch in first - 1..=first + count {
             let packets: Vec<Observation> =
                 (0..PACKETS).map(|number| self.packet(epoch, number)).collect();
-            meter.observe(Batch::of(&packets));
+            let details: Vec<Detail> = packets.iter().map(|packet| detail(packet.flow)).collect();
+            meter.observe(Batch { observations: &packets, details: &details });
             sealed.extend(std::iter::from_fn(|| meter.poll()));
         }
         meter.finish();
@@ -87,6 +96,12 @@ impl Agent {
             ..Observation::default()
         }
     }
+}
+
+/// The names of flows are numbers.
+fn detail(flow: FlowHash) -> Detail {
+    let source = [10, 0, 0, flow.0 as u8].into();
+    Detail { key: FlowKey { source, ..FlowKey::default() }, ..Detail::default() }
 }
 
 /// The number of the present epoch.

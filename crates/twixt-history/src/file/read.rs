@@ -305,3 +305,31 @@ fn typed<T: DataType>(
 fn wrong(text: &str) -> ParquetError {
     ParquetError::General(text.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use twixt_model::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn files_of_earlier_releases_are_read() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden");
+        let file = File::open(Path::new(path).join("estimates-v1.parquet")).unwrap();
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
+        let opened = Opened { file: Arc::new(file), metadata: Arc::new(metadata) };
+        let wanted = Wanted {
+            segment: None,
+            step: Step::Epoch,
+            span: Span { start: Timestamp::MIN, end: Timestamp::MAX },
+            columns: Columns::All,
+        };
+        let rows = opened.rows(&wanted).unwrap();
+        let packets: Vec<Option<u64>> = rows.iter().map(|row| row.packets).collect();
+        assert_eq!(packets, [Some(1012), Some(988)]);
+        for part in rows.iter().map(|row| row.delay.as_ref().unwrap()) {
+            assert!(part.quantiles[1].value_ns.is_some() && part.histogram().is_some());
+            assert_eq!((part.steps, part.jitter_ns()), (None, None), "it was not stored then");
+        }
+    }
+}

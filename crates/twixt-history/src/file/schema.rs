@@ -53,8 +53,13 @@ mod tests {
     /// else.
     #[test]
     fn the_schema_is_stable() {
-        let golden = include_str!("../../../../testdata/golden/estimates-v1.schema");
-        assert!(schema().starts_with(golden.trim_end().trim_end_matches('}')), "{}", schema());
+        let golden = [
+            include_str!("../../../../testdata/golden/estimates-v1.schema"),
+            include_str!("../../../../testdata/golden/estimates-v2.schema"),
+        ];
+        for golden in golden {
+            assert!(schema().starts_with(golden.trim_end().trim_end_matches('}')), "{}", schema());
+        }
         assert_eq!(parsed().get_fields().len(), COLUMNS.len());
     }
 }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use twixt_history::{
-    Answer, DelayPart, History, HistoryConfig, Quantile, Question, Reader, Row, SeriesKey, Step,
+    Answer, DelayPart, DelaySteps, History, HistoryConfig, Quantile, Question, Reader, Row,
+    SeriesKey, Step,
 };
 use twixt_model::{PointId, Segment, Span, Timestamp};
 
@@ -132,6 +133,7 @@ pub(crate) fn row(downstream: &str, second: i64) -> Row {
             quantiles: [Quantile::of(1_000 * second); 4],
             max_ns: Some(1_000 * second + 20),
             histogram: None,
+            steps: Some(DelaySteps { count: 9, sum_ns: 90.0 }),
         }),
         ..Row::default()
     }

@@ -90,9 +90,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 impl Args {
     fn check(&self) -> anyhow::Result<Exit> {
-        if self.fail_above.iter().any(|threshold| !judging::is_stored(threshold.measure)) {
-            return Err(usage("jitter is not remembered: only an [[alert]] can watch it"));
-        }
         let question = self.question()?;
         let document = totals(&self.source, &question)?;
         document.completeness.problems.iter().for_each(note);

@@ -2,7 +2,7 @@
 //! does not know.
 
 use twixt_model::Estimate;
-use twixt_synopsis::{Algorithm, Purpose, find};
+use twixt_synopsis::{Algorithm, Purpose, Sample, Synopsis, find};
 
 use super::{Concluded, Measured, Plan};
 use crate::args::{Chosen, ClockUse};
@@ -88,5 +88,5 @@ fn fill(estimate: &mut Estimate, sample: &Concluded) {
 }
 
 fn sample_algorithm() -> &'static Algorithm {
-    find(Purpose::Delay, "sample").expect("it is in the registry")
+    find(Purpose::Delay, Sample::NAME).expect("it is in the registry")
 }

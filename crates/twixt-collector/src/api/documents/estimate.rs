@@ -81,6 +81,8 @@ pub struct EstimateDocument {
     pub reason: Option<String>,
     /// Bytes of the packets, where they are known.
     pub bytes: Option<u64>,
+    /// Mean of what delays of sampled packets in a row differ by: clocks do not matter.
+    pub jitter_ns: Option<i64>,
 }
 
 /// Estimates over time.
@@ -132,19 +134,6 @@ pub struct GapsDocument {
     pub gaps: Vec<GapDocument>,
     /// Where to go on (`cursor`); null if this was all.
     pub next: Option<String>,
-}
-
-/// The flows with the largest of something.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct FlowsDocument {
-    /// What was asked for.
-    pub range: TimeRange,
-    /// What is missing. Not complete either when there were too many rows to look at all.
-    pub completeness: CompletenessDocument,
-    /// The largest first. Those whose order is not known come last.
-    pub flows: Vec<EstimateDocument>,
-    /// Why there are none, if so.
-    pub reason: Option<String>,
 }
 
 /// A bucket of delays.
@@ -215,6 +204,7 @@ impl From<&Row> for EstimateDocument {
             clock_error_ns: row.clock_error_ns,
             reason: row.reason.clone(),
             bytes: row.bytes,
+            jitter_ns: delay.and_then(DelayPart::jitter_ns).map(|ns| ns.round() as i64),
         }
     }
 }

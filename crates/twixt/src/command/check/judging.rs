@@ -32,11 +32,6 @@ pub(super) struct Finding {
     pub(super) reason: Option<String>,
 }
 
-/// Whether history has it.
-pub(super) fn is_stored(measure: Measure) -> bool {
-    measure != Measure::Jitter
-}
-
 /// Every threshold, for every class that there is. Of several algorithms that know, the one that
 /// says the most speaks.
 pub(super) fn judge(
@@ -130,6 +125,7 @@ fn value(row: &EstimateDocument, measure: Measure) -> Option<f64> {
         Measure::P95 => time(row.p95_ns),
         Measure::P99 => time(row.p99_ns),
         Measure::P999 => time(row.p999_ns),
+        Measure::Jitter => time(row.jitter_ns),
         Measure::Loss => {
             let packets = row.packets.filter(|packets| *packets > 0)?;
             Some(row.lost? as f64 / packets as f64)

@@ -1,6 +1,7 @@
 //! What a collector remembers: asked of itself while it runs, or read from its folder.
 
 mod asking;
+mod flows;
 mod showing;
 
 use std::path::{Path, PathBuf};
@@ -11,8 +12,10 @@ use twixt_collector::api::{
 };
 use twixt_history::{Answer, Question, ROWS_MAX, Reader, Step, to_parquet};
 use twixt_model::{PointId, Scope, Segment};
+use twixt_synopsis::By;
 
 use super::QueryFormat;
+use crate::args::Split;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::output;
 use asking::Collector;
@@ -53,6 +56,12 @@ pub(super) struct EstimateArgs {
     /// How long rows are: epoch, minute, hour [default: minute]
     #[arg(long, value_name = "STEP")]
     step: Option<Step>,
+    /// With --by flow: which flows come first, those with the largest of this [default: delay]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    order: Option<flows::Order>,
+    /// With --by flow: so many flows at most [default: 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    top: Option<u64>,
 }
 
 impl EstimateArgs {
@@ -63,6 +72,8 @@ impl EstimateArgs {
             ("class", self.class.is_some()),
             ("scope", self.scope.is_some()),
             ("step", self.step.is_some()),
+            ("order", self.order.is_some()),
+            ("top", self.top.is_some()),
         ];
         given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
@@ -83,8 +94,16 @@ impl EstimateArgs {
 }
 
 pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
-    if args.by.is_some() || args.total || args.stream.is_some() || args.estimator.is_some() {
-        return Err(usage("--by, --total, --stream and --estimator are for --store"));
+    if args.total || args.stream.is_some() || args.estimator.is_some() {
+        return Err(usage("--total, --stream and --estimator are for --store"));
+    }
+    match args.by {
+        None | Some(Split::By(By::All)) => {}
+        Some(Split::By(By::Flow)) => return flows::run(args),
+        Some(_) => return Err(usage("a collector answers --by all and --by flow")),
+    }
+    if args.estimates.order.is_some() || args.estimates.top.is_some() {
+        return Err(usage("--order and --top are for --by flow"));
     }
     let question = args.estimates.question(args)?;
     match (&args.estimates.source.collector, &args.estimates.source.directory) {

@@ -138,6 +138,19 @@ pub(crate) fn truth(upstream: &Path, downstream: &Path, protocol: u8) -> Counted
     truth
 }
 
+/// When packets of a protocol that arrived passed upstream, and how long they took.
+pub(crate) fn delays(upstream: &Path, downstream: &Path, protocol: u8) -> Vec<(i64, i64)> {
+    let mut later: HashMap<Vec<u8>, VecDeque<i64>> = HashMap::new();
+    for packet in packets(downstream, protocol) {
+        later.entry(packet.identity).or_default().push_back(packet.time_ns);
+    }
+    let found = packets(upstream, protocol).into_iter().filter_map(|packet| {
+        let time_ns = later.get_mut(&packet.identity)?.pop_front()?;
+        Some((packet.time_ns, time_ns - packet.time_ns))
+    });
+    found.collect()
+}
+
 /// When packets of a protocol passed.
 pub(crate) fn times_ns(capture: &Path, protocol: u8) -> Vec<i64> {
     packets(capture, protocol).into_iter().map(|packet| packet.time_ns).collect()

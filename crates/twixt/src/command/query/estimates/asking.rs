@@ -5,14 +5,17 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use twixt_collector::api::{
-    COMPLETE_HEADER, ErrorDocument, EstimatesDocument, HistogramDocument, NEXT_HEADER,
+    COMPLETE_HEADER, ErrorDocument, EstimatesDocument, FlowsDocument, HistogramDocument,
+    NEXT_HEADER,
 };
-use twixt_history::{Question, ROWS_MAX, moment_text};
+use twixt_collector::flows::FlowsAsked;
+use twixt_history::{Question, ROWS_MAX, Step, moment_text};
 use twixt_model::Timestamp;
 use ureq::http::Response;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
+use super::flows::FlowQuestion;
 use super::{ANY_SCOPE, SourceArgs, Whole, exit};
 use crate::exit::{Exit, note, usage};
 use crate::output;
@@ -98,6 +101,25 @@ impl Collector {
         // They are put together from minutes, whatever the step.
         parameters.retain(|(name, _)| *name != "step");
         let mut response = self.ask("histogram", &parameters)?;
+        let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
+        serde_json::from_str(&text).context("the collector's answer is not understood")
+    }
+
+    /// The flows with the largest of something.
+    pub(super) fn flows(&self, question: &FlowQuestion) -> anyhow::Result<FlowsDocument> {
+        let FlowsAsked { segment, class, algorithm, span } = question.asked.clone();
+        let about = Question {
+            segment: Some(segment),
+            class,
+            algorithm,
+            span,
+            ..Question::all(Step::Epoch)
+        };
+        let mut parameters = parameters(&about);
+        parameters.retain(|(name, _)| !["step", "scope"].contains(name));
+        parameters.push(("order", question.order.name().to_owned()));
+        parameters.push(("limit", question.limit.to_string()));
+        let mut response = self.ask("flows", &parameters)?;
         let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
         serde_json::from_str(&text).context("the collector's answer is not understood")
     }

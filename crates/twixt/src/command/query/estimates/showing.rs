@@ -1,6 +1,8 @@
 //! Estimates over time as a table for people.
 
-use twixt_collector::api::{EstimateDocument, EstimatesDocument};
+use twixt_collector::api::{
+    CompletenessDocument, EstimateDocument, EstimatesDocument, FlowsDocument,
+};
 use twixt_history::moment_text;
 use twixt_model::Timestamp;
 
@@ -31,7 +33,31 @@ pub(super) fn report(document: &EstimatesDocument, rows_shown: usize) -> String 
             report += &format!("… and {more} more\n");
         }
     }
-    report + &footer(document)
+    report + &footer(&document.completeness)
+}
+
+/// Flows, the first of them if there are too many.
+pub(super) fn flow_report(document: &FlowsDocument, rows_shown: usize) -> String {
+    let shown = &document.flows[..document.flows.len().min(rows_shown)];
+    let is_one = shown.windows(2).all(|pair| pair[0].algorithm == pair[1].algorithm);
+    let mut headings = vec!["flow"];
+    headings.extend((!is_one).then_some("algorithm"));
+    headings.extend(["epochs", "packets", "lost", "mean ± 95 %", "deviation"]);
+    let mut table = Table::new(&headings);
+    for flow in shown {
+        let mut cells = vec![flow.scope.clone()];
+        cells.extend((!is_one).then(|| flow.algorithm.clone()));
+        cells.extend([
+            flow.epochs.to_string(),
+            flow.packets.map_or_else(|| UNKNOWN.to_owned(), units::count),
+            flow.lost.map_or_else(|| UNKNOWN.to_owned(), units::count),
+            mean(flow),
+            delay(flow.stddev_ns),
+        ]);
+        table.row(cells);
+    }
+    let (shown, found) = (units::count(shown.len() as u64), units::count(document.found));
+    format!("{table}\n{shown} of {found} flows\n{}", footer(&document.completeness))
 }
 
 /// Gaps that follow each other, for one reason, are one row.
@@ -68,7 +94,7 @@ fn table(rows: &[EstimateDocument]) -> Table {
     }
     headings.extend(["epochs", "packets", "lost", "mean ± 95 %", "deviation"]);
     if has_percentiles {
-        headings.extend(["p50", "p95", "p99", "p99.9"]);
+        headings.extend(["p50", "p95", "p99", "p99.9", "jitter"]);
     }
     let mut table = Table::new(&headings);
     for row in rows {
@@ -90,7 +116,8 @@ fn table(rows: &[EstimateDocument]) -> Table {
             delay(row.stddev_ns),
         ]);
         if has_percentiles {
-            cells.extend([row.p50_ns, row.p95_ns, row.p99_ns, row.p999_ns].map(delay));
+            let told = [row.p50_ns, row.p95_ns, row.p99_ns, row.p999_ns, row.jitter_ns];
+            cells.extend(told.map(delay));
         }
         table.row(cells);
     }
@@ -116,8 +143,7 @@ fn moment(nanos: i64) -> String {
     moment_text(Timestamp::from_nanos(nanos))
 }
 
-fn footer(document: &EstimatesDocument) -> String {
-    let completeness = &document.completeness;
+fn footer(completeness: &CompletenessDocument) -> String {
     let (epochs, gaps) = (units::count(completeness.epochs), units::count(completeness.gaps));
     let state = if completeness.complete { "complete" } else { "not complete" };
     let stored = completeness.stored.as_ref();

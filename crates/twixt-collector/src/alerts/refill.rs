@@ -1,0 +1,75 @@
+//! What was told before a restart of stretches that are not over: taken from the history, so that
+//! half a stretch is not taken for a whole one.
+
+use tracing::warn;
+use twixt_history::{History, HistoryError, Question, Row, SeriesKey, Step};
+use twixt_model::{Delay, PointId, Scope, Segment, Span, Timestamp};
+use twixt_synopsis::{Purpose, find};
+
+use super::Alerting;
+use crate::engine::Series;
+
+/// Rows that are read at a start. Where there are more, stretches may lack their first epochs.
+const ROWS_MAX: usize = 500_000;
+/// Rows that are read at a time.
+const PAGE_ROWS: usize = 20_000;
+
+impl Alerting {
+    /// Takes from the history what was told of stretches that may not be over, and of the one
+    /// before. Stretches that ended without anybody being told are looked at now.
+    pub(crate) fn refill(&mut self, history: &History) {
+        let Some(longest_ns) = self.alerts.iter().map(super::AlertConfig::window_ns).max() else {
+            return;
+        };
+        if let Err(problem) = self.try_refill(history, longest_ns) {
+            warn!(%problem, "alerts begin with what comes: what was stored cannot be read");
+        }
+    }
+
+    fn try_refill(&mut self, history: &History, longest_ns: i64) -> Result<(), HistoryError> {
+        let mut question = Question {
+            scope: Some(Scope::All.to_string()),
+            histograms: true,
+            limit: 1,
+            ..Question::all(Step::Epoch)
+        };
+        let Some(stored) = history.answer(&question)?.stored else { return Ok(()) };
+        let start = stored.end - Delay::from_nanos(longest_ns.saturating_mul(2));
+        // A stretch that began before is not whole, and must not be looked at.
+        question.span = Span { start, end: Timestamp::MAX };
+        question.limit = PAGE_ROWS;
+        let mut rows = 0;
+        loop {
+            let answer = history.answer(&question)?;
+            rows += answer.rows.len();
+            answer.rows.iter().for_each(|row| self.take_stored(row, start));
+            question.after = answer.next;
+            if question.after.is_none() || rows >= ROWS_MAX {
+                return Ok(());
+            }
+        }
+    }
+
+    fn take_stored(&mut self, row: &Row, start: Timestamp) {
+        let Some(series) = series_of(&row.series) else { return };
+        self.on_each(&series, |alert, window| {
+            let mut ended = window.add_stored(row, alert.minimum_packets);
+            ended.retain(|reading| reading.span.start >= start);
+            ended
+        });
+    }
+}
+
+/// A series as the engine knows it; `None` for an algorithm of another release.
+fn series_of(key: &SeriesKey) -> Option<Series> {
+    let algorithm = find(Purpose::Delay, &key.algorithm)?;
+    let point = |name: &String| PointId(name.clone());
+    Some(Series {
+        domain: key.domain.clone(),
+        segment: Segment { upstream: point(&key.upstream), downstream: point(&key.downstream) },
+        class: key.class.clone(),
+        algorithm: algorithm.name,
+        tag: algorithm.tag,
+        epoch_ns: Some(key.epoch_ns).filter(|length_ns| *length_ns > 0),
+    })
+}

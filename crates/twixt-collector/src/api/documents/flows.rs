@@ -1,0 +1,131 @@
+//! Flows.
+
+use serde::{Deserialize, Serialize};
+use twixt_history::{DelayPart, Row};
+use utoipa::ToSchema;
+
+use super::{CompletenessDocument, EstimateDocument, MomentRange, TimeRange};
+use crate::flows::{FlowsAnswer, FlowsAsked};
+
+/// What flows are ordered by, the largest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowOrder {
+    /// Mean delay.
+    #[default]
+    Delay,
+    /// Standard deviation of delay.
+    Deviation,
+    /// Share of packets lost.
+    Loss,
+}
+
+impl FlowOrder {
+    /// The name in questions and answers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Delay => "delay",
+            Self::Deviation => "deviation",
+            Self::Loss => "loss",
+        }
+    }
+}
+
+/// The flows with the largest of something.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct FlowsDocument {
+    /// What was asked for.
+    pub range: TimeRange,
+    /// What is missing. Not complete either when there were too many flows to add up all.
+    pub completeness: CompletenessDocument,
+    /// What they are ordered by: `delay`, `deviation` or `loss`.
+    pub order: String,
+    /// How many flows there are a name of; one may count once for each algorithm.
+    pub found: u64,
+    /// The largest first. Those whose order is not known come last.
+    pub flows: Vec<EstimateDocument>,
+    /// Why flows are missing, if some are.
+    pub reason: Option<String>,
+}
+
+impl FlowsDocument {
+    /// The first few flows of an answer.
+    #[must_use]
+    pub fn of(asked: &FlowsAsked, answer: FlowsAnswer, order: FlowOrder, limit: usize) -> Self {
+        let mut flows = answer.flows;
+        let found = flows.len() as u64;
+        flows.sort_by(|one, other| rank(other, order).total_cmp(&rank(one, order)));
+        flows.truncate(limit);
+        Self {
+            range: asked.span.into(),
+            completeness: CompletenessDocument {
+                complete: answer.is_whole,
+                epochs: answer.epochs,
+                gaps: answer.gaps,
+                stored: answer.stored.map(MomentRange::from),
+                problems: answer.problems,
+            },
+            order: order.name().to_owned(),
+            found,
+            flows: flows.iter().map(EstimateDocument::from).collect(),
+            reason: (!answer.reasons.is_empty()).then(|| answer.reasons.join("; ")),
+        }
+    }
+}
+
+/// What is not known ranks last.
+fn rank(row: &Row, order: FlowOrder) -> f64 {
+    let delay = row.delay.as_ref();
+    let known = match order {
+        FlowOrder::Delay => delay.map(|delay| delay.mean_ns() as f64),
+        FlowOrder::Deviation => delay.and_then(DelayPart::deviation_ns),
+        FlowOrder::Loss => {
+            let packets = row.packets.filter(|packets| *packets > 0);
+            row.lost.zip(packets).map(|(lost, packets)| lost as f64 / packets as f64)
+        }
+    };
+    known.unwrap_or(f64::NEG_INFINITY)
+}
+
+#[cfg(test)]
+mod tests {
+    use twixt_model::{PointId, Segment, Span, Timestamp};
+
+    use super::*;
+
+    fn flow(name: &str, mean_ns: Option<i128>, packets: u64, lost: Option<u64>) -> Row {
+        let delay =
+            mean_ns.map(|mean_ns| DelayPart { count: 1, sum_ns: mean_ns, ..DelayPart::default() });
+        let (scope, packets) = (name.to_owned(), Some(packets));
+        Row { scope, packets, lost, delay, epochs: 1, ..Row::default() }
+    }
+
+    #[track_caller]
+    fn check(order: FlowOrder, limit: usize, expected: &[&str]) {
+        let flows = vec![
+            flow("unknown", None, 10, None),
+            flow("early", Some(-5), 10, Some(1)),
+            flow("late", Some(9), 100, Some(5)),
+        ];
+        let point = |name: &str| PointId(name.to_owned());
+        let asked = FlowsAsked {
+            segment: Segment { upstream: point("a"), downstream: point("b") },
+            class: None,
+            algorithm: None,
+            span: Span::at(Timestamp::from_nanos(0)),
+        };
+        let answer = FlowsAnswer { flows, ..FlowsAnswer::default() };
+        let document = FlowsDocument::of(&asked, answer, order, limit);
+        let names: Vec<&str> = document.flows.iter().map(|flow| flow.scope.as_str()).collect();
+        assert_eq!((names.as_slice(), document.found), (expected, 3));
+    }
+
+    #[test]
+    fn the_largest_come_first_and_the_unknown_last() {
+        check(FlowOrder::Delay, 9, &["late", "early", "unknown"]);
+        check(FlowOrder::Delay, 1, &["late"]);
+        check(FlowOrder::Loss, 9, &["early", "late", "unknown"]);
+        check(FlowOrder::Deviation, 9, &["unknown", "early", "late"]);
+    }
+}

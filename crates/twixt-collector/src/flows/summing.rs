@@ -1,0 +1,47 @@
+//! What epochs tell of each flow, put together, in a bounded number of sums.
+
+use std::collections::BTreeSet;
+
+use twixt_history::{Row, SeriesKey, Totals};
+
+use super::FLOWS_MAX;
+
+/// Sums of flows.
+#[derive(Debug, Default)]
+pub(super) struct FlowSums {
+    totals: Totals,
+    /// Series and flows that are added up.
+    known: BTreeSet<(SeriesKey, String)>, // at most FLOWS_MAX
+    /// Rows of flows beyond the bound.
+    refused: u64,
+}
+
+impl FlowSums {
+    /// Adds what an epoch tells of a flow.
+    pub(super) fn add(&mut self, row: &Row) {
+        let key = (row.series.clone(), row.scope.clone());
+        if !self.known.contains(&key) {
+            if self.known.len() >= FLOWS_MAX {
+                self.refused += 1;
+                return;
+            }
+            self.known.insert(key);
+        }
+        self.totals.add(row);
+    }
+
+    /// What was left out.
+    pub(super) fn overflow(&self) -> Option<String> {
+        let refused = self.refused;
+        (refused > 0).then(|| {
+            format!(
+                "there are more than {FLOWS_MAX} flows: {refused} estimates of single epochs are of \
+                 others and left out; ask for a shorter time"
+            )
+        })
+    }
+
+    pub(super) fn into_rows(self) -> Vec<Row> {
+        self.totals.rows().collect()
+    }
+}
