@@ -20,8 +20,9 @@ const AGENTS: usize = 2 * SEGMENTS;
 const EPOCH_NS: i64 = 500_000_000;
 /// Connections are shared by agents.
 const THREADS: usize = 50;
-/// Longer than epochs are waited for, after a start too.
-const CONCLUDING: Duration = Duration::from_secs(45);
+/// Until all epochs are concluded, the last too, whose successor is waited for. Late ones are waited
+/// for as long as others.
+const CONCLUDING_MAX: Duration = Duration::from_secs(180);
 
 /// Synopses of 4 to 16 KiB.
 fn observing(segment: usize) -> Observing {
@@ -77,9 +78,7 @@ fn flood(seconds: usize, kill_after: Option<usize>) -> BTreeMap<String, String> 
             }
         }
         stop.store(true, Ordering::Relaxed);
-        // Until everything is concluded.
-        std::thread::sleep(CONCLUDING);
-        let answers = answers(&serving.address, first);
+        let answers = concluded(&serving.address, first, seconds);
         serving.kill();
         answers
     });
@@ -135,6 +134,23 @@ fn lost(folder: &Path, counts: &BTreeMap<String, u64>) -> u64 {
     lost.sum()
 }
 
+/// Every row, when all epochs are concluded.
+fn concluded(address: &str, first: i64, seconds: usize) -> BTreeMap<String, String> {
+    // Of the last two of each agent a part is not over.
+    let expected = SEGMENTS * (seconds * 2 - 2);
+    let started = Instant::now();
+    loop {
+        std::thread::sleep(Duration::from_secs(5));
+        let is_late = started.elapsed() > CONCLUDING_MAX;
+        // The last is concluded last: as soon as it is there, everything is.
+        let rows = answers(address, first);
+        if is_late || rows.len() >= expected {
+            println!("  {} of {expected} rows after {:.0?}", rows.len(), started.elapsed());
+            return rows;
+        }
+    }
+}
+
 /// Every row, as integers.
 fn answers(address: &str, first: i64) -> BTreeMap<String, String> {
     let client = client();
@@ -148,7 +164,8 @@ fn answers(address: &str, first: i64) -> BTreeMap<String, String> {
         let document: Value = serde_json::from_str(&text).unwrap();
         for row in document["estimates"].as_array().unwrap() {
             if row["epochs"] == 1 {
-                let values = ["packets", "used", "lost", "mean_ns", "stddev_ns", "ci95_low_ns"];
+                let values =
+                    ["packets", "used", "lost", "mean_ns", "stddev_ns", "ci95_low_ns", "reason"];
                 let values: Vec<String> = values.iter().map(|key| row[key].to_string()).collect();
                 let number = row["start_ns"].as_i64().unwrap() / EPOCH_NS - first;
                 rows.insert(format!("{segment} {number}"), values.join(" "));

@@ -4,7 +4,6 @@ use std::io;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use twixt_collector::engine::{EngineEvent, SegmentConfig};
 use twixt_collector::{Collector, CollectorConfig, EventSink, Stop};
@@ -35,7 +34,6 @@ pub(crate) fn serve(folder: &Path, segments: usize) {
         SegmentConfig { segment: Segment { upstream, downstream }, class: None }
     };
     config.engine.segments = (0..segments).map(segment).collect();
-    config.resume_wait = Duration::from_secs(10);
     // A busy machine makes agents late, which is not what is measured here.
     config.engine.patience = Delay::from_nanos(30_000_000_000);
     config.limits.connections_max = 4_096;

@@ -141,7 +141,7 @@ impl SegmentPairs {
         }
         let mut added = PairSeries::new(config, series);
         if let State::Aligned { realigned_epochs } = *self.alignment.state() {
-            added.align(realigned_epochs, 0);
+            added.align(realigned_epochs);
         }
         self.series.insert(series.tag, added);
     }
@@ -204,7 +204,7 @@ impl SegmentPairs {
     }
 
     fn align(&mut self, realigned_epochs: i64) {
-        self.series.values_mut().for_each(|series| series.align(realigned_epochs, 0));
+        self.series.values_mut().for_each(|series| series.align(realigned_epochs));
     }
 
     fn decide_if_full(&mut self, samples: Samples<'_>, output: &mut Output) {

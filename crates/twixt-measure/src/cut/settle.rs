@@ -69,8 +69,8 @@ pub(crate) struct Evidence {
     pub blind: bool,
     /// Both epochs of downstream, or of upstream, are there: else packets are bound to be unseen,
     /// or strange.
-    whole_downstream: bool,
-    whole_upstream: bool,
+    pub whole_downstream: bool,
+    pub whole_upstream: bool,
 }
 
 /// Whether all packets that were in flight at a boundary have been found.
