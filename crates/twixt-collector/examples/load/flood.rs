@@ -11,7 +11,7 @@ use twixt_collector::EPOCHS_FOLDER;
 use twixt_store::{Depth, Log, Options, Query};
 
 use crate::agents::{Agent, Observing, client, now_ns};
-use crate::serving::{Serving, points};
+use crate::serving::{Serving, load_average, points};
 use crate::summary::times;
 
 const SEGMENTS: usize = 500;
@@ -88,7 +88,14 @@ fn flood(seconds: usize, kill_after: Option<usize>) -> BTreeMap<String, String> 
     let name = if kill_after.is_some() { "killed in the middle" } else { "undisturbed" };
     println!("{name}: {sent} epochs of {AGENTS} agents acknowledged, {lost} of them lost");
     println!("  acknowledged after: {}", times(took));
-    println!("  memory, MiB, each second: {memory:?}");
+    let at = |tenths: usize| memory.get(memory.len() * tenths / 10).copied().unwrap_or(0);
+    let (most, last) = (memory.iter().max().unwrap_or(&0), memory.last().unwrap_or(&0));
+    println!(
+        "  memory: {} MiB after a tenth, {} after a half, {most} at most, {last} at the end",
+        at(1),
+        at(5)
+    );
+    println!("  load average {}", load_average());
     answers
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use twixt_collector::engine::{EngineEvent, SegmentConfig};
 use twixt_collector::{Collector, CollectorConfig, EventSink, Stop};
@@ -48,6 +49,19 @@ pub(crate) fn serve(folder: &Path, segments: usize) {
     Collector::new(config).unwrap().run(Box::new(Quiet), &Stop::new(), ready).unwrap();
 }
 
+/// Memory that a process holds.
+pub(crate) fn memory_kib(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap_or(0)
+}
+
+/// How many wait for a processor, as the system says: figures of a busy machine mean little.
+pub(crate) fn load_average() -> String {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    load.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
+}
+
 /// A collector.
 pub(crate) struct Serving {
     child: Child,
@@ -74,11 +88,19 @@ impl Serving {
 
     /// Memory that it holds, in MiB.
     pub(crate) fn memory_mib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
-        let status = status.unwrap_or_default();
-        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
-        let kib = line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok());
-        kib.unwrap_or(0) / 1024
+        memory_kib(self.child.id()) / 1024
+    }
+
+    /// Processor time that it has used.
+    pub(crate) fn processor_time(&self) -> Duration {
+        const TICKS_PER_SECOND: u64 = 100;
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        let stat = stat.unwrap_or_default();
+        // Behind the name, which may have blanks: the 12th and 13th are those of user and system.
+        let behind = stat.rsplit(')').next().unwrap_or_default();
+        let ticks = behind.split_whitespace().skip(11).take(2);
+        let ticks: u64 = ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+        Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND)
     }
 }
 
