@@ -90,6 +90,19 @@ pub(super) fn common(one: &Rows, other: &Rows) -> Rows {
     rows
 }
 
+/// Those of some rows that are to be kept, by their places among them.
+pub(super) fn kept(rows: &Rows, is_kept: &[bool]) -> Rows {
+    let numbers = rows.iter().cloned().flatten();
+    let mut kept: Rows = Vec::new();
+    for (number, _) in numbers.zip(is_kept).filter(|(_, is_kept)| **is_kept) {
+        match kept.last_mut() {
+            Some(last) if last.end == number => last.end += 1,
+            _ => kept.push(number..number + 1),
+        }
+    }
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +112,13 @@ mod tests {
         let rows =
             |rows: &[(usize, usize)]| -> Rows { rows.iter().map(|rows| rows.0..rows.1).collect() };
         assert_eq!(common(&rows(one), &rows(other)), rows(both));
+    }
+
+    #[test]
+    fn rows_that_are_kept_are_runs_again() {
+        let is_kept = [true, true, false, false, true, true];
+        assert_eq!(kept(&vec![3..6, 8..11], &is_kept), [3..5, 9..11]);
+        assert_eq!(kept(&vec![3..5, 6..7], &[false; 3]), Rows::new());
     }
 
     #[test]
