@@ -69,7 +69,8 @@ pub struct Pairing {
     config: PairingConfig,
     /// How time is cut, and which end said so first.
     rule: Option<(End, EpochRule)>,
-    slots: BTreeMap<Epoch, Slot>, // at most WAITING_EPOCHS_MAX
+    /// Boxed, since few wait as a rule: a map has room for many.
+    slots: BTreeMap<Epoch, Box<Slot>>, // at most WAITING_EPOCHS_MAX
     /// All epochs up to this one are concluded or given up.
     horizon: Epoch,
     /// The newest epoch that came of upstream, and of downstream.
@@ -270,7 +271,7 @@ impl Pairing {
     }
 
     fn is_ready(&self, epoch: Epoch) -> bool {
-        self.slots.get(&epoch).is_some_and(Slot::is_complete)
+        self.slots.get(&epoch).is_some_and(|slot| slot.is_complete())
             && (!self.needs_neighbours(epoch)
                 || ((self.is_known(epoch.0.saturating_sub(1)) || self.is_first(epoch))
                     && self.is_known(epoch.0.saturating_add(1))))
@@ -291,7 +292,7 @@ impl Pairing {
 
     /// Whether packets can be in flight at the epoch's boundaries.
     fn needs_neighbours(&self, epoch: Epoch) -> bool {
-        let cut = self.slots.get(&epoch).and_then(Slot::cut);
+        let cut = self.slots.get(&epoch).and_then(|slot| slot.cut());
         self.rule() != Some(EpochRule::WHOLE) && cut == Some(CutKind::Timed)
     }
 

@@ -13,7 +13,7 @@ const STRAIN_MAX: f64 = 0.9;
 const STRAIN_IN_DOUBT_MAX: f64 = 0.5;
 /// As few delays say nothing of how long delays may be, and as few packets nothing of the share
 /// that is missing.
-const TELLING_MIN: u64 = 8;
+pub(crate) const TELLING_MIN: u64 = 8;
 
 /// What one point kept on both sides of a boundary; `None` where its epoch is not there.
 #[derive(Clone, Copy, Debug, Default)]

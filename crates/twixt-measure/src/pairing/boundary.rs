@@ -18,7 +18,7 @@ impl Pairing {
         if !after.start_settled && after.cut() == Some(CutKind::Timed) {
             let mut nothing = Slot::default();
             let before = self.slots.get_mut(&Epoch(epoch.0.saturating_sub(1)));
-            let before = before.unwrap_or(&mut nothing);
+            let before = before.map_or(&mut nothing, Box::as_mut);
             match moves_between(boundary, before, &after) {
                 Some(moves) => {
                     if is_severed(before, &after) {

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 
 use twixt_model::Epoch;
 
-use crate::cut::Evidence;
+use crate::cut::{Evidence, TELLING_MIN};
 
 /// Changes that are remembered. Whoever wants to know asks after every epoch that came, which
 /// concludes as many as wait at most.
 const CHANGES_MAX: usize = super::WAITING_EPOCHS_MAX + 2;
 /// More short delays than this say no more.
-const SHORT_DELAYS_MAX: u64 = 1 << 10;
+const SHORT_DELAYS_MAX: u64 = TELLING_MIN;
 
 /// Delays in a row, at all boundaries so far, that were far shorter than what is kept.
 #[derive(Clone, Debug)]
@@ -95,14 +95,14 @@ mod tests {
     fn what_was_known_when_is_remembered() {
         check(&[Some(2), Some(2), Some(0), Some(3)], &[0, 2, 4, 4, 7]);
         check(&[Some(3), None, Some(1)], &[0, 3, 5, 6]);
-        check(&[Some(SHORT_DELAYS_MAX), Some(1), Some(1)], &[0, 1024, 1024, 1024]);
+        check(&[Some(100), Some(1), None, Some(1)], &[0, 8, 8, 5, 6]);
     }
 
     #[test]
     fn changes_are_bounded() {
-        let learnt = learn(Learnt::default(), &vec![Some(1); 3 * CHANGES_MAX]);
+        let learnt = learn(Learnt::default(), &[Some(1), None].repeat(2 * CHANGES_MAX));
         assert_eq!(learnt.changes.len(), CHANGES_MAX);
-        let last = 3 * CHANGES_MAX as i64;
-        assert_eq!(learnt.before(Epoch(last)), last as u64 - 1);
+        let last = 4 * CHANGES_MAX as i64;
+        assert_eq!((learnt.before(Epoch(last - 1)), learnt.before(Epoch(last))), (5, 6));
     }
 }
