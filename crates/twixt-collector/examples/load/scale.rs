@@ -1,7 +1,7 @@
 //! What pairing costs, for networks of different sizes.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use twixt_collector::engine::{Engine, EngineConfig, EngineEvent, SegmentConfig};
 use twixt_measure::{Meter, MeterConfig, Sealed};
@@ -10,7 +10,7 @@ use twixt_model::{
 };
 use twixt_synopsis::{Purpose, find};
 
-use crate::serving::memory_kib;
+use crate::serving::{load_average, memory_kib};
 
 const EPOCH_NS: i64 = 1_000_000_000;
 /// Packets of an epoch, which all points see.
@@ -24,13 +24,16 @@ const TICKS: u32 = 5;
 /// One network after the other, each in a process of its own: memory that was given back counts
 /// for nobody.
 pub(crate) fn run() {
-    println!("points, segments: per epoch, per epoch and segment, per tick and segment; memory");
+    println!(
+        "points, segments: processor time per epoch, per epoch and segment, per tick and segment"
+    );
     for (points, segments) in [(100, 500), (300, 1_500), (1_000, 5_000)] {
         let status = Command::new(std::env::current_exe().unwrap())
             .args(["scale", &points.to_string(), &segments.to_string()])
             .status();
         assert!(status.unwrap().success());
     }
+    println!("load average {}", load_average());
 }
 
 /// A network in which every point is an end of as many segments as every other.
@@ -77,22 +80,29 @@ struct Measured {
 impl Measured {
     fn take(&mut self, engine: &mut Engine, sealed: Vec<Sealed>, now: Timestamp) {
         self.epochs += sealed.len() as u64;
-        let started = Instant::now();
+        let started = processor_time();
         for sealed in sealed {
             engine.receive(sealed);
             while let Some(event) = engine.poll() {
                 self.estimated += u64::from(matches!(event, EngineEvent::Estimated(_)));
             }
         }
-        self.receiving += started.elapsed();
-        let started = Instant::now();
+        self.receiving += processor_time() - started;
+        let started = processor_time();
         for _ in 0..TICKS {
             engine.advance(now);
             drop(engine.concluded());
         }
-        self.ticking += started.elapsed();
+        self.ticking += processor_time() - started;
         std::iter::from_fn(|| engine.poll()).for_each(drop);
     }
+}
+
+/// What this thread has used of a processor, by the kernel's books: others may use the machine too.
+fn processor_time() -> Duration {
+    let books = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let used_ns = books.split_whitespace().next().and_then(|used| used.parse().ok());
+    Duration::from_nanos(used_ns.unwrap_or(0))
 }
 
 fn name(point: usize) -> PointId {
