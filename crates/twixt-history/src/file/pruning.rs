@@ -44,6 +44,11 @@ impl Pages<'_> {
         })
     }
 
+    /// Whether some rows have no value in a column, by what the index says of their pages.
+    pub(super) fn is_null(&self, column: usize, rows: &Rows) -> bool {
+        common(&self.pages(column, |index, page| !index.is_null_page(page)), rows).is_empty()
+    }
+
     /// Rows of the pages that may match; all where there is no index.
     fn pages(&self, column: usize, matches: impl Fn(&ColumnIndexMetaData, usize) -> bool) -> Rows {
         let index =
@@ -52,7 +57,9 @@ impl Pages<'_> {
             self.metadata.offset_index().and_then(|index| index.get(self.group)?.get(column));
         let (Some(index), Some(offsets)) = (index, offsets) else { return self.all() };
         let locations = offsets.page_locations();
-        if index.num_pages() != locations.len() as u64 {
+        // One without an index has no number of pages either, and says so by panicking.
+        if matches!(index, ColumnIndexMetaData::NONE) || index.num_pages() != locations.len() as u64
+        {
             return self.all();
         }
         let end = self.all().last().map_or(0, |rows| rows.end);

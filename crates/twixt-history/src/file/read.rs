@@ -162,6 +162,9 @@ impl Opened {
             }
             let reader = self.group_reader(group)?;
             let selected = self.narrowed(&reader, group, selected, wanted)?;
+            if selected.is_empty() {
+                continue;
+            }
             let rows = self.read_group(&reader, group, &selected, wanted)?;
             found.extend(rows.into_iter().filter(|row| wanted.is_met_by(row)));
         }
@@ -232,6 +235,7 @@ impl Opened {
     ) -> Result<Vec<Row>> {
         let count = selected.iter().map(ExactSizeIterator::len).sum();
         let mut rows = vec![Row::default(); count];
+        let pages = Pages { metadata: &self.metadata, group };
         for column in COLUMNS {
             let Some(set) = column.set else { continue };
             if !wanted.columns.has(column) {
@@ -239,6 +243,10 @@ impl Opened {
             }
             // A file of an earlier release has fewer columns.
             let Some(place) = self.place(group, column.name) else { continue };
+            // To open a column costs more than to read a page of it.
+            if !column.required && pages.is_null(place, selected) {
+                continue;
+            }
             read_column(reader, place, column, selected, |row, cell| set(&mut rows[row], cell))?;
         }
         Ok(rows)
