@@ -16,6 +16,7 @@ mod key;
 mod meeting;
 mod minutes;
 mod point;
+mod routes;
 mod sameness;
 mod sample;
 mod segment;
@@ -38,12 +39,13 @@ use clocks::Clocks;
 use discovery::{Direction, Discovery, Found};
 use key::{PointKey, SegmentKey};
 use point::PointSeries;
+use routes::Routes;
 use sample::{PointSample, is_telling};
 use segment::SegmentPairs;
 
 /// Most series (segment or point, class, algorithm, length of epoch) that are followed at a time.
 /// Epochs of further ones are counted and left.
-pub const SERIES_MAX: usize = 4096;
+pub const SERIES_MAX: usize = 16_384;
 /// Most series of one segment or point, in all domains and classes: one agent that goes mad leaves
 /// room for the others.
 pub const SERIES_PER_SEGMENT_MAX: usize = 64;
@@ -94,16 +96,16 @@ pub struct Engine {
     /// Together with `points` at most SERIES_MAX series.
     segments: BTreeMap<SegmentKey, SegmentPairs>,
     points: BTreeMap<Series, PointSeries>,
-    /// How many series each segment has.
+    /// How many series each segment has, and all together.
     series: BTreeMap<Segment, usize>,
+    all_series: usize,
     /// How many samples each point has.
     sampled: BTreeMap<PointId, usize>,
     samples: BTreeMap<PointKey, PointSample>, // at most POINTS_MAX
     discovery: Discovery,
     /// The clocks of segments whose points keep samples.
     clocks: Clocks,
-    /// Segments that were discovered, by domain.
-    discovered: Vec<(String, SegmentConfig)>, // at most SERIES_MAX
+    routes: Routes,
     output: Output,
 }
 
@@ -123,7 +125,8 @@ pub struct Concluded {
     pub summarised: Timestamp,
     /// Downstream's epochs have numbers larger by this, where that is known.
     pub realigned_epochs: Option<i64>,
-    /// What pairing has learnt of delays.
+    /// What pairing had learnt of delays before the first epoch that is needed itself, and not as a
+    /// neighbour.
     pub short_delays: u64,
     /// Raw epochs from this one on are needed to go on: upstream's by their numbers, downstream's
     /// by numbers larger by `realigned_epochs`. Oldest first, both points side by side.
@@ -142,15 +145,16 @@ impl Engine {
     #[must_use]
     pub fn new(config: EngineConfig) -> Self {
         Self {
+            routes: Routes::new(&config.segments),
             config,
             segments: BTreeMap::new(),
             points: BTreeMap::new(),
             series: BTreeMap::new(),
+            all_series: 0,
             sampled: BTreeMap::new(),
             samples: BTreeMap::new(),
             discovery: Discovery::default(),
             clocks: Clocks::default(),
-            discovered: Vec::new(),
             output: Output::default(),
         }
     }
@@ -184,14 +188,11 @@ impl Engine {
 
     /// Whether a series is still to be followed: its segment is configured, or was discovered.
     fn resume_segment(&mut self, series: &Series) -> bool {
-        if self.is_named(&series.segment, &series.class) {
+        if self.routes.is_named(&series.segment, &series.class) {
             return true;
         }
-        let segment = series.segment.clone();
-        let found = SegmentConfig { segment, class: Some(series.class.clone()) };
-        let found = (series.domain.clone(), found);
-        if self.config.discover && !self.discovered.contains(&found) {
-            self.discovered.push(found);
+        if self.config.discover {
+            self.routes.discover(&series.domain, &series.segment, &series.class);
         }
         self.config.discover
     }
@@ -250,7 +251,7 @@ impl Engine {
     /// Hands a half to every segment that its point is an end of.
     fn receive_half(&mut self, algorithm: &'static Algorithm, sealed: Sealed) {
         self.sample(&sealed);
-        let mut routes = self.routes(&sealed);
+        let mut routes = self.routes.of(&sealed);
         let last = routes.pop();
         if last.is_none() {
             self.output.counts.unrouted += 1;
@@ -295,16 +296,14 @@ impl Engine {
         let Found { segment, direction, offset, digests } = found;
         let Segment { upstream, downstream } = segment.clone();
         let opposite = Segment { upstream: downstream.clone(), downstream: upstream.clone() };
-        if self.is_named(&segment, &key.class) || self.is_named(&opposite, &key.class) {
+        if [&segment, &opposite].into_iter().any(|of| self.routes.is_named(of, &key.class)) {
             return;
         }
         let common = format!("{upstream} and {downstream} have {digests} packets in common");
         let unknown = "direction not known, so nothing is estimated; name the segment";
         let (kind, text) = match direction {
-            Direction::Known if self.discovered.len() < SERIES_MAX => {
-                let class = Some(key.class.clone());
-                let config = SegmentConfig { segment: segment.clone(), class };
-                self.discovered.push((key.domain.clone(), config));
+            Direction::Known if self.routes.discovered() < SERIES_MAX => {
+                self.routes.discover(&key.domain, &segment, &key.class);
                 self.output.counts.discovered += 1;
                 let ms = offset.as_nanos() as f64 / 1e6;
                 let text = format!("segment {segment} discovered: {common}, {ms:.3} ms apart");
@@ -324,30 +323,6 @@ impl Engine {
         self.output.warn(kind, Some(&segment), text);
     }
 
-    /// Whether the operator named a segment.
-    fn is_named(&self, segment: &Segment, class: &str) -> bool {
-        self.config.segments.iter().any(|named| {
-            named.segment == *segment && named.class.as_deref().is_none_or(|named| named == class)
-        })
-    }
-
-    /// The segments that an epoch is a half of.
-    fn routes(&self, sealed: &Sealed) -> Vec<Segment> {
-        let mut routes: Vec<Segment> = Vec::new();
-        let discovered = self.discovered.iter().filter(|(domain, _)| *domain == sealed.domain);
-        let segments = self.config.segments.iter().chain(discovered.map(|(_, segment)| segment));
-        for SegmentConfig { segment, class } in segments {
-            let is_end = |point: &PointId| *point == sealed.point;
-            if class.as_ref().is_none_or(|class| *class == sealed.class)
-                && (is_end(&segment.upstream) || is_end(&segment.downstream))
-                && !routes.contains(segment)
-            {
-                routes.push(segment.clone());
-            }
-        }
-        routes
-    }
-
     fn hand_over(&mut self, segment: Segment, algorithm: &'static Algorithm, sealed: Sealed) {
         let series = Series::of(segment, algorithm, &sealed);
         let key = SegmentKey::of(&series);
@@ -362,11 +337,11 @@ impl Engine {
 
     /// Whether there is room for another series of a segment.
     fn admit(&mut self, segment: &Segment) -> bool {
-        let all: usize = self.series.values().sum();
         let series = self.series.entry(segment.clone()).or_default();
-        let has_room = all < SERIES_MAX && *series < SERIES_PER_SEGMENT_MAX;
+        let has_room = self.all_series < SERIES_MAX && *series < SERIES_PER_SEGMENT_MAX;
         if has_room {
             *series += 1;
+            self.all_series += 1;
         } else {
             self.output.counts.series_refused += 1;
         }

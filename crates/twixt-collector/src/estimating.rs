@@ -18,14 +18,15 @@ mod waiting;
 pub(crate) use concluded::ConcludedFile;
 pub(crate) use metrics::EstimatingMetrics;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
+use std::iter;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 use twixt_measure::Sealed;
-use twixt_model::Epoch;
+use twixt_model::{Epoch, Segment};
 use twixt_store::Log;
 
 use crate::clock::Clock;
@@ -41,7 +42,10 @@ const TICK: Duration = Duration::from_millis(200);
 /// How often it is looked what is known of clocks, and at most one part in so many of the time.
 const CLOCKS_EVERY: Duration = Duration::from_secs(10);
 const CLOCKS_SHARE: u32 = 50;
-/// Epochs taken between two tellings.
+/// How long to gather what there is to tell, at least: making it durable costs the same for one
+/// epoch as for many, and more the more series there are.
+const TELL_EVERY: Duration = Duration::from_millis(100);
+/// Epochs taken at a time.
 const BATCH_MAX: usize = 256;
 
 /// Takes what the engine tells.
@@ -69,8 +73,8 @@ pub(crate) struct Estimating {
     metrics: EstimatingMetrics,
     sink: Box<dyn EventSink>,
     /// While epochs are replayed: from which on each series will need them again if the replay
-    /// does not come to its end.
-    needed: BTreeMap<Series, Epoch>,
+    /// does not come to its end, and what was learnt of delays before.
+    needed: BTreeMap<Series, (Epoch, u64)>,
     clock: Clock,
     /// Epochs that came late, as far as they were looked at.
     late: u64,
@@ -94,19 +98,22 @@ impl Estimating {
     /// Estimates until nobody is left who could store anything.
     pub(crate) fn run(mut self, stored: &Receiver<Sealed>) -> io::Result<()> {
         let mut concluded = self.file.read();
-        concluded.retain(|concluded| self.is_wanted(&concluded.series));
+        self.retain_wanted(&mut concluded);
         let resumes = !concluded.is_empty();
         if resumes && !self.wait_for_points(Waiting::of(&concluded), stored) {
             return Ok(());
         }
         let mut engine = Engine::resume(self.config.clone(), concluded.clone());
         self.replay(&mut engine, &concluded)?;
-        self.follow(&mut engine, stored)
+        // Meanwhile points had to wait, and are behind again.
+        self.follow(&mut engine, stored, Waiting::of(&concluded))
     }
 
     /// Hands over what the log has and the engine still needs.
     fn replay(&mut self, engine: &mut Engine, concluded: &[Concluded]) -> io::Result<()> {
-        let needed = |concluded: &Concluded| (concluded.series.clone(), concluded.replay_from);
+        let needed = |concluded: &Concluded| {
+            (concluded.series.clone(), (concluded.replay_from, concluded.short_delays))
+        };
         self.needed = concluded.iter().map(needed).collect();
         let (log, now) = (self.log.clone(), self.clock.now());
         let mut received = 0;
@@ -129,13 +136,16 @@ impl Estimating {
         Ok(())
     }
 
-    /// Whether a series is still to be estimated: the configuration may be another one now.
-    fn is_wanted(&self, series: &Series) -> bool {
-        let Series { segment, class, .. } = series;
-        let is_named = self.config.segments.iter().any(|named| {
-            named.segment == *segment && named.class.as_ref().is_none_or(|named| named == class)
+    /// Leaves what is no longer to be estimated: the configuration may be another one now.
+    fn retain_wanted(&self, concluded: &mut Vec<Concluded>) {
+        let named: HashSet<(&Segment, Option<&str>)> =
+            self.config.segments.iter().map(|of| (&of.segment, of.class.as_deref())).collect();
+        concluded.retain(|Concluded { series: Series { segment, class, .. }, .. }| {
+            self.config.discover
+                || segment.upstream == segment.downstream
+                || named.contains(&(segment, None))
+                || named.contains(&(segment, Some(class)))
         });
-        self.config.discover || segment.upstream == segment.downstream || is_named
     }
 
     /// After a start, waits until the points that were there before have caught up: epochs that
@@ -156,22 +166,35 @@ impl Estimating {
         }
     }
 
-    fn follow(&mut self, engine: &mut Engine, stored: &Receiver<Sealed>) -> io::Result<()> {
+    /// Hands over epochs as they come. While points are `behind`, and for as long as they are waited
+    /// for, the engine is not told the time: who comes late because of us has not lost patience.
+    fn follow(
+        &mut self,
+        engine: &mut Engine,
+        stored: &Receiver<Sealed>,
+        mut behind: Waiting,
+    ) -> io::Result<()> {
         let mut ticked = Instant::now();
+        let patient_until = ticked + self.resume_wait;
         let (mut tell_after, mut look_after) = (ticked, ticked);
         loop {
             let is_over = match stored.recv_timeout(TICK) {
                 Ok(first) => {
-                    engine.receive(first);
-                    stored.try_iter().take(BATCH_MAX).for_each(|sealed| engine.receive(sealed));
+                    let now = self.clock.now();
+                    for sealed in iter::once(first).chain(stored.try_iter().take(BATCH_MAX)) {
+                        behind.note(&sealed, now);
+                        engine.receive(sealed);
+                    }
                     false
                 }
                 Err(RecvTimeoutError::Timeout) => false,
                 Err(RecvTimeoutError::Disconnected) => true,
             };
             if !is_over && ticked.elapsed() >= TICK {
-                engine.advance(self.clock.now());
                 ticked = Instant::now();
+                if behind.is_over() || ticked >= patient_until {
+                    engine.advance(self.clock.now());
+                }
             }
             if ticked >= look_after {
                 let started = Instant::now();
@@ -182,7 +205,7 @@ impl Estimating {
                 let started = Instant::now();
                 self.tell(engine)?;
                 // A slow disk takes half of the time at most.
-                tell_after = Instant::now() + started.elapsed();
+                tell_after = Instant::now() + started.elapsed().max(TELL_EVERY);
             }
             if is_over {
                 return Ok(());
@@ -229,8 +252,10 @@ impl Estimating {
     fn prepare(&self, engine: &Engine) -> io::Result<Prepared> {
         let mut concluded = engine.concluded();
         for concluded in &mut concluded {
-            if let Some(&needed) = self.needed.get(&concluded.series) {
-                concluded.replay_from = concluded.replay_from.min(needed);
+            if let Some(&(needed, short_delays)) = self.needed.get(&concluded.series)
+                && needed < concluded.replay_from
+            {
+                (concluded.replay_from, concluded.short_delays) = (needed, short_delays);
             }
         }
         self.file.prepare(&concluded)
@@ -244,3 +269,6 @@ impl Estimating {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

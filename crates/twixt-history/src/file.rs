@@ -11,6 +11,7 @@ mod name;
 mod pruning;
 mod read;
 mod schema;
+mod source;
 mod write;
 
 pub(crate) use name::{FileName, Folder, names};

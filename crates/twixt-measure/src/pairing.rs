@@ -3,7 +3,8 @@
 //! Before an epoch is estimated, packets that were in flight at its boundaries are moved to the
 //! epoch of their upstream time. That takes what both points kept near the boundaries in this
 //! epoch and its neighbours, so an epoch waits until its neighbours are there, or no longer
-//! expected.
+//! expected. Where points send their epochs in order, nothing is expected before the first that
+//! both sent.
 //!
 //! Parts of one epoch from different runs of an agent are put together: a restarted agent saw
 //! the rest of the epoch. Threads and interfaces of one run are put together by the agent, so
@@ -12,6 +13,7 @@
 mod boundary;
 mod conclude;
 mod event;
+mod learnt;
 mod slot;
 
 pub use event::{PairingCounts, PairingError, PairingEvent, PointSummary, UnpairedReason};
@@ -24,6 +26,8 @@ use twixt_model::{Delay, Epoch, EpochRule, Segment, Timestamp};
 use twixt_synopsis::{By, KnownFlow};
 
 use crate::sealed::{CutKind, Difference, Sealed, SealedMismatch, same_rule};
+use boundary::is_severed;
+use learnt::Learnt;
 use slot::{Added, Slot};
 
 /// Most epochs that are remembered, waiting or concluded. The oldest is given up for a new one.
@@ -65,14 +69,16 @@ pub struct Pairing {
     config: PairingConfig,
     /// How time is cut, and which end said so first.
     rule: Option<(End, EpochRule)>,
-    slots: BTreeMap<Epoch, Slot>, // at most WAITING_EPOCHS_MAX
+    /// Boxed, since few wait as a rule: a map has room for many.
+    slots: BTreeMap<Epoch, Box<Slot>>, // at most WAITING_EPOCHS_MAX
     /// All epochs up to this one are concluded or given up.
     horizon: Epoch,
     /// The newest epoch that came of upstream, and of downstream.
     newest: [Option<Epoch>; 2],
     oldest_downstream: Option<Epoch>,
-    /// Delays in a row, at all boundaries so far, that were far shorter than what is kept.
-    short_delays: u64,
+    /// Whether points hand their epochs over in order.
+    is_in_order: bool,
+    learnt: Learnt,
     events: VecDeque<PairingEvent>,
     counts: PairingCounts,
 }
@@ -95,17 +101,26 @@ impl Pairing {
             horizon: Epoch(i64::MIN),
             newest: [None; 2],
             oldest_downstream: None,
-            short_delays: 0,
+            is_in_order: false,
+            learnt: Learnt::default(),
             events: VecDeque::new(),
             counts: PairingCounts::default(),
         }
     }
 
-    /// Goes on where another pairing was: all epochs up to `through` are concluded, and it knew as
-    /// much of delays as [`short_delays`](Self::short_delays) said.
+    /// Goes on where another pairing was: all epochs up to `through` are concluded. Of delays it
+    /// knows what that one knew before an epoch, as
+    /// [`short_delays_before`](Self::short_delays_before) said, and learns from there on.
     #[must_use]
-    pub fn resumed(config: PairingConfig, through: Epoch, short_delays: u64) -> Self {
-        Self { horizon: through, short_delays, ..Self::new(config) }
+    pub fn resumed(config: PairingConfig, through: Epoch, learnt: (Epoch, u64)) -> Self {
+        Self { horizon: through, learnt: Learnt::resumed(learnt), ..Self::new(config) }
+    }
+
+    /// Each run of a point hands its epochs over in order: what would come before the first that
+    /// both points have sent does not come.
+    #[must_use]
+    pub fn in_order(self) -> Self {
+        Self { is_in_order: true, ..self }
     }
 
     /// All epochs up to this one are concluded or given up.
@@ -114,11 +129,12 @@ impl Pairing {
         self.horizon
     }
 
-    /// Delays in a row, at all boundaries so far, that were far shorter than what is kept. As
-    /// long as there are few, packets missing at a boundary may be late ones.
+    /// Delays in a row that were far shorter than what is kept, at all boundaries before the one
+    /// at which an epoch starts. As long as there are few, packets missing at a boundary may be
+    /// late ones. Known of the epochs that were concluded last.
     #[must_use]
-    pub const fn short_delays(&self) -> u64 {
-        self.short_delays
+    pub fn short_delays_before(&self, epoch: Epoch) -> u64 {
+        self.learnt.before(epoch)
     }
 
     /// Takes an epoch of one of the points. Those of other points and classes are ignored.
@@ -255,15 +271,28 @@ impl Pairing {
     }
 
     fn is_ready(&self, epoch: Epoch) -> bool {
-        self.slots.get(&epoch).is_some_and(Slot::is_complete)
+        self.slots.get(&epoch).is_some_and(|slot| slot.is_complete())
             && (!self.needs_neighbours(epoch)
-                || (self.is_known(epoch.0.saturating_sub(1))
+                || ((self.is_known(epoch.0.saturating_sub(1)) || self.is_first(epoch))
                     && self.is_known(epoch.0.saturating_add(1))))
+    }
+
+    /// Whether nothing can come of epochs before this one: nothing did, and the runs of both points
+    /// that it is of have sent the next. To wait for its predecessor would be to keep all epochs of
+    /// as long as patience lasts, whenever points begin.
+    fn is_first(&self, epoch: Epoch) -> bool {
+        let next = self.slots.get(&Epoch(epoch.0.saturating_add(1)));
+        self.is_in_order
+            && self.horizon == Epoch(i64::MIN)
+            && self.slots.first_key_value().is_some_and(|(&oldest, first)| {
+                oldest == epoch
+                    && next.is_some_and(|next| next.is_complete() && !is_severed(first, next))
+            })
     }
 
     /// Whether packets can be in flight at the epoch's boundaries.
     fn needs_neighbours(&self, epoch: Epoch) -> bool {
-        let cut = self.slots.get(&epoch).and_then(Slot::cut);
+        let cut = self.slots.get(&epoch).and_then(|slot| slot.cut());
         self.rule() != Some(EpochRule::WHOLE) && cut == Some(CutKind::Timed)
     }
 

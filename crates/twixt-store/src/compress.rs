@@ -1,6 +1,9 @@
 //! Payloads, packed with zstd where that makes them much smaller.
 
+use std::cell::RefCell;
 use std::io::{self, Read};
+
+use zstd::bulk::Compressor;
 
 use crate::format::Packing;
 
@@ -12,13 +15,29 @@ const GAIN_MIN: usize = 16;
 
 /// Appends a payload as it is stored.
 pub(crate) fn pack(payload: &[u8], level: i32, out: &mut Vec<u8>) -> io::Result<Packing> {
-    let packed = zstd::bulk::compress(payload, level)?;
+    let packed = compress(payload, level)?;
     if packed.len() < payload.len() - payload.len() / GAIN_MIN {
         out.extend_from_slice(&packed);
         return Ok(Packing::Zstd);
     }
     out.extend_from_slice(payload);
     Ok(Packing::None)
+}
+
+thread_local! {
+    /// The one used last, by level: it has large tables, which to make takes longer than to pack
+    /// what an epoch has.
+    static COMPRESSOR: RefCell<Option<(i32, Compressor<'static>)>> = const { RefCell::new(None) };
+}
+
+fn compress(payload: &[u8], level: i32) -> io::Result<Vec<u8>> {
+    COMPRESSOR.with_borrow_mut(|kept| {
+        if kept.as_ref().is_none_or(|(of, _)| *of != level) {
+            *kept = Some((level, Compressor::new(level)?));
+        }
+        let (_, compressor) = kept.as_mut().expect("it is there, or was made just now");
+        compressor.compress(payload)
+    })
 }
 
 /// The payload as it was; `None` if it is not `raw_bytes` long.

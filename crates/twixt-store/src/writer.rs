@@ -1,6 +1,7 @@
 //! Appends records of one point.
 
 mod day_writer;
+mod known;
 mod recover;
 
 use std::fs::{self, File};

@@ -11,7 +11,7 @@ use twixt_history::{
 use twixt_model::{Histogram, Timestamp};
 
 use crate::agents::{Agent, Observing, client, now_ns};
-use crate::serving::{Serving, points};
+use crate::serving::{Serving, load_average, points};
 use crate::summary::times;
 
 const SEGMENTS: usize = 200;
@@ -118,6 +118,7 @@ fn ask(folder: &Path, end_ns: i64, seconds: usize) {
         // The first questions open every file once.
         std::thread::sleep(Duration::from_secs(3));
         let client = client();
+        let (used, began) = (serving.processor_time(), Instant::now());
         let until = Instant::now() + Duration::from_secs(seconds as u64);
         let mut number = 0;
         while Instant::now() < until {
@@ -137,8 +138,11 @@ fn ask(folder: &Path, end_ns: i64, seconds: usize) {
             number += 1;
             std::thread::sleep(Duration::from_millis(20));
         }
+        let used = (serving.processor_time() - used).as_secs_f64();
+        println!("processor: {:.2} s in {:.0?}", used, began.elapsed());
         stop.store(true, Ordering::Relaxed);
     });
+    println!("load average {}", load_average());
     println!("a day of minutes of one segment: {}", times(asked));
     let sent = sent.load(Ordering::Relaxed);
     println!("meanwhile {sent} epochs came in; memory {} MiB", serving.memory_mib());

@@ -11,7 +11,7 @@ use twixt_collector::EPOCHS_FOLDER;
 use twixt_store::{Depth, Log, Options, Query};
 
 use crate::agents::{Agent, Observing, client, now_ns};
-use crate::serving::{Serving, points};
+use crate::serving::{Serving, load_average, points};
 use crate::summary::times;
 
 const SEGMENTS: usize = 500;
@@ -20,8 +20,9 @@ const AGENTS: usize = 2 * SEGMENTS;
 const EPOCH_NS: i64 = 500_000_000;
 /// Connections are shared by agents.
 const THREADS: usize = 50;
-/// Longer than epochs are waited for, after a start too.
-const CONCLUDING: Duration = Duration::from_secs(45);
+/// Until all epochs are concluded, the last too, whose successor is waited for. Late ones are waited
+/// for as long as others.
+const CONCLUDING_MAX: Duration = Duration::from_secs(180);
 
 /// Synopses of 4 to 16 KiB.
 fn observing(segment: usize) -> Observing {
@@ -77,9 +78,7 @@ fn flood(seconds: usize, kill_after: Option<usize>) -> BTreeMap<String, String> 
             }
         }
         stop.store(true, Ordering::Relaxed);
-        // Until everything is concluded.
-        std::thread::sleep(CONCLUDING);
-        let answers = answers(&serving.address, first);
+        let answers = concluded(&serving.address, first, seconds);
         serving.kill();
         answers
     });
@@ -89,7 +88,14 @@ fn flood(seconds: usize, kill_after: Option<usize>) -> BTreeMap<String, String> 
     let name = if kill_after.is_some() { "killed in the middle" } else { "undisturbed" };
     println!("{name}: {sent} epochs of {AGENTS} agents acknowledged, {lost} of them lost");
     println!("  acknowledged after: {}", times(took));
-    println!("  memory, MiB, each second: {memory:?}");
+    let at = |tenths: usize| memory.get(memory.len() * tenths / 10).copied().unwrap_or(0);
+    let (most, last) = (memory.iter().max().unwrap_or(&0), memory.last().unwrap_or(&0));
+    println!(
+        "  memory: {} MiB after a tenth, {} after a half, {most} at most, {last} at the end",
+        at(1),
+        at(5)
+    );
+    println!("  load average {}", load_average());
     answers
 }
 
@@ -135,6 +141,23 @@ fn lost(folder: &Path, counts: &BTreeMap<String, u64>) -> u64 {
     lost.sum()
 }
 
+/// Every row, when all epochs are concluded.
+fn concluded(address: &str, first: i64, seconds: usize) -> BTreeMap<String, String> {
+    // Of the last two of each agent a part is not over.
+    let expected = SEGMENTS * (seconds * 2 - 2);
+    let started = Instant::now();
+    loop {
+        std::thread::sleep(Duration::from_secs(5));
+        let is_late = started.elapsed() > CONCLUDING_MAX;
+        // The last is concluded last: as soon as it is there, everything is.
+        let rows = answers(address, first);
+        if is_late || rows.len() >= expected {
+            println!("  {} of {expected} rows after {:.0?}", rows.len(), started.elapsed());
+            return rows;
+        }
+    }
+}
+
 /// Every row, as integers.
 fn answers(address: &str, first: i64) -> BTreeMap<String, String> {
     let client = client();
@@ -148,7 +171,8 @@ fn answers(address: &str, first: i64) -> BTreeMap<String, String> {
         let document: Value = serde_json::from_str(&text).unwrap();
         for row in document["estimates"].as_array().unwrap() {
             if row["epochs"] == 1 {
-                let values = ["packets", "used", "lost", "mean_ns", "stddev_ns", "ci95_low_ns"];
+                let values =
+                    ["packets", "used", "lost", "mean_ns", "stddev_ns", "ci95_low_ns", "reason"];
                 let values: Vec<String> = values.iter().map(|key| row[key].to_string()).collect();
                 let number = row["start_ns"].as_i64().unwrap() / EPOCH_NS - first;
                 rows.insert(format!("{segment} {number}"), values.join(" "));

@@ -3,19 +3,22 @@
 //! ```sh
 //! cargo run --release -p twixt-collector --example load -- dashboard [DAYS [SECONDS]]
 //! cargo run --release -p twixt-collector --example load -- flood [SECONDS]
+//! cargo run --release -p twixt-collector --example load -- scale
 //! ```
 //!
 //! `dashboard`: DAYS (30) of one-minute estimates of 200 segments with percentiles, written straight
 //! through the history (as epochs they would take days to send), then questions of a dashboard for
 //! SECONDS (60), while 500 epochs per second come in. `flood`: 2 000 epochs of 4 to 16 KiB per second
 //! from 1 000 agents for SECONDS (120), undisturbed, and once more with a kill in the middle; both
-//! must answer the same.
+//! must answer the same. `scale`: what pairing costs in time and memory, for networks of up to 1 000
+//! points and 5 000 segments.
 
 #![allow(clippy::unwrap_used, reason = "a failure ends the run")]
 
 mod agents;
 mod dashboard;
 mod flood;
+mod scale;
 mod serving;
 mod summary;
 
@@ -32,6 +35,8 @@ fn main() {
         ["dashboard", days, seconds] => dashboard::run(number(days) as i64, number(seconds)),
         ["flood"] => flood::run(120),
         ["flood", seconds] => flood::run(number(seconds)),
-        _ => eprintln!("load dashboard [DAYS [SECONDS]] | load flood [SECONDS]"),
+        ["scale"] => scale::run(),
+        ["scale", points, segments] => scale::run_one(number(points), number(segments)),
+        _ => eprintln!("load dashboard [DAYS [SECONDS]] | load flood [SECONDS] | load scale"),
     }
 }

@@ -35,7 +35,6 @@ pub(crate) fn serve(folder: &Path, segments: usize) {
         SegmentConfig { segment: Segment { upstream, downstream }, class: None }
     };
     config.engine.segments = (0..segments).map(segment).collect();
-    config.resume_wait = Duration::from_secs(10);
     // A busy machine makes agents late, which is not what is measured here.
     config.engine.patience = Delay::from_nanos(30_000_000_000);
     config.limits.connections_max = 4_096;
@@ -48,6 +47,19 @@ pub(crate) fn serve(folder: &Path, segments: usize) {
     config.limits.queries_burst = 100_000;
     let ready = |addresses: twixt_collector::Addresses| println!("{}", addresses.listen);
     Collector::new(config).unwrap().run(Box::new(Quiet), &Stop::new(), ready).unwrap();
+}
+
+/// Memory that a process holds.
+pub(crate) fn memory_kib(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap_or(0)
+}
+
+/// How many wait for a processor, as the system says: figures of a busy machine mean little.
+pub(crate) fn load_average() -> String {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    load.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
 }
 
 /// A collector.
@@ -76,11 +88,19 @@ impl Serving {
 
     /// Memory that it holds, in MiB.
     pub(crate) fn memory_mib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
-        let status = status.unwrap_or_default();
-        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
-        let kib = line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok());
-        kib.unwrap_or(0) / 1024
+        memory_kib(self.child.id()) / 1024
+    }
+
+    /// Processor time that it has used.
+    pub(crate) fn processor_time(&self) -> Duration {
+        const TICKS_PER_SECOND: u64 = 100;
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        let stat = stat.unwrap_or_default();
+        // Behind the name, which may have blanks: the 12th and 13th are those of user and system.
+        let behind = stat.rsplit(')').next().unwrap_or_default();
+        let ticks = behind.split_whitespace().skip(11).take(2);
+        let ticks: u64 = ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+        Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND)
     }
 }
 

@@ -20,7 +20,7 @@ const INDEX_MAX: usize = 1 << 16;
 /// Points remembered that saw one digest.
 const SIGHTINGS_MAX: usize = 16;
 /// Pairs of points that are compared.
-const PAIRS_MAX: usize = 4096;
+const PAIRS_MAX: usize = 16_384;
 /// Packets in common before two points are a segment.
 const COMMON_MIN: usize = 16;
 /// So many of the packets in common must be later at the same point.

@@ -53,8 +53,12 @@ impl Minutes {
 
     /// The first epoch of the oldest minute that is not over.
     pub(super) fn first_epoch(&self) -> Option<Epoch> {
-        let (&minute, _) = self.open.first_key_value()?;
-        Some(self.rule.epoch_of(self.span_of(minute).start))
+        self.first_epochs().next()
+    }
+
+    /// The first epochs of all minutes that are not over.
+    pub(super) fn first_epochs(&self) -> impl Iterator<Item = Epoch> {
+        self.open.keys().map(|&minute| self.rule.epoch_of(self.span_of(minute).start))
     }
 
     /// Adds an epoch that was estimated.

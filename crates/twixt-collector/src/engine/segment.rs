@@ -23,7 +23,8 @@ pub(super) struct SegmentPairs {
     segment: Segment,
     rule: EpochRule,
     alignment: Alignment,
-    series: BTreeMap<u16, PairSeries>,
+    /// Boxed, since most have one: a map has room for many.
+    series: BTreeMap<u16, Box<PairSeries>>,
     sameness: Sameness,
     /// The first advance since when epochs are held.
     held_since: Option<Timestamp>,
@@ -78,7 +79,8 @@ impl SegmentPairs {
         if let Some(realigned_epochs) = concluded.realigned_epochs {
             self.alignment = Alignment::resumed(self.rule, realigned_epochs);
         }
-        self.series.insert(concluded.series.tag, PairSeries::resumed(config, concluded));
+        let resumed = Box::new(PairSeries::resumed(config, concluded));
+        self.series.insert(concluded.series.tag, resumed);
     }
 
     pub(super) fn concluded(&self) -> impl Iterator<Item = Concluded> {
@@ -139,9 +141,9 @@ impl SegmentPairs {
         if self.series.contains_key(&series.tag) {
             return;
         }
-        let mut added = PairSeries::new(config, series);
+        let mut added = Box::new(PairSeries::new(config, series));
         if let State::Aligned { realigned_epochs } = *self.alignment.state() {
-            added.align(realigned_epochs, 0);
+            added.align(realigned_epochs);
         }
         self.series.insert(series.tag, added);
     }
@@ -183,7 +185,7 @@ impl SegmentPairs {
     /// What waits by the old numbers is concluded by the old numbers.
     fn settle_old(&mut self, samples: Samples<'_>, output: &mut Output) {
         if matches!(self.alignment.state(), State::Aligned { .. }) {
-            self.series.values_mut().for_each(PairSeries::finish);
+            self.series.values_mut().for_each(|series| series.finish());
             self.drain(samples, output);
         }
         self.sameness = Sameness::default();
@@ -204,7 +206,7 @@ impl SegmentPairs {
     }
 
     fn align(&mut self, realigned_epochs: i64) {
-        self.series.values_mut().for_each(|series| series.align(realigned_epochs, 0));
+        self.series.values_mut().for_each(|series| series.align(realigned_epochs));
     }
 
     fn decide_if_full(&mut self, samples: Samples<'_>, output: &mut Output) {

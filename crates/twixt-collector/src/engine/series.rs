@@ -1,6 +1,6 @@
 //! One series of a segment: its pairing, and what of it was told.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use twixt_measure::{
     Pairing, PairingConfig, PairingCounts, PairingEvent, QuestionTemplate, Sealed,
@@ -32,6 +32,8 @@ pub(super) struct PairSeries {
     held: VecDeque<Sealed>, // bounded by whoever holds
     told: Told,
     minutes: Minutes,
+    /// What pairing had learnt of delays before the first epoch of every minute that is not over.
+    learnt: BTreeMap<Epoch, u64>, // as many as minutes
 }
 
 /// What there is to tell of an epoch.
@@ -54,7 +56,7 @@ impl PairSeries {
         let rule = rule_of(series);
         let question = QuestionTemplate { by: config.by, ..QuestionTemplate::default() };
         Self {
-            pairing: pairing(series, &question, config.patience, Epoch(i64::MIN), 0),
+            pairing: pairing(series, &question, config.patience, Epoch(i64::MIN), None),
             counted: PairingCounts::default(),
             series: series.clone(),
             rule,
@@ -64,6 +66,7 @@ impl PairSeries {
             held: VecDeque::new(),
             told: Told::nothing(),
             minutes: Minutes::new(rule, config.minute, Timestamp::MIN),
+            learnt: BTreeMap::new(),
         }
     }
 
@@ -71,7 +74,9 @@ impl PairSeries {
         let mut resumed = Self::new(config, &concluded.series);
         resumed.minutes = Minutes::new(resumed.rule, config.minute, concluded.summarised);
         resumed.told = Told::resumed(concluded);
-        resumed.align(concluded.realigned_epochs.unwrap_or(0), concluded.short_delays);
+        let needed = Epoch(concluded.replay_from.0.saturating_add(REPLAY_MARGIN));
+        let learnt = Some((needed, concluded.short_delays));
+        resumed.align_knowing(concluded.realigned_epochs.unwrap_or(0), learnt);
         resumed
     }
 
@@ -92,7 +97,7 @@ impl PairSeries {
             told,
             summarised: self.minutes.told(),
             realigned_epochs,
-            short_delays: self.pairing.short_delays(),
+            short_delays: self.learnt_before(needed),
             replay_from: Epoch(needed.0.saturating_sub(REPLAY_MARGIN)),
         })
     }
@@ -109,11 +114,16 @@ impl PairSeries {
 
     /// Pairs epochs whose numbers differ by this from now on; what waits is to be
     /// [finished](Self::finish) before. Hands over those that were kept.
-    pub(super) fn align(&mut self, realigned_epochs: i64, short_delays: u64) {
+    pub(super) fn align(&mut self, realigned_epochs: i64) {
+        self.align_knowing(realigned_epochs, None);
+    }
+
+    /// The same, with what was learnt of delays before an epoch.
+    fn align_knowing(&mut self, realigned_epochs: i64, learnt: Option<(Epoch, u64)>) {
         self.realigned_epochs = realigned_epochs;
         self.question.reference = self.shift();
         let (through, patience) = (self.told.through, self.patience);
-        self.pairing = pairing(&self.series, &self.question, patience, through, short_delays);
+        self.pairing = pairing(&self.series, &self.question, patience, through, learnt);
         self.counted = PairingCounts::default();
         for sealed in std::mem::take(&mut self.held) {
             self.receive(sealed);
@@ -159,7 +169,24 @@ impl PairSeries {
         while let Some(summed) = self.minutes.poll(self.told.through) {
             self.summarise(summed, output);
         }
+        self.note_learnt();
         is_unpaired
+    }
+
+    /// Remembers what was known of delays when each minute began: whoever replays it must not know
+    /// more, nor less.
+    fn note_learnt(&mut self) {
+        let first = self.minutes.first_epoch();
+        self.learnt.retain(|&epoch, _| first.is_some_and(|first| epoch >= first));
+        for epoch in self.minutes.first_epochs() {
+            let pairing = &self.pairing;
+            self.learnt.entry(epoch).or_insert_with(|| pairing.short_delays_before(epoch));
+        }
+    }
+
+    fn learnt_before(&self, epoch: Epoch) -> u64 {
+        let noted = self.learnt.get(&epoch).copied();
+        noted.unwrap_or_else(|| self.pairing.short_delays_before(epoch))
     }
 
     /// Tells that nothing can be told of an epoch of upstream's, and of those before it.
@@ -308,7 +335,7 @@ fn pairing(
     question: &QuestionTemplate,
     patience: Delay,
     through: Epoch,
-    short_delays: u64,
+    learnt: Option<(Epoch, u64)>,
 ) -> Pairing {
     let config = PairingConfig {
         segment: series.segment.clone(),
@@ -316,5 +343,6 @@ fn pairing(
         question: question.clone(),
         patience,
     };
-    Pairing::resumed(config, through, short_delays)
+    // An agent sends the epochs of a point one after the other, the oldest first.
+    Pairing::resumed(config, through, learnt.unwrap_or((Epoch(i64::MIN), 0))).in_order()
 }

@@ -231,10 +231,10 @@ fn epochs_become_estimates_and_minutes() {
             up > down epoch 102: 7.53 ms, 400 packets, lost 11
             up > down epoch 103: 7.45 ms, 400 packets, lost 7
             up > down epoch 104: 7.47 ms, 400 packets, lost 6
+            minute from 100 s: 2000 packets, 5 epochs, 0 gaps
             up > down epoch 105: 7.56 ms, 400 packets, lost 8
             up > down epoch 106: 7.44 ms, 400 packets, lost unknown
             up > down gap 107-107: up: its epoch did not come in time
-            minute from 100 s: 2000 packets, 5 epochs, 0 gaps
             minute from 105 s: 800 packets, 2 epochs, 1 gaps
         "#]],
     );
@@ -252,11 +252,11 @@ fn a_point_in_the_middle_is_an_end_of_two_segments() {
         epochs,
         &expect![[r#"
             a > b epoch 100: 2.98 ms, 400 packets, lost unknown
+            b > c epoch 100: 10.17 ms, 399 packets, lost unknown
+            b > c epoch 101: 10.57 ms, 400 packets, lost 0
             a > b epoch 101: 3.02 ms, 400 packets, lost unknown
             a > b gap 102-102: a: its epoch did not come in time
             minute from 100 s: 800 packets, 2 epochs, 1 gaps
-            b > c epoch 100: 10.17 ms, 399 packets, lost unknown
-            b > c epoch 101: 10.57 ms, 400 packets, lost 0
             b > c epoch 102: 10.56 ms, 400 packets, lost unknown
             minute from 100 s: 1199 packets, 3 epochs, 0 gaps
         "#]],
@@ -330,20 +330,32 @@ fn one_point_that_goes_mad_leaves_room() {
     assert_eq!(engine.counts().series_refused, 5);
 }
 
-/// Late, twice and in any order.
+/// Late, twice, and one point ahead of the other: each sends its own epochs in order.
 #[test]
 fn order_and_repetition_do_not_matter() {
-    let mut engine = Engine::new(config(&[("up", "down")]));
-    let in_order = list(&run(&mut engine, two_points(100..108)));
-    for seed in 0..20 {
-        let mut epochs = two_points(100..108);
-        epochs.extend(two_points(102..105).into_iter().take(3));
-        epochs.sort_by_key(|sealed| {
-            let point = u64::from(sealed.point.0 == "up");
-            mixed(seed * 1_000 + sealed.epoch.0 as u64 * 2 + point)
-        });
+    let sorted = |epochs: Vec<Sealed>| {
         let mut engine = Engine::new(config(&[("up", "down")]));
-        let events = list(&run(&mut engine, epochs));
-        assert_eq!(events, in_order, "seed {seed}");
+        let events = run(&mut engine, epochs);
+        let mut told: Vec<String> = list(&events).lines().map(str::to_owned).collect();
+        told.sort_unstable();
+        told
+    };
+    let in_order = sorted(two_points(100..108));
+    for seed in 0..20 {
+        let (mut ups, mut downs): (Vec<Sealed>, Vec<Sealed>) =
+            two_points(100..108).into_iter().partition(|sealed| sealed.point.0 == "up");
+        let mut epochs = Vec::new();
+        for draw in 0.. {
+            let drawn = mixed(seed * 1_000 + draw);
+            let point = if drawn.is_multiple_of(2) { &mut ups } else { &mut downs };
+            if !point.is_empty() {
+                let sealed = point.remove(0);
+                let times = 1 + usize::from(drawn.is_multiple_of(7));
+                epochs.extend(std::iter::repeat_n(sealed, times));
+            } else if ups.is_empty() && downs.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(sorted(epochs), in_order, "seed {seed}");
     }
 }

@@ -44,6 +44,11 @@ impl Pages<'_> {
         })
     }
 
+    /// Whether some rows have no value in a column, by what the index says of their pages.
+    pub(super) fn is_null(&self, column: usize, rows: &Rows) -> bool {
+        common(&self.pages(column, |index, page| !index.is_null_page(page)), rows).is_empty()
+    }
+
     /// Rows of the pages that may match; all where there is no index.
     fn pages(&self, column: usize, matches: impl Fn(&ColumnIndexMetaData, usize) -> bool) -> Rows {
         let index =
@@ -52,7 +57,9 @@ impl Pages<'_> {
             self.metadata.offset_index().and_then(|index| index.get(self.group)?.get(column));
         let (Some(index), Some(offsets)) = (index, offsets) else { return self.all() };
         let locations = offsets.page_locations();
-        if index.num_pages() != locations.len() as u64 {
+        // One without an index has no number of pages either, and says so by panicking.
+        if matches!(index, ColumnIndexMetaData::NONE) || index.num_pages() != locations.len() as u64
+        {
             return self.all();
         }
         let end = self.all().last().map_or(0, |rows| rows.end);
@@ -90,6 +97,19 @@ pub(super) fn common(one: &Rows, other: &Rows) -> Rows {
     rows
 }
 
+/// Those of some rows that are to be kept, by their places among them.
+pub(super) fn kept(rows: &Rows, is_kept: &[bool]) -> Rows {
+    let numbers = rows.iter().cloned().flatten();
+    let mut kept: Rows = Vec::new();
+    for (number, _) in numbers.zip(is_kept).filter(|(_, is_kept)| **is_kept) {
+        match kept.last_mut() {
+            Some(last) if last.end == number => last.end += 1,
+            _ => kept.push(number..number + 1),
+        }
+    }
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +119,13 @@ mod tests {
         let rows =
             |rows: &[(usize, usize)]| -> Rows { rows.iter().map(|rows| rows.0..rows.1).collect() };
         assert_eq!(common(&rows(one), &rows(other)), rows(both));
+    }
+
+    #[test]
+    fn rows_that_are_kept_are_runs_again() {
+        let is_kept = [true, true, false, false, true, true];
+        assert_eq!(kept(&vec![3..6, 8..11], &is_kept), [3..5, 9..11]);
+        assert_eq!(kept(&vec![3..5, 6..7], &[false; 3]), Rows::new());
     }
 
     #[test]

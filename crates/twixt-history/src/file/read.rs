@@ -17,8 +17,9 @@ use parquet::file::serialized_reader::SerializedRowGroupReader;
 use twixt_model::{Segment, Span};
 
 use super::name::{FileName, Folder};
-use super::pruning::{Pages, Rows, common};
+use super::pruning::{Pages, Rows, common, kept};
 use super::schema::WIDE_BYTES;
+use super::source::Source;
 use super::write::checksum;
 use crate::column::{COLUMNS, Cell, Column, HISTOGRAM, Kind};
 use crate::error::Problem;
@@ -100,7 +101,7 @@ pub(crate) fn read(
 ) -> Result<Vec<Row>, Problem> {
     let path = folder.file_path(name);
     let read = footers.open(&path, name).and_then(|(file, metadata)| {
-        let opened = Opened { file: Arc::new(file), metadata };
+        let opened = Opened { file: Arc::new(Source::new(file)), metadata };
         opened.rows(wanted).map_err(|error| error.to_string())
     });
     read.map_err(|text| Problem { path, text })
@@ -160,7 +161,7 @@ fn check_columns(metadata: &ParquetMetaData) -> Result<(), String> {
 
 /// A file that was found sound.
 struct Opened {
-    file: Arc<File>,
+    file: Arc<Source>,
     metadata: Arc<ParquetMetaData>,
 }
 
@@ -172,7 +173,12 @@ impl Opened {
             if selected.is_empty() {
                 continue;
             }
-            let rows = self.read_group(group, &selected, wanted)?;
+            let reader = self.group_reader(group)?;
+            let selected = self.narrowed(&reader, group, selected, wanted)?;
+            if selected.is_empty() {
+                continue;
+            }
+            let rows = self.read_group(&reader, group, &selected, wanted)?;
             found.extend(rows.into_iter().filter(|row| wanted.is_met_by(row)));
         }
         Ok(found)
@@ -197,16 +203,52 @@ impl Opened {
         rows
     }
 
-    fn read_group(&self, group: usize, selected: &Rows, wanted: &Wanted<'_>) -> Result<Vec<Row>> {
+    fn group_reader(&self, group: usize) -> Result<SerializedRowGroupReader<'_, Source>> {
         let offsets = self.metadata.offset_index().map(|index| index[group].as_slice());
-        let reader = SerializedRowGroupReader::new(
+        SerializedRowGroupReader::new(
             Arc::clone(&self.file),
             self.metadata.row_group(group),
             offsets,
             Arc::new(ReaderProperties::builder().build()),
-        )?;
+        )
+    }
+
+    /// Those of some rows that are of the segment: a page has rows of several, and to make rows
+    /// that nobody wants costs more than to look first.
+    fn narrowed(
+        &self,
+        reader: &impl RowGroupReader,
+        group: usize,
+        selected: Rows,
+        wanted: &Wanted<'_>,
+    ) -> Result<Rows> {
+        let Some(Segment { upstream, downstream }) = wanted.segment else { return Ok(selected) };
+        let mut is_wanted = vec![true; selected.iter().map(ExactSizeIterator::len).sum()];
+        let texts = [
+            ("step", wanted.step.name()),
+            ("upstream", &upstream.0),
+            ("downstream", &downstream.0),
+        ];
+        for (name, text) in texts {
+            let Some(place) = self.place(group, name) else { continue };
+            typed::<ByteArrayType>(reader, place, &selected, |row, value| {
+                is_wanted[row] &= value.data() == text.as_bytes();
+                Ok(())
+            })?;
+        }
+        Ok(kept(&selected, &is_wanted))
+    }
+
+    fn read_group(
+        &self,
+        reader: &impl RowGroupReader,
+        group: usize,
+        selected: &Rows,
+        wanted: &Wanted<'_>,
+    ) -> Result<Vec<Row>> {
         let count = selected.iter().map(ExactSizeIterator::len).sum();
         let mut rows = vec![Row::default(); count];
+        let pages = Pages { metadata: &self.metadata, group };
         for column in COLUMNS {
             let Some(set) = column.set else { continue };
             if !wanted.columns.has(column) {
@@ -214,7 +256,11 @@ impl Opened {
             }
             // A file of an earlier release has fewer columns.
             let Some(place) = self.place(group, column.name) else { continue };
-            read_column(&reader, place, column, selected, |row, cell| set(&mut rows[row], cell))?;
+            // To open a column costs more than to read a page of it.
+            if !column.required && pages.is_null(place, selected) {
+                continue;
+            }
+            read_column(reader, place, column, selected, |row, cell| set(&mut rows[row], cell))?;
         }
         Ok(rows)
     }
@@ -317,7 +363,7 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden");
         let file = File::open(Path::new(path).join("estimates-v1.parquet")).unwrap();
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
-        let opened = Opened { file: Arc::new(file), metadata: Arc::new(metadata) };
+        let opened = Opened { file: Arc::new(Source::new(file)), metadata: Arc::new(metadata) };
         let wanted = Wanted {
             segment: None,
             step: Step::Epoch,

@@ -13,7 +13,7 @@ const STRAIN_MAX: f64 = 0.9;
 const STRAIN_IN_DOUBT_MAX: f64 = 0.5;
 /// As few delays say nothing of how long delays may be, and as few packets nothing of the share
 /// that is missing.
-const TELLING_MIN: u64 = 8;
+pub(crate) const TELLING_MIN: u64 = 8;
 
 /// What one point kept on both sides of a boundary; `None` where its epoch is not there.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,8 +69,8 @@ pub(crate) struct Evidence {
     pub blind: bool,
     /// Both epochs of downstream, or of upstream, are there: else packets are bound to be unseen,
     /// or strange.
-    whole_downstream: bool,
-    whole_upstream: bool,
+    pub whole_downstream: bool,
+    pub whole_upstream: bool,
 }
 
 /// Whether all packets that were in flight at a boundary have been found.

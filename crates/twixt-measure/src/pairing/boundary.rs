@@ -18,7 +18,7 @@ impl Pairing {
         if !after.start_settled && after.cut() == Some(CutKind::Timed) {
             let mut nothing = Slot::default();
             let before = self.slots.get_mut(&Epoch(epoch.0.saturating_sub(1)));
-            let before = before.unwrap_or(&mut nothing);
+            let before = before.map_or(&mut nothing, Box::as_mut);
             match moves_between(boundary, before, &after) {
                 Some(moves) => {
                     if is_severed(before, &after) {
@@ -28,9 +28,8 @@ impl Pairing {
                     self.counts.moved = self.counts.moved.saturating_add(moves.count());
                     // Judged by packets in flight as they were found, so before they are moved.
                     note_missing(&moves, before, &mut after);
-                    let short = if moves.evidence.is_short() { self.short_delays } else { 0 };
-                    self.short_delays = short.saturating_add(moves.evidence.matched);
-                    if note_unsettled(&moves, self.short_delays, boundary, before, &mut after) {
+                    let short_delays = self.learnt.note(epoch, &moves.evidence);
+                    if note_unsettled(&moves, short_delays, boundary, before, &mut after) {
                         self.counts.unsettled += 1;
                     }
                     apply(&moves, before, &mut after);
@@ -108,7 +107,7 @@ fn moves_between(boundary: Timestamp, before: &Slot, after: &Slot) -> Option<Mov
 
 /// Whether no run of an agent saw both sides of the boundary. One that was killed took with it
 /// what it had seen of the later epoch, and the next run may have begun after that.
-fn is_severed(before: &Slot, after: &Slot) -> bool {
+pub(super) fn is_severed(before: &Slot, after: &Slot) -> bool {
     let is_severed = |before: &Option<Half>, after: &Option<Half>| match (before, after) {
         (Some(before), Some(after)) => !before.runs.iter().any(|run| after.runs.contains(run)),
         _ => false,

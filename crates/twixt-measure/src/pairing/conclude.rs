@@ -14,7 +14,7 @@ use crate::sealed::Sealed;
 impl Pairing {
     /// Concludes an epoch with what there is. Does nothing if it is concluded.
     pub(super) fn conclude(&mut self, epoch: Epoch, reason: UnpairedReason) {
-        if self.slots.get(&epoch).is_none_or(Slot::is_concluded) {
+        if self.slots.get(&epoch).is_none_or(|slot| slot.is_concluded()) {
             return;
         }
         self.settle_start(epoch);

@@ -356,7 +356,8 @@ fn a_pairing_goes_on_where_another_was() {
     let told = list(&events(&mut first));
     let through = first.concluded_through();
     assert_eq!(through, Epoch(1));
-    let mut second = Pairing::resumed(first.config.clone(), through, first.short_delays());
+    let learnt = (through, first.short_delays_before(through));
+    let mut second = Pairing::resumed(first.config.clone(), through, learnt);
     epochs().into_iter().for_each(|sealed| second.receive(sealed));
     second.finish();
     let both = told + &list(&events(&mut second));

@@ -1,6 +1,5 @@
 //! The file of one day, locked and being appended to.
 
-use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -8,6 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use twixt_model::{Epoch, Timestamp};
 
 use super::DAY_RECORDS_MAX;
+use super::known::{Known, Sought};
 use super::recover::recover;
 use crate::day::Day;
 use crate::day_files::DayFiles;
@@ -36,7 +36,7 @@ pub(super) struct DayWriter {
     reach: Timestamp,
     cut_bytes: u64,
     /// Places by stream and epoch, once they are asked for.
-    known: Option<HashMap<(u64, i64), u64>>,
+    known: Option<Known>,
     frame: Vec<u8>,
 }
 
@@ -96,11 +96,7 @@ impl DayWriter {
 
     /// Whether a sound record of this stream and epoch is there.
     pub(super) fn holds(&mut self, stream: &str, epoch: Epoch) -> Result<bool, StoreError> {
-        if self.known.is_none() {
-            self.known = Some(self.places());
-        }
-        let key = (checksum(stream.as_bytes()), epoch.0);
-        let Some(&place) = self.known.as_ref().and_then(|known| known.get(&key)) else {
+        let Some(place) = self.place_of((checksum(stream.as_bytes()), epoch.0)) else {
             return Ok(false);
         };
         let found = self.data.head_at(place).and_then(|head| match head {
@@ -119,13 +115,26 @@ impl DayWriter {
         Ok(())
     }
 
-    /// Where the records are.
-    fn places(&self) -> HashMap<(u64, i64), u64> {
+    /// Where a record is, by hash of its stream and epoch.
+    fn place_of(&mut self, record: (u64, i64)) -> Option<u64> {
+        let known = self.known.take().unwrap_or_else(|| Known::of(self.records()));
+        let known = match known.find(record) {
+            Sought::Forgotten => Known::all_of(self.records()),
+            _ => known,
+        };
+        let found = known.find(record);
+        self.known = Some(known);
+        match found {
+            Sought::At(place) => Some(place),
+            Sought::Nowhere | Sought::Forgotten => None,
+        }
+    }
+
+    /// All records, and where they are.
+    fn records(&self) -> impl Iterator<Item = ((u64, i64), u64)> + use<> {
         let query = Query::all().to_depth(Depth::Heads);
         let records = Scan::new(query, vec![self.files.clone()]);
-        records
-            .map(|found| ((checksum(found.stream.as_bytes()), found.epoch.0), found.place))
-            .collect()
+        records.map(|found| ((checksum(found.stream.as_bytes()), found.epoch.0), found.place))
     }
 
     fn note(&mut self, place: u64, head: &Head) {
@@ -136,7 +145,7 @@ impl DayWriter {
             self.index = None;
         }
         if let Some(known) = &mut self.known {
-            known.insert((head.stream_hash, head.epoch), place);
+            known.add((head.stream_hash, head.epoch), place);
         }
     }
 }

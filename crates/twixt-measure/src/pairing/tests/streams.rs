@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use twixt_model::{EpochRule, Observation, PacketDigest, Timestamp};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{delayed, epochs, pair, show};
-use crate::fixtures::{MS, config, fixed_seed, packet, seal};
+use super::{delayed, epochs, events, pair, show};
+use crate::fixtures::{MS, config, fixed_seed, packet, pairing, seal};
 use crate::meter::MeterConfig;
-use crate::pairing::PairingEvent;
+use crate::pairing::{Pairing, PairingEvent};
 use crate::sealed::Sealed;
 
 /// Digest, upstream time and delay of each packet.
@@ -138,4 +138,24 @@ proptest! {
         let (events, counts) = pair(sealed);
         prop_assert_eq!(counts.estimated + counts.unpaired + counts.refused, events.len() as u64);
     }
+}
+
+#[test]
+fn nothing_is_expected_before_the_first_epoch_of_points_that_send_in_order() {
+    let estimated = |pairing: &mut Pairing| -> Vec<i64> {
+        let epochs = events(pairing).into_iter().map(|event| match event {
+            PairingEvent::Estimated { epoch, .. } => epoch.0,
+            _ => panic!("{event:?}"),
+        });
+        epochs.collect()
+    };
+    let (mut ordered, mut any) = (pairing().in_order(), pairing());
+    for sealed in epochs() {
+        any.receive(sealed.clone());
+        ordered.receive(sealed);
+    }
+    assert_eq!((estimated(&mut any), estimated(&mut ordered)), (vec![], vec![0, 1]));
+    any.finish();
+    ordered.finish();
+    assert_eq!((estimated(&mut any), estimated(&mut ordered)), (vec![0, 1, 2], vec![2]));
 }
