@@ -83,7 +83,8 @@ fn concluded(like: &Sealed) -> Concluded {
 fn points_that_are_behind_after_a_start_are_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let Segment { upstream, downstream } = segment();
-    let first = clock::now().as_nanos() / EPOCH_NS - 50;
+    let clock = Clock::system();
+    let first = clock.now().as_nanos() / EPOCH_NS - 50;
     let ups = epochs(&upstream, 0, first, 45);
     let downs = epochs(&downstream, 1_000_000, first, 45);
     let file = ConcludedFile::new(folder.path().join("concluded.json"));
@@ -96,7 +97,8 @@ fn points_that_are_behind_after_a_start_are_waited_for() {
     let (log, kept) =
         (Log::open(folder.path().join("epochs"), Options::default()), Kept::default());
     let (metrics, wait) = (EstimatingMetrics::default(), Duration::from_secs(30));
-    let estimating = Estimating::new(config, log, file, wait, metrics, Box::new(kept.clone()));
+    let sink = Box::new(kept.clone());
+    let estimating = Estimating::new(config, log, file, wait, metrics, sink, clock);
     let concluded = estimating.file.read();
     let mut engine = Engine::resume(estimating.config.clone(), concluded.clone());
     let (stored, receiver) = sync_channel(1_024);
