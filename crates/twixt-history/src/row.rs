@@ -162,6 +162,24 @@ impl Row {
         }
     }
 
+    /// An epoch of a series that is cut at multiples of its length, before anything is told of it.
+    #[must_use]
+    pub fn untold(series: SeriesKey, epoch: i64) -> Self {
+        let length_ns = series.epoch_ns;
+        let start_ns = epoch.saturating_mul(length_ns);
+        Self {
+            series,
+            step: Step::Epoch,
+            scope_kind: scope_kind(&Scope::All).to_owned(),
+            scope: Scope::All.to_string(),
+            start_ns,
+            end_ns: start_ns.saturating_add(length_ns - 1),
+            epoch: Some(epoch),
+            epochs: 1,
+            ..Self::default()
+        }
+    }
+
     /// A row for epochs of which nothing is known.
     #[must_use]
     pub fn of_gap(series: SeriesKey, first: i64, span: Span, epochs: u64, reason: String) -> Self {

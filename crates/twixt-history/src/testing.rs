@@ -1,7 +1,6 @@
 //! Rows for tests.
 
 use crate::row::{DelayPart, Quantile, Row, SeriesKey};
-use crate::step::Step;
 
 /// Epochs of a second, from this moment on: 2024-01-31T10:00:00Z.
 pub(crate) const START_NS: i64 = 1_706_695_200_000_000_000;
@@ -21,20 +20,11 @@ pub(crate) fn series(upstream: &str, downstream: &str) -> SeriesKey {
 /// The row of the n-th epoch: 10 packets, of which one was lost, with delays around n µs.
 pub(crate) fn row(upstream: &str, downstream: &str, number: i64) -> Row {
     let start_ns = START_NS + number * SECOND_NS;
+    let series = series(upstream, downstream);
     Row {
-        series: series(upstream, downstream),
-        step: Step::Epoch,
-        scope_kind: "all".to_owned(),
-        scope: "all".to_owned(),
-        start_ns,
-        end_ns: start_ns + SECOND_NS - 1,
-        epoch: Some(start_ns / SECOND_NS),
-        epochs: 1,
-        gaps: 0,
         packets: Some(10),
         used: Some(9),
         lost: Some(1),
-        bytes: None,
         delay: Some(DelayPart {
             count: 9,
             sum_ns: 9_000 * i128::from(number),
@@ -46,11 +36,10 @@ pub(crate) fn row(upstream: &str, downstream: &str, number: i64) -> Row {
             histogram: None,
             steps: None,
         }),
-        clock_offset_ns: None,
         clock_error_ns: Some(500),
         realigned_epochs: Some(0),
         moved: Some(2),
-        reason: None,
+        ..Row::untold(series, start_ns / SECOND_NS)
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
 
-use twixt_history::{DelayPart, History, HistoryConfig, Row, SeriesKey, Step};
+use twixt_history::{DelayPart, History, HistoryConfig, Row, SeriesKey};
 use twixt_model::Timestamp;
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -18,26 +18,19 @@ fn remember(folder: &Path) {
     let history = History::open(&folder.join("estimates"), HistoryConfig::default()).unwrap();
     for number in 60..120 {
         let start_ns = (now_ns / SECOND_NS - number) * SECOND_NS;
+        let series = SeriesKey {
+            upstream: "up".to_owned(),
+            downstream: "down".to_owned(),
+            algorithm: "lda".to_owned(),
+            epoch_ns: SECOND_NS,
+            ..SeriesKey::default()
+        };
         let row = Row {
-            series: SeriesKey {
-                upstream: "up".to_owned(),
-                downstream: "down".to_owned(),
-                algorithm: "lda".to_owned(),
-                epoch_ns: SECOND_NS,
-                ..SeriesKey::default()
-            },
-            step: Step::Epoch,
-            scope_kind: "all".to_owned(),
-            scope: "all".to_owned(),
-            start_ns,
-            end_ns: start_ns + SECOND_NS - 1,
-            epoch: Some(start_ns / SECOND_NS),
-            epochs: 1,
             packets: Some(100),
             used: Some(98),
             lost: Some(2),
             delay: Some(DelayPart { count: 98, sum_ns: 98 * 2_000_000, ..DelayPart::default() }),
-            ..Row::default()
+            ..Row::untold(series, start_ns / SECOND_NS)
         };
         history.append(&[row], Timestamp::from_nanos(now_ns)).unwrap();
     }

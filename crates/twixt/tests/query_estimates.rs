@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use process::Process;
 use serde_json::Value;
-use twixt_history::{DelayPart, History, HistoryConfig, Row, SeriesKey, Step};
+use twixt_history::{DelayPart, History, HistoryConfig, Row, SeriesKey};
 use twixt_model::Timestamp;
 
 /// 2024-01-31T10:00:00Z.
@@ -20,22 +20,15 @@ const SECOND_NS: i64 = 1_000_000_000;
 
 fn row(second: i64) -> Row {
     let start_ns = START_NS + second * SECOND_NS;
+    let series = SeriesKey {
+        upstream: "a".to_owned(),
+        downstream: "b".to_owned(),
+        class: String::new(),
+        algorithm: "lda".to_owned(),
+        domain: "lab".to_owned(),
+        epoch_ns: SECOND_NS,
+    };
     Row {
-        series: SeriesKey {
-            upstream: "a".to_owned(),
-            downstream: "b".to_owned(),
-            class: String::new(),
-            algorithm: "lda".to_owned(),
-            domain: "lab".to_owned(),
-            epoch_ns: SECOND_NS,
-        },
-        step: Step::Epoch,
-        scope_kind: "all".to_owned(),
-        scope: "all".to_owned(),
-        start_ns,
-        end_ns: start_ns + SECOND_NS - 1,
-        epoch: Some(start_ns / SECOND_NS),
-        epochs: 1,
         packets: Some(10),
         used: Some(10),
         lost: Some(0),
@@ -46,7 +39,7 @@ fn row(second: i64) -> Row {
             half_width_ns: Some(100.0),
             ..DelayPart::default()
         }),
-        ..Row::default()
+        ..Row::untold(series, start_ns / SECOND_NS)
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use twixt_history::{History, HistoryConfig, Row, SeriesKey, Step, parse_moment};
+use twixt_history::{History, HistoryConfig, Row, SeriesKey, parse_moment};
 use twixt_model::Timestamp;
 
 const MINUTE_NS: i64 = 60_000_000_000;
@@ -19,24 +19,14 @@ fn stored(folder: &Path, day: &str) {
     let history = History::open(&folder.join("estimates"), HistoryConfig::default()).unwrap();
     for number in 0..300 {
         let start_ns = start_ns + number * MINUTE_NS;
-        let row = Row {
-            series: SeriesKey {
-                upstream: "a".to_owned(),
-                downstream: "b".to_owned(),
-                algorithm: "lda".to_owned(),
-                epoch_ns: MINUTE_NS,
-                ..SeriesKey::default()
-            },
-            step: Step::Epoch,
-            scope_kind: "all".to_owned(),
-            scope: "all".to_owned(),
-            start_ns,
-            end_ns: start_ns + MINUTE_NS - 1,
-            epoch: Some(start_ns / MINUTE_NS),
-            epochs: 1,
-            packets: Some(1),
-            ..Row::default()
+        let series = SeriesKey {
+            upstream: "a".to_owned(),
+            downstream: "b".to_owned(),
+            algorithm: "lda".to_owned(),
+            epoch_ns: MINUTE_NS,
+            ..SeriesKey::default()
         };
+        let row = Row { packets: Some(1), ..Row::untold(series, start_ns / MINUTE_NS) };
         history.append(&[row], Timestamp::from_nanos(start_ns)).unwrap();
     }
     history.seal_all().unwrap();

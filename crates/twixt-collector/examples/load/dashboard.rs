@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use twixt_collector::ESTIMATES_FOLDER;
 use twixt_history::{
-    DelayPart, History, HistoryConfig, Quantile, Retention, Row, SeriesKey, Step, histogram,
+    DelayPart, History, HistoryConfig, Quantile, Retention, Row, SeriesKey, histogram,
 };
 use twixt_model::{Histogram, Timestamp};
 
@@ -75,22 +75,15 @@ fn row(segment: usize, start_ns: i64) -> Row {
     }
     let quantile = |share| Quantile::of(histogram.percentile(share).unwrap());
     let [upstream, downstream] = points(segment);
+    let series = SeriesKey {
+        upstream,
+        downstream,
+        class: String::new(),
+        algorithm: "sample".to_owned(),
+        domain: "load".to_owned(),
+        epoch_ns: MINUTE_NS,
+    };
     Row {
-        series: SeriesKey {
-            upstream,
-            downstream,
-            class: String::new(),
-            algorithm: "sample".to_owned(),
-            domain: "load".to_owned(),
-            epoch_ns: MINUTE_NS,
-        },
-        step: Step::Epoch,
-        scope_kind: "all".to_owned(),
-        scope: "all".to_owned(),
-        start_ns,
-        end_ns: start_ns + MINUTE_NS - 1,
-        epoch: Some(start_ns / MINUTE_NS),
-        epochs: 1,
         packets: Some(10_000),
         used: Some(200),
         lost: Some(state % 5),
@@ -105,7 +98,7 @@ fn row(segment: usize, start_ns: i64) -> Row {
             histogram: Some(histogram::encode(&histogram)),
             steps: None,
         }),
-        ..Row::default()
+        ..Row::untold(series, start_ns / MINUTE_NS)
     }
 }
 

@@ -112,15 +112,8 @@ pub(crate) fn series(downstream: &str) -> SeriesKey {
 /// An epoch of ten packets, of which one was lost.
 pub(crate) fn row(downstream: &str, second: i64) -> Row {
     let start_ns = at(second).as_nanos();
+    let series = series(downstream);
     Row {
-        series: series(downstream),
-        step: Step::Epoch,
-        scope_kind: "all".to_owned(),
-        scope: "all".to_owned(),
-        start_ns,
-        end_ns: start_ns + SECOND_NS - 1,
-        epoch: Some(start_ns / SECOND_NS),
-        epochs: 1,
         packets: Some(10),
         used: Some(9),
         lost: Some(1),
@@ -135,7 +128,7 @@ pub(crate) fn row(downstream: &str, second: i64) -> Row {
             histogram: None,
             steps: Some(DelaySteps { count: 9, sum_ns: 90.0 }),
         }),
-        ..Row::default()
+        ..Row::untold(series, start_ns / SECOND_NS)
     }
 }
 

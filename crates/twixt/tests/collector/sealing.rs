@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use twixt_history::{DelayPart, History, HistoryConfig, Question, Reader, Row, SeriesKey, Step};
+use twixt_history::{DelayPart, History, HistoryConfig, Question, Reader, Row, SeriesKey};
 use twixt_model::Timestamp;
 
 use super::process::Process;
@@ -22,28 +22,21 @@ const STEP: Duration = Duration::from_millis(25);
 
 fn row(segment: usize, second: i64) -> Row {
     let start_ns = START_NS + second * SECOND_NS;
+    let series = SeriesKey {
+        upstream: "a".to_owned(),
+        downstream: format!("b{segment}"),
+        algorithm: "lda".to_owned(),
+        epoch_ns: SECOND_NS,
+        ..SeriesKey::default()
+    };
     Row {
-        series: SeriesKey {
-            upstream: "a".to_owned(),
-            downstream: format!("b{segment}"),
-            algorithm: "lda".to_owned(),
-            epoch_ns: SECOND_NS,
-            ..SeriesKey::default()
-        },
-        step: Step::Epoch,
-        scope_kind: "all".to_owned(),
-        scope: "all".to_owned(),
-        start_ns,
-        end_ns: start_ns + SECOND_NS - 1,
-        epoch: Some(start_ns / SECOND_NS),
-        epochs: 1,
         packets: Some(10),
         delay: Some(DelayPart {
             count: 10,
             sum_ns: 1_000 * i128::from(second),
             ..DelayPart::default()
         }),
-        ..Row::default()
+        ..Row::untold(series, start_ns / SECOND_NS)
     }
 }
 
