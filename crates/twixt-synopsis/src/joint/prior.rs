@@ -141,9 +141,9 @@ fn half_width(candidates: &[Candidate], total: f64, answer_ns: f64) -> f64 {
     for _ in 0..STEPS_MAX {
         let (held, density) = within(candidates, total, answer_ns, middle);
         if held < HELD {
-            low = middle
+            low = middle;
         } else {
-            high = middle
+            high = middle;
         }
         // Newton's step where it stays between the bounds, their middle where not.
         let step = middle + (HELD - held) / density;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use twixt_history::{DelayPart, History, HistoryConfig, Question, Reader, Row, SeriesKey};
+use twixt_history::{DelayPart, History, HistoryConfig, Question, Reader, Row, SeriesKey, Step};
 use twixt_model::Timestamp;
 
 use super::process::Process;
