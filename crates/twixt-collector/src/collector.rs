@@ -135,7 +135,8 @@ impl Collector {
     ) -> Result<(), CollectorError> {
         let tls = self.acceptor()?;
         let _lock = lock(&self.config.directory)?;
-        let (limits, said) = self.config.limits.within(raise_descriptors());
+        let descriptors = raise_descriptors();
+        let (limits, said) = self.config.limits.within(descriptors);
         if let Some(said) = said {
             warn!("{said}");
         }
@@ -147,7 +148,9 @@ impl Collector {
         let telemetry = Telemetry::new();
         let (journal, submissions) = journal::channel();
         let (stored, receiver) = sync_channel(EPOCHS_WAITING_MAX);
-        let writing = Journal::open(&self.journal_config(), stored, telemetry.journal.clone())?;
+        let writers_max = limits.writers_max(descriptors);
+        let writing =
+            Journal::open(&self.journal_config(writers_max), stored, telemetry.journal.clone())?;
         let recorded = Recorded::new(self.history()?, self.config.clock.clone());
         let recording = telemetry.recording.clone();
         let mut sink = self.alerting(&telemetry, stop, sink)?;
@@ -203,12 +206,13 @@ impl Collector {
         Api::new(recorded, epochs, directory, readers, is_open, self.config.limits, stop.clone())
     }
 
-    fn journal_config(&self) -> JournalConfig {
+    fn journal_config(&self, writers_max: usize) -> JournalConfig {
         JournalConfig {
             folder: self.config.directory.join(EPOCHS_FOLDER),
             domain: self.config.domain.clone(),
             retention: self.config.retention,
             points_max: self.config.limits.points_max,
+            writers_max,
             clock: self.config.clock.clone(),
         }
     }

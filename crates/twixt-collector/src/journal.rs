@@ -45,6 +45,8 @@ pub(crate) struct JournalConfig {
     pub(crate) domain: Option<String>,
     pub(crate) retention: Retention,
     pub(crate) points_max: usize,
+    /// Logs of points that stay open.
+    pub(crate) writers_max: usize,
     pub(crate) clock: Clock,
 }
 

@@ -61,7 +61,7 @@ impl Journal {
         }
         metrics.points.set(judge.points() as i64);
         Ok(Self {
-            writers: Writers::new(log),
+            writers: Writers::new(log, config.writers_max),
             judge,
             retention: config.retention,
             unsettled: BTreeSet::new(),

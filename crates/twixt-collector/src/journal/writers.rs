@@ -4,20 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use twixt_store::{Appended, Durability, Entry, Log, StoreError, Writer};
 
-/// Writers that are kept open at most; each has two files. The one that was used least recently is
-/// closed. One for each point is best: to open one again takes reading what its day has.
-const WRITERS_MAX: usize = 4_096;
-/// Where the system allows for few files, this many are kept open all the same.
-const WRITERS_MIN: usize = 128;
-/// Of the files that the process may open, one in so many is for a writer; others are for
-/// connections.
-const FILES_PER_WRITER: usize = 4;
-
 /// Appends to the log, and makes it durable when asked to.
 #[derive(Debug)]
 pub(super) struct Writers {
     log: Log,
     open: BTreeMap<String, (u64, Writer)>, // at most `open_max`, and those that are being written
+    /// The one that was used least recently is closed for another.
     open_max: usize,
     unsynced: BTreeSet<String>,
     /// Points whose file failed since the last sync: what was appended to it may not be durable.
@@ -26,9 +18,9 @@ pub(super) struct Writers {
 }
 
 impl Writers {
-    pub(super) fn new(log: Log) -> Self {
+    pub(super) fn new(log: Log, open_max: usize) -> Self {
         let (open, unsynced, broken) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
-        Self { log, open, open_max: writers_max(), unsynced, broken, clock: 0 }
+        Self { log, open, open_max, unsynced, broken, clock: 0 }
     }
 
     pub(super) fn log(&self) -> &Log {
@@ -87,14 +79,6 @@ impl Writers {
             self.open.remove(&point);
         }
     }
-}
-
-/// As many as the files allow for that the process may open.
-fn writers_max() -> usize {
-    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    let files = files.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
-    files.map_or(WRITERS_MIN, |files| files / FILES_PER_WRITER).clamp(WRITERS_MIN, WRITERS_MAX)
 }
 
 /// Whether the record itself is at fault, and not the disk.
