@@ -41,6 +41,14 @@ pub fn record_header(body: &[u8]) -> Result<[u8; RECORD_HEADER_BYTES], FileError
     Ok(header)
 }
 
+/// A body with its header before it.
+///
+/// # Errors
+/// When the body is longer than [`RECORD_BYTES_MAX`].
+pub fn frame_record(body: &[u8]) -> Result<Vec<u8>, FileError> {
+    Ok([&record_header(body)?, body].concat())
+}
+
 /// Why bytes are no epoch file, or no longer one. All records before are good.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -212,12 +220,9 @@ impl RecordReader {
 mod tests {
     use super::*;
 
-    fn record(body: &[u8]) -> Vec<u8> {
-        [&record_header(body).unwrap(), body].concat()
-    }
-
     fn file(bodies: &[&[u8]]) -> Vec<u8> {
-        FILE_HEADER.into_iter().chain(bodies.iter().flat_map(|body| record(body))).collect()
+        let records = bodies.iter().flat_map(|body| frame_record(body).unwrap());
+        FILE_HEADER.into_iter().chain(records).collect()
     }
 
     type Outcome = (Vec<Vec<u8>>, Result<FileTail, FileError>);
@@ -255,7 +260,7 @@ mod tests {
     fn a_long_file_needs_no_more_memory_than_a_short_one() {
         let mut reader = RecordReader::new();
         reader.feed(&FILE_HEADER);
-        let record = record(&[7; 100]);
+        let record = frame_record(&[7; 100]).unwrap();
         for _ in 0..1_000 {
             reader.feed(&record);
             assert_eq!(reader.next_body().unwrap().unwrap().len(), 100);

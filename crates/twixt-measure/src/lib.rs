@@ -22,7 +22,7 @@ mod upload;
 
 pub use file::{
     FILE_HEADER, FileError, FileTail, RECORD_BYTES_MAX, RECORD_HEADER_BYTES, RecordReader,
-    record_header,
+    frame_record, record_header,
 };
 pub use marker::{MARKER_BYTES, Marker};
 pub use message::{EPOCH_NS_MIN, NAME_BYTES_MAX};
