@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use super::capture::Capture;
-use super::whole::Whole;
+use super::whole::{Whole, binary};
 
 /// Packets to count over; valgrind is some fifty times slower than the machine.
 pub(crate) const PACKETS: u64 = 100_000;
@@ -21,8 +21,11 @@ pub(crate) fn of_stage(name: &str, small: &Capture) -> Option<f64> {
     Some((more - less) as f64 / (2 * small.packets) as f64)
 }
 
-/// Of a whole command, starting up included.
+/// Of a whole command of ours, starting up included.
 pub(crate) fn of_command(whole: &Whole, small: &Capture) -> Option<f64> {
+    if whole.program() != binary() {
+        return None;
+    }
     let mut command = valgrind();
     command.arg(whole.program()).args(whole.arguments(small));
     Some(collected(command)? as f64 / small.packets as f64)

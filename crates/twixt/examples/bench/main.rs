@@ -124,9 +124,9 @@ fn measure(options: &Options, file: &Capture, small: &Capture) -> Vec<Line> {
     let is_asked_for = |name: &str| name.contains(&options.only);
     let mut stages: Vec<Stage> = stages::all(&file.path());
     stages.retain(|stage| ["walk", "floor"].contains(&&*stage.name) || is_asked_for(&stage.name));
-    let peers = if options.peers { whole::peers() } else { Vec::new() };
-    let mut commands: Vec<Whole> = whole::commands(file).into_iter().chain(peers).collect();
+    let mut commands: Vec<Whole> = whole::commands(file);
     commands.retain(|command| is_asked_for(&command.name));
+    commands.extend(options.peers.then(whole::peers).into_iter().flatten());
     let costs = costs(options, file, &mut stages, &commands);
     let line = |name: &str, ns: f64, instructions, memory| Line {
         name: name.to_owned(),
