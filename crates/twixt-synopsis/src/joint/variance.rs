@@ -1,7 +1,9 @@
 //! How much delays differ between flows and within them, as far as the cells tell.
 
-use super::System;
+use std::collections::BTreeSet;
+
 use super::shares::Shares;
+use super::{Cell, System};
 
 /// Rounds of the fit; it settles within about ten.
 const ROUNDS: usize = 30;
@@ -173,8 +175,9 @@ impl Normal {
     }
 }
 
-/// Of usable cells, those without members included: where few flows were added, the packets of all
-/// others are what tells how flows differ.
+/// Of usable cells in the rows that flows fall into, those without members included: where few flows
+/// were added, the packets of all others are what tells how flows differ. Other rows may hold
+/// traffic of another kind.
 fn moments(system: &System, shares: &Shares) -> Vec<Moment> {
     let mut flows = vec![0.0; system.cells.len()];
     for flow in 0..system.sizes.len() {
@@ -184,10 +187,11 @@ fn moments(system: &System, shares: &Shares) -> Vec<Moment> {
             flows[system.members[index].cell as usize] += packets * packets * (1.0 + guess * guess);
         }
     }
+    let rows: BTreeSet<u32> = system.members.iter().map(|member| member.row).collect();
     let cells = system.cells.iter().zip(flows).zip(&shares.uncertainty);
     let moment = |((cell, flows), uncertainty): ((&Option<_>, f64), &f64)| {
         let flows = flows + uncertainty;
-        let cell: super::Cell = cell.filter(|_| flows > 0.0)?;
+        let cell: Cell = cell.filter(|cell: &Cell| flows > 0.0 && rows.contains(&cell.row))?;
         Some(Moment { sum: cell.delay_sum_ns, packets: cell.packets, flows })
     };
     cells.filter_map(moment).collect()
