@@ -143,8 +143,7 @@ fn fed(
 ) -> Running {
     let mut config = config(folder);
     config.alerts = vec![alert.clone()];
-    // All epochs are some twenty seconds old, and none is late, however long starting takes.
-    config.engine.patience = twixt_model::Delay::from_nanos(60_000_000_000);
+    config.engine.patience = twixt_model::Delay::from_nanos(6_000_000_000);
     let collector = Running::start(config);
     for agent in [Agent::at("up"), Agent::at("down").after(delay_ns)] {
         collector.send(&body(&agent.seal(first, count))).counts();
