@@ -158,7 +158,7 @@ fn a_restart_changes_nothing_about_alerts() {
     let (url, heard) = webhook(None);
     let alert = slow(url);
     // A stretch has 20 epochs. They are sent in parts, and between parts the collector restarts.
-    let first = (epoch_now() / 20 - 10) * 20;
+    let first = (epoch_now() / 20 - 6) * 20;
     let run = |delay_ns: i64, from: i64, count: i64, expected: Option<&str>| {
         let collector = fed(&alert, folder.path(), delay_ns, first + from, count);
         let patience = Duration::from_secs(if expected.is_some() { 15 } else { 1 });
