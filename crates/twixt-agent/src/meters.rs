@@ -2,8 +2,8 @@
 
 use twixt_measure::{Cutting, Marker, Meter, MeterConfig, MeterError, Sealed};
 use twixt_model::{
-    BatchBuffer, Delay, Detail, DigestIdentity, EpochRule, Observation, PointId, TimeSource,
-    Timestamp,
+    BatchBuffer, ClassId, Delay, Detail, DigestIdentity, EpochRule, Observation, PointId,
+    TimeSource, Timestamp,
 };
 use twixt_synopsis::{AnySynopsis, DetailsOf};
 use twixt_wire::SkipCounts;
@@ -118,9 +118,9 @@ impl Meters {
     }
 
     /// Adds a packet.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, observation: Observation) {
-        let class = self.class_of(&observation);
+        let class = self.class_of(observation.class, observation.time);
         class.waiting.push(observation);
         class.hand_over_if_full();
     }
@@ -132,9 +132,9 @@ impl Meters {
     }
 
     /// The same, with details that are written where they stay, as [`BatchBuffer::push_with`].
-    #[inline]
+    #[inline(always)]
     pub fn push_with(&mut self, observation: Observation, write: impl FnOnce(&mut Detail)) {
-        let class = self.class_of(&observation);
+        let class = self.class_of(observation.class, observation.time);
         class.waiting.push_with(observation, write);
         class.hand_over_if_full();
     }
@@ -220,18 +220,18 @@ impl Meters {
         all.map(|meter| meter.counts().late_packets).sum()
     }
 
-    #[inline]
-    fn class_of(&mut self, observation: &Observation) -> &mut ClassMeters {
+    #[inline(always)]
+    fn class_of(&mut self, class: ClassId, time: Timestamp) -> &mut ClassMeters {
         self.packets += 1;
         if self.classes.len() == 1 {
             return &mut self.classes[0];
         }
         if self.newest.is_none() {
             // All classes begin with the first packet of any.
-            self.advance(observation.time);
+            self.advance(time);
         }
-        self.newest = self.newest.max(Some(observation.time));
-        &mut self.classes[usize::from(observation.class.0)]
+        self.newest = self.newest.max(Some(time));
+        &mut self.classes[usize::from(class.0)]
     }
 }
 
@@ -243,6 +243,7 @@ impl ClassMeters {
         }
     }
 
+    #[inline(never)]
     fn hand_over(&mut self) {
         for meter in &mut self.meters {
             meter.observe(self.waiting.as_batch());

@@ -21,6 +21,8 @@ pub struct Taking {
     flow_of_few: bool,
     follows_markers: bool,
     toward: Option<Prefix>,
+    /// Nothing of the above is asked of all packets.
+    is_plain: bool,
     /// Packets still wanted.
     most: u64,
     /// Frames skipped since the meters were told.
@@ -29,6 +31,15 @@ pub struct Taking {
     told: SourceCounts,
     /// Frames that the snap length cut where a digest might have looked.
     cut: u64,
+}
+
+/// What is needed of a frame.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    link: LinkType,
+    bytes: FrameBytes<'a>,
+    wire_length: u32,
+    time: Timestamp,
 }
 
 /// Link, network and transport headers without options, and the payload that a digest covers:
@@ -53,11 +64,20 @@ impl Taking {
             meters,
             follows_markers: false,
             toward: None,
+            is_plain: false,
             most: u64::MAX,
             skipped: SkipCounts::default(),
             told: SourceCounts::default(),
             cut: 0,
         }
+        .examined()
+    }
+
+    /// Knows whether anything is asked of all packets.
+    fn examined(self) -> Self {
+        let reads_details = self.detailed && !self.flow_of_few;
+        let is_plain = !reads_details && !self.follows_markers && self.toward.is_none();
+        Self { is_plain, ..self }
     }
 
     /// Goes on with other meters. What the source has counted so far is not counted again.
@@ -69,13 +89,13 @@ impl Taking {
     /// Shows markers to the meters.
     #[must_use]
     pub fn following_markers(self, follows_markers: bool) -> Self {
-        Self { follows_markers, ..self }
+        Self { follows_markers, ..self }.examined()
     }
 
     /// Takes only packets for this prefix, if one is given.
     #[must_use]
     pub fn toward(self, toward: Option<Prefix>) -> Self {
-        Self { toward, ..self }
+        Self { toward, ..self }.examined()
     }
 
     /// Takes so many packets and no more.
@@ -94,29 +114,26 @@ impl Taking {
 
     #[inline(always)]
     fn measure(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
-        if self.most == 0 {
-            return Ok(());
+        let (link, time) = (LinkType(frame.link_type), frame.time);
+        let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
+        // Parts of the frame that are needed below in any case: one that is handed on as a whole
+        // would have to be written to memory.
+        let part = Part { link, bytes, wire_length: frame.wire_length, time };
+        if !self.is_plain | is_timeless(time) | (self.most == 0) {
+            return self.measure_any(part);
         }
-        if is_timeless(frame.time) {
-            return Err(Skip::NoTime);
+        self.cut += u64::from(part.is_cut());
+        let Some(observation) = self.observer.observe_usual(link, bytes, time) else {
+            return self.measure_packet(part);
+        };
+        if !self.flow_of_few {
+            self.meters.push(observation);
+        } else if self.details_of.includes(&observation) {
+            // One of few: it pays to look at the others as if nobody read details.
+            return self.measure_packet(part);
+        } else {
+            self.meters.push_with(observation, |_| {});
         }
-        if self.follows_markers
-            && let Some(marker) = marker_in(frame)
-        {
-            self.meters.observe_marker(&marker);
-            return Err(Skip::Marker);
-        }
-        let (link, bytes) = (LinkType(frame.link_type), frame.bytes);
-        let within = FrameBytes::within(frame.memory, bytes.len());
-        let wire_length = frame.wire_length;
-        if bytes.len() < DIGEST_REACH_BYTES && bytes.len() < wire_length as usize {
-            self.cut += 1;
-        }
-        if self.detailed || self.toward.is_some() {
-            return self.measure_packet(frame);
-        }
-        let observation = self.observer.observe(link, within, wire_length, frame.time)?;
-        self.meters.push(observation);
         self.most -= 1;
         Ok(())
     }
@@ -159,11 +176,30 @@ impl Taking {
         &mut self.meters
     }
 
-    fn measure_packet(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
-        let link = LinkType(frame.link_type);
-        let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
-        let (observation, packet) =
-            self.observer.observe_packet(link, bytes, frame.wire_length, frame.time)?;
+    /// Any frame, however unlikely.
+    #[inline(never)]
+    fn measure_any(&mut self, part: Part<'_>) -> Result<(), Skip> {
+        if self.most == 0 {
+            return Ok(());
+        }
+        if is_timeless(part.time) {
+            return Err(Skip::NoTime);
+        }
+        if self.follows_markers
+            && let Some(marker) = marker_in(part.link, part.bytes.bytes(), part.wire_length)
+        {
+            self.meters.observe_marker(&marker);
+            return Err(Skip::Marker);
+        }
+        self.cut += u64::from(part.is_cut());
+        self.measure_packet(part)
+    }
+
+    /// A frame, with all that may be asked of its packet.
+    #[inline(never)]
+    fn measure_packet(&mut self, part: Part<'_>) -> Result<(), Skip> {
+        let Part { link, bytes, wire_length, time } = part;
+        let (observation, packet) = self.observer.observe_packet(link, bytes, wire_length, time)?;
         if self.toward.is_some_and(|prefix| !prefix.contains(packet.destination())) {
             return Err(Skip::WrongDirection);
         }
@@ -175,7 +211,7 @@ impl Taking {
                 };
                 let observation = Observation { flow, ..observation };
                 self.meters
-                    .push_with(observation, |detail| packet.write_detail(frame.bytes, detail));
+                    .push_with(observation, |detail| packet.write_detail(bytes.bytes(), detail));
             }
             // Nobody reads them.
             true => self.meters.push_with(observation, |_| {}),
@@ -186,17 +222,27 @@ impl Taking {
     }
 }
 
+impl Part<'_> {
+    /// Whether the snap length cut it where a digest might have looked.
+    #[inline(always)]
+    const fn is_cut(&self) -> bool {
+        let captured = self.bytes.bytes().len();
+        (captured < DIGEST_REACH_BYTES) & (captured < self.wire_length as usize)
+    }
+}
+
 /// The marker that a frame carries, if it does: one of our own packets, whatever its addresses.
 #[must_use]
-pub fn marker_in(frame: &Frame<'_>) -> Option<Marker> {
-    let options = ParseOptions { outer: false, wire_length: Some(frame.wire_length) };
-    let packet = parse(LinkType(frame.link_type), frame.bytes, options).ok()?;
-    let payload = packet.payload(frame.bytes);
+pub fn marker_in(link: LinkType, frame: &[u8], wire_length: u32) -> Option<Marker> {
+    let options = ParseOptions { outer: false, wire_length: Some(wire_length) };
+    let packet = parse(link, frame, options).ok()?;
+    let payload = packet.payload(frame);
     (packet.protocol() == protocol::UDP).then(|| Marker::from_bytes(payload).ok()).flatten()
 }
 
 /// Times at the ends of what 64 bits hold are damage, not times.
 #[must_use]
+#[inline(always)]
 pub fn is_timeless(time: Timestamp) -> bool {
-    time == Timestamp::MIN || time == Timestamp::MAX
+    (time == Timestamp::MIN) | (time == Timestamp::MAX)
 }

@@ -55,9 +55,7 @@ impl<S: Synopsis> AnySynopsis for S {
                 self.update_detailed(observation, detail);
             }
         } else {
-            for observation in batch.observations {
-                self.update(observation);
-            }
+            self.update_all(batch.observations);
         }
     }
 

@@ -28,12 +28,12 @@ pub use sizing::{
     noise_variance, two_sided_quantile,
 };
 
-use twixt_model::{Delay, Estimate, Observation};
+use twixt_model::{BatchBuffer, Delay, Estimate, Observation};
 
 use self::bits::low_mask;
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::{KnownFlow, Question};
-use crate::sketch::{Layout, Sketch};
+use crate::sketch::{Layout, NOWHERE, Sketch};
 use crate::sums::{Sums, Usable};
 use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Reading, Synopsis, TwoPoint};
 use crate::totals::Totals;
@@ -59,11 +59,11 @@ impl Colate {
     pub fn postponed(&self, delay: Delay) -> Option<Self> {
         let unit_ns = i64::from(self.config.stored().resolution_ns);
         let units = (delay.as_nanos() % unit_ns == 0).then(|| delay.as_nanos() / unit_ns)? as u64;
-        let masks = Masks::of(&self.config);
+        let kept = Kept::of(&self.config);
         let mut later = self.clone();
         for cell in &mut later.cells {
             cell.times = cell.times.wrapping_add(units.wrapping_mul(cell.packets));
-            masks.trim(cell);
+            kept.trim(cell);
         }
         Some(later)
     }
@@ -76,18 +76,6 @@ impl Colate {
         let wanted = config.excerpt()?;
         let cells = wanted.iter().map(|&cell| self.cells[cell as usize]).collect();
         Some(Self { config, totals: self.totals, cells })
-    }
-
-    /// What a packet adds to its counters.
-    #[inline]
-    fn sums_of(&self, observation: &Observation) -> Sums {
-        let resolution_ns = self.config.stored().resolution_ns;
-        let mut sums = Sums::of(observation);
-        if resolution_ns > 1 {
-            let units = observation.time.as_nanos().div_euclid(i64::from(resolution_ns));
-            sums.times = units as u64;
-        }
-        sums
     }
 }
 
@@ -154,21 +142,43 @@ impl Synopsis for Colate {
     #[inline]
     fn update(&mut self, observation: &Observation) {
         self.totals.add(observation.length);
-        let packet = self.sums_of(observation);
         let Self { config, cells, .. } = self;
-        let masks = Masks::of(config);
-        for index in config.cells_for(observation) {
+        let kept = Kept::of(config);
+        let packet = kept.sums_of(observation);
+        for index in config.placing().cells_for(observation) {
             cells[index].add(&packet);
-            masks.trim(&mut cells[index]);
+            kept.trim(&mut cells[index]);
+        }
+    }
+
+    /// First where all packets of a batch are counted, then the counting, in which the processor
+    /// waits for many counters at once.
+    fn update_all(&mut self, observations: &[Observation]) {
+        let Self { config, totals, cells } = self;
+        let (placing, kept) = (config.placing(), Kept::of(config));
+        for batch in observations.chunks(BatchBuffer::MAX) {
+            batch.iter().for_each(|observation| totals.add(observation.length));
+            for vector in 0..placing.vectors() {
+                let mut places = [NOWHERE; BatchBuffer::MAX];
+                for (place, observation) in places.iter_mut().zip(batch) {
+                    *place = placing.cell_for(vector, observation).unwrap_or(NOWHERE);
+                }
+                for (&place, observation) in places.iter().zip(batch) {
+                    if let Some(cell) = cells.get_mut(place) {
+                        cell.add(&kept.sums_of(observation));
+                        kept.trim(cell);
+                    }
+                }
+            }
         }
     }
 
     fn merge(&mut self, other: &Self) {
         self.totals.merge(other.totals);
-        let masks = Masks::of(&self.config);
+        let kept = Kept::of(&self.config);
         for (cell, other) in self.cells.iter_mut().zip(&other.cells) {
             cell.add(other);
-            masks.trim(cell);
+            kept.trim(cell);
         }
     }
 
@@ -228,16 +238,29 @@ fn excerpt_of_vector(cells: &[u32], vector: usize, counters: usize) -> Vec<u32> 
 
 /// What of a counter's sums is kept.
 #[derive(Clone, Copy)]
-struct Masks {
+struct Kept {
+    resolution_ns: u32,
     times: u64,
     digests: u64,
 }
 
-impl Masks {
+impl Kept {
     #[inline]
     const fn of(config: &ColateConfig) -> Self {
-        let Stored { time_bits, digest_bits, .. } = config.stored();
-        Self { times: low_mask(time_bits as u32), digests: low_mask(digest_bits as u32) }
+        let Stored { resolution_ns, time_bits, digest_bits } = config.stored();
+        let (times, digests) = (low_mask(time_bits as u32), low_mask(digest_bits as u32));
+        Self { resolution_ns, times, digests }
+    }
+
+    /// What a packet adds to its counters.
+    #[inline]
+    fn sums_of(self, observation: &Observation) -> Sums {
+        let mut sums = Sums::of(observation);
+        if self.resolution_ns > 1 {
+            let units = observation.time.as_nanos().div_euclid(i64::from(self.resolution_ns));
+            sums.times = units as u64;
+        }
+        sums
     }
 
     #[inline]
@@ -286,25 +309,25 @@ impl TwoPoint for Colate {
 
     fn remove(&mut self, observation: &Observation) {
         self.totals.subtract(observation.length);
-        let packet = self.sums_of(observation);
         let Self { config, cells, .. } = self;
-        let masks = Masks::of(config);
-        for index in config.cells_for(observation) {
+        let kept = Kept::of(config);
+        let packet = kept.sums_of(observation);
+        for index in config.placing().cells_for(observation) {
             cells[index].subtract(&packet);
-            masks.trim(&mut cells[index]);
+            kept.trim(&mut cells[index]);
         }
     }
 
     fn fold_to(&self, config: &ColateConfig) -> Option<Self> {
         let (banks, counters) = self.config.finer_than(config)?;
         let mut folded = Self { totals: self.totals, ..Self::new(config) };
-        let masks = Masks::of(config);
+        let kept = Kept::of(config);
         let (fine, coarse) = (self.config.region_cells(), config.region_cells());
         for (index, cell) in self.cells.iter().enumerate() {
             let (bank, in_bank) = (index / fine, index % fine);
             let target = bank / banks as usize * coarse + in_bank / counters as usize;
             folded.cells[target].add(cell);
-            masks.trim(&mut folded.cells[target]);
+            kept.trim(&mut folded.cells[target]);
         }
         Some(folded)
     }

@@ -125,6 +125,9 @@ pub(crate) trait Sketch: Synopsis<Config: Layout> {
     }
 }
 
+/// Where packets are counted that are not: no table has so many cells.
+pub(crate) const NOWHERE: usize = usize::MAX;
+
 /// The high half of evenly spread bits, scaled to [0, `limit`) without a division. Twice the limit
 /// gives twice the number, or one more: tables whose sizes differ by a power of two can be folded.
 #[inline]

@@ -78,6 +78,14 @@ pub trait Synopsis: Clone + PartialEq + Debug + Send + Sized + 'static {
     /// counts). Unbounded referees (`exact`) say so in their documentation.
     fn update(&mut self, observation: &Observation);
 
+    /// As [`update`](Self::update) of each, for algorithms that can make more of many at once.
+    #[inline]
+    fn update_all(&mut self, observations: &[Observation]) {
+        for observation in observations {
+            self.update(observation);
+        }
+    }
+
     /// As [`update`](Self::update), for algorithms whose [`NEEDS`](Self::NEEDS) ask for details.
     fn update_detailed(&mut self, observation: &Observation, _detail: &Detail) {
         self.update(observation);

@@ -139,7 +139,7 @@ impl Condition {
             Self::Version(version) => packet.version == version,
             Self::Vlan(None) => packet.vlan().is_some(),
             Self::Vlan(number) => packet.vlan() == number,
-            Self::Mpls => packet.mpls,
+            Self::Mpls => packet.is_mpls(),
             Self::Dscp(value) => packet.dscp() == value,
             Self::LengthAtMost(bytes) => packet.length <= bytes,
             Self::LengthAtLeast(bytes) => packet.length >= bytes,

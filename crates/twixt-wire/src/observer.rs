@@ -114,6 +114,20 @@ impl Observer {
         }
     }
 
+    /// As [`Observer::observe`], of frames that need no walk over their layers; `None` for others.
+    #[inline(always)]
+    pub fn observe_usual(
+        &self,
+        link: LinkType,
+        frame: FrameBytes<'_>,
+        time: Timestamp,
+    ) -> Option<Observation> {
+        let mut space = Space::default();
+        let window = Window::of(frame, &mut space);
+        let packet = self.usual(link, frame, window)?;
+        Some(self.hashed(&packet, frame, window, time))
+    }
+
     /// As [`Observer::observe`], with flow key and TCP fields.
     ///
     /// # Errors

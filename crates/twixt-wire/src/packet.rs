@@ -33,10 +33,13 @@ pub struct Packet {
     pub(crate) ttl: u8,
     pub(crate) traffic_class: u8,
     pub(crate) tcp_flags: u8,
-    pub(crate) mpls: bool,
+    pub(crate) mpls: u8, // 0 or 1
 }
 
 const _: () = assert!(size_of::<Packet>() <= 64, "a packet fits one cache line");
+// A field with unused values would hold the tag of results, and errors would share bytes with
+// observations: these would then be written in pieces and read as a whole, which stalls.
+const _: () = assert!(size_of::<Option<Packet>>() > size_of::<Packet>(), "no value is unused");
 
 /// No VLAN tag.
 pub(crate) const NO_VLAN: u16 = u16::MAX;
@@ -75,7 +78,7 @@ impl Packet {
         ttl: 0,
         traffic_class: 0,
         tcp_flags: 0,
-        mpls: false,
+        mpls: 0,
     };
 
     /// 4 or 6.
@@ -177,7 +180,7 @@ impl Packet {
     /// Whether an MPLS label was on it.
     #[must_use]
     pub const fn is_mpls(&self) -> bool {
-        self.mpls
+        self.mpls != 0
     }
 
     /// The flag bits of TCP; 0 for other protocols, and where they were cut off.

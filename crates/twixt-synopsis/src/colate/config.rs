@@ -1,17 +1,18 @@
-//! Sizes, banks, widths and sampling rates of COLATE, and where packets and flows are counted.
+//! Sizes, banks, widths and sampling rates of COLATE.
 
 mod excerpt;
+mod placing;
 mod settings;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use twixt_model::{FlowHash, GroupId, Observation, mix};
 
 use self::excerpt::Excerpt;
+pub(super) use self::placing::Placing;
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::KnownFlow;
-use crate::sketch::{Layout, Place, scaled};
+use crate::sketch::{Layout, Place};
 use crate::sums::Sums;
 use crate::totals::Totals;
 
@@ -49,11 +50,6 @@ impl Default for Stored {
     }
 }
 
-/// Keep the derived bits apart from those of every other algorithm; vector and number of the
-/// counter are added.
-const FLOW_SALT: u64 = 0x434f_4c41_0000_0000;
-const PACKET_SALT: u64 = 0x434f_4c41_8000_0000;
-const BANK_SALT: u64 = 0x434f_4c41_c000_0000;
 const VECTORS_MAX: usize = 16;
 /// All vectors together: 384 MiB.
 const COUNTERS_MAX: u32 = 1 << 24;
@@ -203,45 +199,17 @@ impl ColateConfig {
         self.excerpt.as_deref().map(Excerpt::cells)
     }
 
-    /// Where a packet is counted: one counter in each vector that samples it. The high half of a
-    /// packet's bits decides on the sample and the low half on the counter: a vector that samples
-    /// little would otherwise use few of them.
+    /// What decides where packets are counted.
     #[inline]
-    pub(super) fn cells_for(&self, packet: &Observation) -> impl Iterator<Item = usize> {
-        let (flow, digest, bank) = (packet.flow, packet.digest, self.bank_of(packet.group));
-        let vectors = self.thresholds.iter().enumerate();
-        vectors.filter_map(move |(vector, &threshold)| {
-            let bits = digest.derive(PACKET_SALT + vector as u64);
-            let counted = bits >> 32 < threshold;
-            let number = scaled(bits << 32, self.per_flow);
-            counted.then(|| self.cell(vector, bank, flow, number)).and_then(|cell| self.place(cell))
-        })
-    }
-
-    /// Where a counter is that whole vectors have there; `None` if it is none of an excerpt's.
-    #[inline]
-    fn place(&self, cell: usize) -> Option<usize> {
-        match &self.excerpt {
-            None => Some(cell),
-            Some(excerpt) => excerpt.place(cell),
+    pub(super) fn placing(&self) -> Placing<'_> {
+        Placing {
+            thresholds: &self.thresholds,
+            counters: self.counters,
+            per_flow: self.per_flow,
+            banks: self.banks,
+            bank_counters: self.bank_counters(),
+            excerpt: self.excerpt.as_deref(),
         }
-    }
-
-    #[inline]
-    fn bank_of(&self, group: GroupId) -> u32 {
-        match self.banks {
-            1 => 0,
-            banks => scaled(mix(u64::from(group.0) ^ BANK_SALT), banks),
-        }
-    }
-
-    /// One of a flow's counters, by its number.
-    #[inline]
-    fn cell(&self, vector: usize, bank: u32, flow: FlowHash, number: u32) -> usize {
-        let salt = FLOW_SALT + ((vector as u64) << 16) + u64::from(number);
-        let in_bank = scaled(flow.derive(salt), self.bank_counters());
-        let before = bank * self.bank_counters() + in_bank;
-        vector * self.counters as usize + before as usize
     }
 
     pub(super) const fn bank_counters(&self) -> u32 {
@@ -309,10 +277,11 @@ impl Layout for ColateConfig {
     }
 
     fn cells_of(&self, place: Place, row: usize) -> impl ExactSizeIterator<Item = usize> {
-        let bank = self.bank_of(place.group);
+        let placing = self.placing();
+        let bank = placing.bank_of(place.group);
         (0..self.per_flow).map(move |number| {
-            let cell = self.cell(row, bank, place.flow, number);
-            self.place(cell).expect("an excerpt is asked about the flows it was made for")
+            let cell = placing.cell(row, bank, place.flow, number);
+            placing.place(cell).expect("an excerpt is asked about the flows it was made for")
         })
     }
 }

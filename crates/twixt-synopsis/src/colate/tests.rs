@@ -74,10 +74,10 @@ proptest! {
         let stored = Stored { resolution_ns: 1, time_bits, digest_bits };
         let config = config(48, 1, &[1.0]).with_stored(stored).unwrap();
         let mut colate = Colate::new(&config);
-        let masks = Masks::of(&config);
+        let kept = Kept::of(&config);
         for (cell, &(times, packets, digests)) in colate.cells.iter_mut().zip(&cells) {
             *cell = Sums { times, packets, digests };
-            masks.trim(cell);
+            kept.trim(cell);
         }
         colate.cells[7].packets = large;
         let mut out = Writer::new();

@@ -84,7 +84,7 @@ impl Walk<'_> {
             end: self.frame.len().min(at + length) as u32,
             length: length as u32,
             vlan: self.vlan,
-            mpls: self.mpls,
+            mpls: u8::from(self.mpls),
             ..Packet::BLANK
         }
     }

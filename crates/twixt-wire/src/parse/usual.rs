@@ -68,7 +68,7 @@ fn ipv4<const AT: usize>(
         ttl: window.byte(AT + 8),
         traffic_class: (first >> 16) as u8,
         tcp_flags: transport.tcp_flags,
-        mpls: false,
+        mpls: 0,
     })
 }
 
@@ -103,7 +103,7 @@ fn ipv6<const AT: usize>(
         ttl: second as u8,
         traffic_class: (first >> 20) as u8,
         tcp_flags: transport.tcp_flags,
-        mpls: false,
+        mpls: 0,
     })
 }
 

@@ -287,13 +287,13 @@ impl Taking<'_> {
             return Err(Skip::NoTime);
         }
         self.latest = self.latest.max(frame.time);
+        let link = LinkType(frame.link_type);
         if self.follows_markers
-            && let Some(marker) = marker_in(frame)
+            && let Some(marker) = marker_in(link, frame.bytes, frame.wire_length)
         {
             self.meters.observe_marker(&marker);
             return Err(Skip::Marker);
         }
-        let link = LinkType(frame.link_type);
         let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
         let (observation, packet) =
             self.observer.observe_packet(link, bytes, frame.wire_length, frame.time)?;

@@ -60,7 +60,7 @@ fn a_packet_is_counted_in_a_counter_of_its_flow() {
             ..Observation::default()
         };
         let place = Place { flow: packet.flow, group: packet.group };
-        for cell in config.cells_for(&packet) {
+        for cell in config.placing().cells_for(&packet) {
             let vector = cell / 4096;
             assert!(config.cells_of(place, vector).any(|own| own == cell));
         }
@@ -70,7 +70,8 @@ fn a_packet_is_counted_in_a_counter_of_its_flow() {
 #[test]
 fn groups_spread_over_all_banks_and_flows_over_all_counters() {
     let config = ColateConfig::new(256, 4, &[1.0]).unwrap().with_banks(16).unwrap();
-    let banks: BTreeSet<u32> = (0..500).map(|group| config.bank_of(GroupId(group))).collect();
+    let banks: BTreeSet<u32> =
+        (0..500).map(|group| config.placing().bank_of(GroupId(group))).collect();
     assert_eq!(banks.len(), 16);
     let places =
         (0..4000).map(|flow| Place { flow: FlowHash(mix(flow)), group: GroupId(mix(flow) as u16) });
