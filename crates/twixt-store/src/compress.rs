@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::io::{self, Read};
 
 use zstd::bulk::Compressor;
+use zstd::stream::read::Decoder;
+use zstd::zstd_safe::{DCtx, ResetDirective};
 
 use crate::format::Packing;
 
@@ -24,9 +26,10 @@ pub(crate) fn pack(payload: &[u8], level: i32, out: &mut Vec<u8>) -> io::Result<
     Ok(Packing::None)
 }
 
+// Both have large tables, which to make takes longer than to pack or unpack what an epoch has.
 thread_local! {
-    /// The one used last, by level: it has large tables, which to make takes longer than to pack
-    /// what an epoch has.
+    static UNPACKING: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
+    /// The one used last, by level.
     static COMPRESSOR: RefCell<Option<(i32, Compressor<'static>)>> = const { RefCell::new(None) };
 }
 
@@ -55,9 +58,12 @@ pub(crate) fn unpack(stored: Vec<u8>, packing: Packing, raw_bytes: u32) -> Optio
 pub(crate) fn unpack_zstd(stored: &[u8], raw_bytes: u32, payload: &mut Vec<u8>) -> Option<()> {
     payload.clear();
     payload.reserve((raw_bytes as usize).min(stored.len().saturating_mul(4)));
-    let decoder = zstd::stream::read::Decoder::with_buffer(stored).ok()?;
-    decoder.take(u64::from(raw_bytes) + 1).read_to_end(payload).ok()?;
-    Some(())
+    UNPACKING.with_borrow_mut(|context| {
+        context.reset(ResetDirective::SessionOnly).ok()?;
+        let decoder = Decoder::with_context(stored, context);
+        decoder.take(u64::from(raw_bytes) + 1).read_to_end(payload).ok()?;
+        Some(())
+    })
 }
 
 #[cfg(test)]
@@ -92,6 +98,16 @@ mod tests {
         check(&payload, Packing::None);
         payload.extend([0; 1500]);
         check(&payload, Packing::Zstd);
+    }
+
+    /// One context serves all: what went wrong before must not matter.
+    #[test]
+    fn after_damage_others_are_unpacked() {
+        let mut stored = Vec::new();
+        pack(&[7; 100_000], LEVEL_DEFAULT, &mut stored).unwrap();
+        assert_eq!(unpack(stored[..stored.len() / 2].to_vec(), Packing::Zstd, 100_000), None);
+        assert_eq!(unpack(vec![1; 50], Packing::Zstd, 100_000), None);
+        assert_eq!(unpack(stored, Packing::Zstd, 100_000), Some(vec![7; 100_000]));
     }
 
     #[test]
