@@ -47,10 +47,9 @@ fn fill(folder: &Path, start_ns: i64, end_ns: i64) {
     let mut hour_ns = start_ns;
     while hour_ns < end_ns {
         for minute in 0..60 {
-            for segment in 0..SEGMENTS {
-                let row = row(segment, hour_ns + minute * MINUTE_NS);
-                history.append(&[row], Timestamp::from_nanos(hour_ns)).unwrap();
-            }
+            let start_ns = hour_ns + minute * MINUTE_NS;
+            let rows: Vec<Row> = (0..SEGMENTS).map(|segment| row(segment, start_ns)).collect();
+            history.append(&rows, Timestamp::from_nanos(hour_ns)).unwrap();
         }
         history.seal_all().unwrap();
         hour_ns += HOUR_NS;

@@ -39,6 +39,21 @@ fn a_packet_is_counted_once_in_every_vector_that_samples_it() {
     assert_eq!(colate.state_bytes(), 16 + 128 * 24);
 }
 
+/// Of lengths around that of a batch, whatever the sampling and what is kept.
+#[test]
+fn many_packets_at_once_are_counted_as_one_by_one() {
+    let stored = Stored { resolution_ns: 10, time_bits: 24, digest_bits: 8 };
+    let config = config(64, 4, &[1.0, 0.25]).with_stored(stored).unwrap();
+    for count in [0, 1, 255, 256, 257, 1000] {
+        let times: Vec<i64> = (0..count).map(|number| number * 1_000_003).collect();
+        let packets: Vec<Observation> =
+            times.iter().enumerate().map(|(number, &time)| packet(number as u64, time)).collect();
+        let mut at_once = Colate::new(&config);
+        at_once.update_all(&packets);
+        assert_eq!(at_once, of(&config, &times), "{count}");
+    }
+}
+
 #[test]
 fn a_flow_stays_within_one_bank() {
     let config = config(64, 4, &[1.0]);

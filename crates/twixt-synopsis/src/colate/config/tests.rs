@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use twixt_model::{FlowHash, GroupId, Observation, mix};
+
 use super::*;
 
 fn read(text: &str) -> Result<ColateConfig, String> {
