@@ -7,7 +7,7 @@ use twixt_measure::{Meter, MeterConfig, Sealed, UploadWriter};
 use twixt_model::{
     Batch, Delay, EpochRule, FlowHash, Observation, PacketDigest, PointId, Timestamp,
 };
-use twixt_synopsis::{Purpose, find};
+use twixt_synopsis::{AnySynopsis, Purpose, find};
 
 use crate::serving::points;
 
@@ -25,12 +25,11 @@ pub(crate) struct Observing {
 /// One agent: a point of a segment.
 pub(crate) struct Agent {
     point: String,
-    segment: usize,
-    delay_ns: i64,
     epoch_ns: i64,
     meter: Meter,
-    first: i64,
     next: i64,
+    /// The packets of an epoch.
+    packets: Box<dyn Fn(i64) -> Vec<Observation> + Send>,
     /// Sealed, and not acknowledged.
     spool: VecDeque<Sealed>,
     pub(crate) acknowledged: u64,
@@ -40,7 +39,32 @@ impl Agent {
     /// Of one end of a segment, from an epoch on.
     pub(crate) fn new(segment: usize, end: usize, first: i64, observing: Observing) -> Self {
         let Observing { epoch_ns, rows } = observing;
-        let point = points(segment)[end].clone();
+        let settings = toml::toml! { rows = rows };
+        let synopsis = (find(Purpose::Delay, "lda").unwrap().start)(&settings).unwrap();
+        let delay_ns = end as i64 * (1_000_000 + 1_000 * segment as i64);
+        let packet = move |epoch: i64, number: i64| {
+            let left_ns = epoch * epoch_ns + number * (epoch_ns / PACKETS);
+            // The same in every run: numbers count from the first epoch.
+            let digest = ((epoch - first) * PACKETS + number) as u64 * 8_191 + segment as u64;
+            Observation {
+                time: Timestamp::from_nanos(left_ns + delay_ns),
+                digest: PacketDigest(digest.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+                flow: FlowHash(digest % 7),
+                length: 100,
+                ..Observation::default()
+            }
+        };
+        let packets = move |epoch| (0..PACKETS).map(|number| packet(epoch, number)).collect();
+        Self::sending(points(segment)[end].clone(), (epoch_ns, first), synopsis, packets)
+    }
+
+    /// Of a point that sees such packets in epochs of this length, from one on.
+    pub(crate) fn sending(
+        point: String,
+        (epoch_ns, first): (i64, i64),
+        synopsis: Box<dyn AnySynopsis>,
+        packets: impl Fn(i64) -> Vec<Observation> + Send + 'static,
+    ) -> Self {
         let config = MeterConfig {
             domain: "load".to_owned(),
             run: 1,
@@ -48,31 +72,16 @@ impl Agent {
             clock_bound: Some(Delay::from_nanos(1_000)),
             ..MeterConfig::new(PointId(point.clone()), EpochRule::every(epoch_ns).unwrap())
         };
-        let settings = toml::toml! { rows = rows };
-        let synopsis = (find(Purpose::Delay, "lda").unwrap().start)(&settings).unwrap();
         let meter = Meter::new(config, synopsis).unwrap();
-        let delay_ns = end as i64 * (1_000_000 + 1_000 * segment as i64);
-        let spool = VecDeque::new();
-        Self {
-            point,
-            segment,
-            delay_ns,
-            epoch_ns,
-            meter,
-            first,
-            next: first,
-            spool,
-            acknowledged: 0,
-        }
+        let (packets, spool) = (Box::new(packets), VecDeque::new());
+        Self { point, epoch_ns, meter, next: first, packets, spool, acknowledged: 0 }
     }
 
     /// Seals the epochs that were over at a moment.
     pub(crate) fn observe(&mut self, now_ns: i64) {
         // A meter waits for packets that come late.
         while (self.next + 1) * self.epoch_ns < now_ns {
-            let packets: Vec<Observation> =
-                (0..PACKETS).map(|number| self.packet(self.next, number)).collect();
-            self.meter.observe(Batch::of(&packets));
+            self.meter.observe(Batch::of(&(self.packets)(self.next)));
             self.next += 1;
         }
         self.spool.extend(std::iter::from_fn(|| self.meter.poll()));
@@ -107,19 +116,6 @@ impl Agent {
 
     pub(crate) fn point(&self) -> &str {
         &self.point
-    }
-
-    fn packet(&self, epoch: i64, number: i64) -> Observation {
-        let left_ns = epoch * self.epoch_ns + number * (self.epoch_ns / PACKETS);
-        // The same in every run: numbers count from the first epoch.
-        let digest = ((epoch - self.first) * PACKETS + number) as u64 * 8_191 + self.segment as u64;
-        Observation {
-            time: Timestamp::from_nanos(left_ns + self.delay_ns),
-            digest: PacketDigest(digest.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-            flow: FlowHash(digest % 7),
-            length: 100,
-            ..Observation::default()
-        }
     }
 }
 

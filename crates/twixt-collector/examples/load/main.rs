@@ -6,8 +6,8 @@
 //! cargo run --release -p twixt-collector --example load -- scale
 //! ```
 //!
-//! `dashboard`: DAYS (30) of one-minute estimates of 200 segments with percentiles, written straight
-//! through the history (as epochs they would take days to send), then questions of a dashboard for
+//! `dashboard`: DAYS (30) of one-minute estimates of 200 segments with percentiles, made of epochs
+//! that come over HTTP as fast as the collector takes them, then questions of a dashboard for
 //! SECONDS (60), while 500 epochs per second come in. `flood`: 2 000 epochs of 4 to 16 KiB per second
 //! from 1 000 agents for SECONDS (120), undisturbed, and once more with a kill in the middle; both
 //! must answer the same. `scale`: what pairing costs in time and memory, for networks of up to 1 000
@@ -18,6 +18,7 @@
 mod agents;
 mod dashboard;
 mod flood;
+mod month;
 mod scale;
 mod serving;
 mod summary;

@@ -29,12 +29,22 @@ impl EventSink for Quiet {
 
 /// Runs a collector until it is killed.
 pub(crate) fn serve(folder: &Path, segments: usize) {
+    let config = config(folder, (0..segments).map(points));
+    let ready = |addresses: twixt_collector::Addresses| println!("{}", addresses.listen);
+    Collector::new(config).unwrap().run(Box::new(Quiet), &Stop::new(), ready).unwrap();
+}
+
+/// A collector for segments between these points, which bears whatever comes.
+pub(crate) fn config(
+    folder: &Path,
+    segments: impl Iterator<Item = [String; 2]>,
+) -> CollectorConfig {
     let mut config = CollectorConfig::new("127.0.0.1:0".parse().unwrap(), folder.to_owned());
-    let segment = |number| {
-        let [upstream, downstream] = points(number).map(PointId);
+    let segment = |points: [String; 2]| {
+        let [upstream, downstream] = points.map(PointId);
         SegmentConfig { segment: Segment { upstream, downstream }, class: None }
     };
-    config.engine.segments = (0..segments).map(segment).collect();
+    config.engine.segments = segments.map(segment).collect();
     // A busy machine makes agents late, which is not what is measured here.
     config.engine.patience = Delay::from_nanos(30_000_000_000);
     config.limits.connections_max = 4_096;
@@ -45,8 +55,7 @@ pub(crate) fn serve(folder: &Path, segments: usize) {
     config.limits.points_max = 4_096;
     config.limits.queries_per_second = 100_000;
     config.limits.queries_burst = 100_000;
-    let ready = |addresses: twixt_collector::Addresses| println!("{}", addresses.listen);
-    Collector::new(config).unwrap().run(Box::new(Quiet), &Stop::new(), ready).unwrap();
+    config
 }
 
 /// Memory that a process holds.

@@ -179,9 +179,17 @@ fn print_table(lines: &[Line]) {
         let memory = line
             .peak_memory_bytes
             .map_or_else(|| "–".to_owned(), |bytes| format!("{:.1} MiB", bytes as f64 / 1048576.0));
+        // With few packets the reference takes less than what can be measured.
+        let ratio = |times: f64| match times.is_finite() {
+            true => format!("{times:.2}"),
+            false => "–".to_owned(),
+        };
         println!(
-            "| {} | {:.1} | {:.2} | {:.2} | {instructions} | {memory} |",
-            line.name, line.ns_per_packet, line.times_walk, line.times_floor
+            "| {} | {:.1} | {} | {} | {instructions} | {memory} |",
+            line.name,
+            line.ns_per_packet,
+            ratio(line.times_walk),
+            ratio(line.times_floor)
         );
     }
 }
