@@ -21,8 +21,8 @@ use twixt_measure::Cutting;
 use twixt_model::{EpochRule, PointId};
 use twixt_sim::quantity::{ByteCount, Nanoseconds};
 
+use crate::configuration::Configuration;
 use crate::exit::usage;
-use crate::settings::Settings;
 
 /// `whole`, or a length of time.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +42,8 @@ impl FromStr for EpochLength {
 
 impl EpochLength {
     /// What the configuration file says.
-    pub(crate) fn written(settings: &Settings) -> Option<Self> {
-        let text = settings.epoch.length.as_ref()?;
+    pub(crate) fn written(configuration: &Configuration) -> Option<Self> {
+        let text = configuration.epoch.length.as_ref()?;
         Some(text.parse().expect("the file was checked when it was read"))
     }
 }

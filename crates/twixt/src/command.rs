@@ -27,8 +27,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::configuration::Configuration;
 use crate::exit::Exit;
-use crate::settings::Settings;
 
 /// What happens to your packets betwixt two points of your network: how late, how variable, how
 /// many lost, for every flow, from kilobytes of state, with no probe packets and no change to any
@@ -74,31 +74,31 @@ enum Command {
 /// Runs what was asked for.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let config = cli.config.as_deref();
-    let settings = match &cli.command {
+    let configuration = match &cli.command {
         // The files of services are of other kinds.
-        Command::Agent(_) | Command::Collector(_) => Settings::default(),
-        _ => Settings::load(cli.config.as_ref())?,
+        Command::Agent(_) | Command::Collector(_) => Configuration::default(),
+        _ => Configuration::load(cli.config.as_ref())?,
     };
     match cli.command {
         Command::Agent(args) => agent::run(args, config),
-        Command::Delay(args) => delay::run(&args.with(&settings)),
-        Command::Path(args) => path::run(&args.with(&settings)),
-        Command::Verify(args) => verify::run(&args.with(&settings)),
-        Command::Heavy(args) => heavy::run(&args.with(&settings)),
-        Command::Reorder(args) => reorder::run(&args.with(&settings)),
-        Command::Record(args) => record::run(&args.with(&settings)),
-        Command::Query(args) => query::run(&args.with(&settings)),
+        Command::Delay(args) => delay::run(&args.with(&configuration)),
+        Command::Path(args) => path::run(&args.with(&configuration)),
+        Command::Verify(args) => verify::run(&args.with(&configuration)),
+        Command::Heavy(args) => heavy::run(&args.with(&configuration)),
+        Command::Reorder(args) => reorder::run(&args.with(&configuration)),
+        Command::Record(args) => record::run(&args.with(&configuration)),
+        Command::Query(args) => query::run(&args.with(&configuration)),
         Command::Check(args) => check::run(&args),
-        Command::Rtt(args) => rtt::run(&args.with(&settings)),
+        Command::Rtt(args) => rtt::run(&args.with(&configuration)),
         Command::Info(args) => info::run(&args),
-        Command::Flow(args) => flow::run(args, &settings),
+        Command::Flow(args) => flow::run(args, &configuration),
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
         Command::Collector(args) => collector::run(&args, config),
         Command::Plan(args) => plan::run(&args),
-        Command::Config(args) => config::run(&args, &settings),
+        Command::Config(args) => config::run(&args, &configuration),
         Command::Generate(args) => generate::run(&args),
     }
 }

@@ -3,6 +3,7 @@
 
 mod args;
 mod command;
+mod configuration;
 mod exit;
 mod input;
 mod logging;
@@ -11,7 +12,6 @@ mod output;
 mod plot;
 mod progress;
 mod records;
-mod settings;
 mod source;
 
 use std::process::ExitCode;

@@ -10,8 +10,8 @@ use twixt_sim::quantity::Nanoseconds;
 use twixt_synopsis::{ALGORITHMS, Algorithm, AnySynopsis, ConfigOption, OptionKind, Purpose, find};
 
 use super::weights;
+use crate::configuration::{Configuration, SynopsisSettings};
 use crate::exit::usage;
-use crate::settings::{Settings, SynopsisSettings};
 
 /// Which algorithms a command offers.
 pub(crate) trait Asks: Clone + Default + Send + Sync + 'static {
@@ -129,9 +129,9 @@ impl<A: Asks> AlgorithmArgs<A> {
     }
 
     /// Takes from the configuration file what the command line left out.
-    pub(crate) fn with(self, settings: &Settings) -> Self {
-        let written_name = settings.algorithm_for(A::PURPOSE).map(str::to_owned);
-        Self { written: settings.synopsis.clone(), written_name, ..self }
+    pub(crate) fn with(self, configuration: &Configuration) -> Self {
+        let written_name = configuration.algorithm_for(A::PURPOSE).map(str::to_owned);
+        Self { written: configuration.synopsis.clone(), written_name, ..self }
     }
 
     fn settings(&self, algorithm: &Algorithm) -> anyhow::Result<toml::Table> {

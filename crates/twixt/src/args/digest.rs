@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::args::traffic::Split;
-use crate::settings::Settings;
+use crate::configuration::Configuration;
 use clap::Args;
 use twixt_model::{DigestHash, DigestProfile, GroupPrefixes};
 use twixt_synopsis::By;
@@ -73,8 +73,8 @@ impl DigestArgs {
     }
 
     /// Takes from the configuration file what the command line left out.
-    pub(crate) fn with(self, settings: &Settings) -> Self {
-        let written = &settings.digest;
+    pub(crate) fn with(self, configuration: &Configuration) -> Self {
+        let written = &configuration.digest;
         let known = "the file was checked when it was read";
         Self {
             digest: self.digest.or_else(|| Some(written.profile.as_ref()?.parse().expect(known))),

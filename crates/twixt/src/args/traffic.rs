@@ -10,8 +10,8 @@ use twixt_synopsis::By;
 use twixt_wire::{Digester, Filter, Observer, ObserverOptions, Wanted};
 
 use super::weights;
+use crate::configuration::{ClassSettings, Configuration};
 use crate::exit::usage;
-use crate::settings::{ClassSettings, Settings};
 
 /// Which packets are measured.
 #[derive(Args, Clone, Debug, Default)]
@@ -78,13 +78,13 @@ impl TrafficArgs {
     }
 
     /// Takes from the configuration file what the command line left out.
-    pub(crate) fn with(mut self, settings: &Settings) -> Self {
+    pub(crate) fn with(mut self, configuration: &Configuration) -> Self {
         if self.classes.is_empty() && self.classes_file.is_none() {
             let class = |class: &ClassSettings| ClassFilter {
                 name: class.name.clone(),
                 filter: class.filter.parse().expect("the file was checked when it was read"),
             };
-            self.classes = settings.class.iter().map(class).collect();
+            self.classes = configuration.class.iter().map(class).collect();
         }
         self
     }

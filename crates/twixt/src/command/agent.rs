@@ -11,9 +11,9 @@ use twixt_agent::{Agent, AgentConfig, AgentError};
 use twixt_capture::Stop;
 
 use crate::args::DigestArgs;
+use crate::configuration::agent::{AgentSettings, PointSettings};
 use crate::exit::{Exit, note, usage};
 use crate::output::units;
-use crate::settings::agent::{AgentSettings, PointSettings};
 
 /// Observe interfaces, and send sealed epochs to a collector
 ///

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::configuration::{self, Configuration};
 use crate::exit::{Exit, note};
 use crate::output;
-use crate::settings::{self, Settings};
 
 /// The configuration file: make one, check one, show what is in effect
 #[derive(clap::Subcommand)]
@@ -20,14 +20,14 @@ pub(crate) enum Args {
     Dump,
 }
 
-pub(crate) fn run(args: &Args, settings: &Settings) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &Args, configuration: &Configuration) -> anyhow::Result<Exit> {
     match args {
-        Args::Init => output::text(&settings::template())?,
+        Args::Init => output::text(&configuration::template())?,
         Args::Check { file } => {
-            Settings::load(Some(file))?;
+            Configuration::load(Some(file))?;
             note(format_args!("{} is fine", file.display()));
         }
-        Args::Dump => output::text(&toml::to_string(&settings.in_effect())?)?,
+        Args::Dump => output::text(&toml::to_string(&configuration.in_effect())?)?,
     }
     Ok(Exit::Done)
 }

@@ -9,6 +9,7 @@ use crate::args::{
     AlgorithmArgs, Chosen, ClockUse, Cut, DigestArgs, EpochLength, FlowsArgs, Sizes, Split,
     TrafficArgs,
 };
+use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::input;
 use crate::measure::{self, Beside, Files, Measured, PairMeasured, Plan, Problem};
@@ -16,7 +17,6 @@ use crate::output::{
     self, DelayDocument, Format, ROWS_DEFAULT, SegmentDocument, SegmentsDocument, delay_report,
     estimate_rows, units,
 };
-use crate::settings::Settings;
 
 /// One-way delay, deviation and loss between two captures or epoch files
 #[derive(clap::Args)]
@@ -75,13 +75,13 @@ pub(super) struct PairArgs {
 
 impl PairArgs {
     /// Takes from the configuration file what the command line left out.
-    pub(super) fn with(self, settings: &Settings) -> Self {
-        let traffic = self.traffic.with(settings).weighed(self.algorithm.weights_file());
+    pub(super) fn with(self, configuration: &Configuration) -> Self {
+        let traffic = self.traffic.with(configuration).weighed(self.algorithm.weights_file());
         Self {
-            epoch_written: EpochLength::written(settings),
+            epoch_written: EpochLength::written(configuration),
             traffic,
-            algorithm: self.algorithm.with(settings),
-            digest: self.digest.with(settings),
+            algorithm: self.algorithm.with(configuration),
+            digest: self.digest.with(configuration),
             ..self
         }
     }
@@ -224,8 +224,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 impl Args {
     /// Takes from the configuration file what the command line left out.
-    pub(crate) fn with(self, settings: &Settings) -> Self {
-        Self { pair: self.pair.with(settings), ..self }
+    pub(crate) fn with(self, configuration: &Configuration) -> Self {
+        Self { pair: self.pair.with(configuration), ..self }
     }
 
     fn plan(&self) -> anyhow::Result<Plan<'_>> {

@@ -11,8 +11,8 @@ mod results;
 mod send;
 mod streams;
 
+use crate::configuration::Configuration;
 use crate::exit::Exit;
-use crate::settings::Settings;
 
 /// Flow records: IPFIX, NetFlow v9 and v5
 #[derive(clap::Subcommand)]
@@ -22,9 +22,9 @@ pub(crate) enum Args {
     Pair(Box<pair::Args>),
 }
 
-pub(crate) fn run(args: Args, settings: &Settings) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: Args, configuration: &Configuration) -> anyhow::Result<Exit> {
     match args {
-        Args::Export(args) => export::run(&args.with(settings)),
+        Args::Export(args) => export::run(&args.with(configuration)),
         Args::Import(args) => import::run(&args),
         Args::Pair(args) => pair::run(&args),
     }

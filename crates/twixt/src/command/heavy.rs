@@ -8,10 +8,10 @@ use twixt_model::{HeavyFlow, Span};
 use twixt_synopsis::{Estimator, Question, Totals};
 
 use crate::args::{AlgorithmArgs, Chosen, Heavies, TrafficArgs};
+use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::measure::one_point::{Seen, read};
 use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
-use crate::settings::Settings;
 use crate::source::SourceArgs;
 
 /// The largest flows at one point, from a fixed number of counters
@@ -71,8 +71,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 impl Args {
     /// Takes from the configuration file what the command line left out.
-    pub(crate) fn with(self, settings: &Settings) -> Self {
-        Self { algorithm: self.algorithm.with(settings), ..self }
+    pub(crate) fn with(self, configuration: &Configuration) -> Self {
+        Self { algorithm: self.algorithm.with(configuration), ..self }
     }
 
     fn largest(&self, chosen: &Chosen, seen: &Seen, span: Span) -> anyhow::Result<Vec<HeavyFlow>> {

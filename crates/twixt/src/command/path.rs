@@ -9,13 +9,13 @@ use anyhow::Context;
 
 use super::delay::{PairArgs, has_answer, note_problems};
 use crate::args::Split;
+use crate::configuration::Configuration;
 use crate::exit::{Exit, usage};
 use crate::input;
 use crate::measure::{self, Files, Measured, PairMeasured, Plan};
 use crate::output::{
     self, DelayDocument, EstimateRow, Format, SegmentDocument, SegmentsDocument, estimate_rows,
 };
-use crate::settings::Settings;
 use breakdown::Breakdown;
 
 /// Which segment of a chain of captures or epoch files added the delay, the variance, the loss
@@ -86,8 +86,8 @@ fn sections_of<'a>(points: &[&'a Path]) -> Vec<Files<'a>> {
 impl Args {
     /// Takes from the configuration file what the command line left out, and further files from
     /// among the words of the filter.
-    pub(crate) fn with(self, settings: &Settings) -> Self {
-        let mut pair = self.pair.with(settings);
+    pub(crate) fn with(self, configuration: &Configuration) -> Self {
+        let mut pair = self.pair.with(configuration);
         let further = pair.traffic.take_first_words(|word| Path::new(word).is_file());
         Self { pair, further: further.into_iter().map(PathBuf::from).collect(), ..self }
     }

@@ -19,10 +19,10 @@ use super::delay::{has_answer, is_empty, note_problems};
 use crate::args::{
     AlgorithmArgs, Delays, DigestArgs, FlowsArgs, Moment, Sizes, Split, TrafficArgs, foreign_zone,
 };
+use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::measure::{Beside, Files, Measured, Plan};
 use crate::output::{self, Format, ROWS_DEFAULT, delay_report, estimate_rows, total_report, units};
-use crate::settings::Settings;
 pub(crate) use document::DamageDocument;
 use document::{Missing, QueryDocument};
 use epochs::Epochs;
@@ -147,8 +147,8 @@ fn run_store(args: &Args, store: &Path) -> anyhow::Result<Exit> {
 
 impl Args {
     /// Takes from the configuration file what the command line left out.
-    pub(crate) fn with(self, settings: &Settings) -> Self {
-        Self { digest: self.digest.with(settings), ..self }
+    pub(crate) fn with(self, configuration: &Configuration) -> Self {
+        Self { digest: self.digest.with(configuration), ..self }
     }
 
     fn span(&self) -> anyhow::Result<Span> {

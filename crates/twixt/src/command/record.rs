@@ -12,10 +12,10 @@ use twixt_synopsis::By;
 use twixt_wire::Observer;
 
 use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, FlowList, Split, TrafficArgs};
+use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::measure::{Beside, LATENESS, Meters, Plan, Setting, Taking};
 use crate::output::units;
-use crate::settings::Settings;
 use crate::source::{OnePass, SoFar, Source, SourceArgs};
 use retention::Retention;
 use sink::{Sink, Target};
@@ -101,13 +101,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 impl Args {
     /// Takes from the configuration file what the command line left out.
-    pub(crate) fn with(self, settings: &Settings) -> Self {
-        let traffic = self.traffic.with(settings).weighed(self.algorithm.weights_file());
+    pub(crate) fn with(self, configuration: &Configuration) -> Self {
+        let traffic = self.traffic.with(configuration).weighed(self.algorithm.weights_file());
         Self {
-            epoch: self.epoch.or_else(|| EpochLength::written(settings)),
+            epoch: self.epoch.or_else(|| EpochLength::written(configuration)),
             traffic,
-            algorithm: self.algorithm.with(settings),
-            digest: self.digest.with(settings),
+            algorithm: self.algorithm.with(configuration),
+            digest: self.digest.with(configuration),
             ..self
         }
     }

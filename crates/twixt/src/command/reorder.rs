@@ -7,10 +7,10 @@ use twixt_model::{ReorderEstimate, Span};
 use twixt_synopsis::{Estimator, Question};
 
 use crate::args::{AlgorithmArgs, Chosen, Reorderings, TrafficArgs};
+use crate::configuration::Configuration;
 use crate::exit::{Exit, usage};
 use crate::measure::one_point::{Seen, read};
 use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
-use crate::settings::Settings;
 use crate::source::SourceArgs;
 
 /// TCP reordering by the prefix that packets come from, at one point
@@ -81,8 +81,8 @@ fn conclude(chosen: &Chosen, seen: &Seen, span: Span) -> anyhow::Result<Vec<Reor
 
 impl Args {
     /// Takes from the configuration file what the command line left out.
-    pub(crate) fn with(self, settings: &Settings) -> Self {
-        Self { algorithm: self.algorithm.with(settings), ..self }
+    pub(crate) fn with(self, configuration: &Configuration) -> Self {
+        Self { algorithm: self.algorithm.with(configuration), ..self }
     }
 
     fn document(&self, seen: &Seen, prefixes: Vec<Row>) -> Document {

@@ -8,13 +8,13 @@ use twixt_synopsis::{Estimator, TakeSamples};
 use twixt_wire::Wanted;
 
 use crate::args::{AlgorithmArgs, DigestArgs, EpochLength, RoundTrips, TrafficArgs};
+use crate::configuration::Configuration;
 use crate::exit::{Exit, note, usage};
 use crate::measure::Intake;
 use crate::output::{
     self, Format, ROWS_DEFAULT, RoundTripDocument, RowWriter, round_trip_report, round_trip_rows,
     units,
 };
-use crate::settings::Settings;
 use crate::source::SourceArgs;
 use showing::{Show, Showing};
 use watching::Watching;
@@ -87,12 +87,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 impl Args {
     /// Takes from the configuration file what the command line left out.
-    pub(crate) fn with(self, settings: &Settings) -> Self {
+    pub(crate) fn with(self, configuration: &Configuration) -> Self {
         Self {
-            epoch: self.epoch.or_else(|| EpochLength::written(settings)),
-            traffic: self.traffic.with(settings),
-            algorithm: self.algorithm.with(settings),
-            digest: self.digest.with(settings),
+            epoch: self.epoch.or_else(|| EpochLength::written(configuration)),
+            traffic: self.traffic.with(configuration),
+            algorithm: self.algorithm.with(configuration),
+            digest: self.digest.with(configuration),
             ..self
         }
     }

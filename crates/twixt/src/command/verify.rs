@@ -8,10 +8,10 @@ use twixt_synopsis::By;
 
 use super::delay::{PairArgs, note_problems};
 use crate::args::{AlgorithmArgs, Delays, Sizes, Split};
+use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer};
 use crate::measure::{Concluded, Plan};
 use crate::output::{self, Format, Table, units};
-use crate::settings::Settings;
 
 /// An algorithm beside the exact referee: its error, by flow size
 #[derive(clap::Args)]
@@ -56,8 +56,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 impl Args {
     /// Takes from the configuration file what the command line left out.
-    pub(crate) fn with(self, settings: &Settings) -> Self {
-        Self { pair: self.pair.with(settings), ..self }
+    pub(crate) fn with(self, configuration: &Configuration) -> Self {
+        Self { pair: self.pair.with(configuration), ..self }
     }
 }
 

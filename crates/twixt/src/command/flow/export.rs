@@ -12,10 +12,10 @@ use twixt_wire::{SelectionCounts, SelectionFunction, Selector, SelectorInput, Wa
 use super::metering::{Metering, Select};
 use super::send::Outlet;
 use crate::args::{DigestArgs, TrafficArgs};
+use crate::configuration::Configuration;
 use crate::exit::{Exit, note, usage};
 use crate::measure::{Intake, PointCounts};
 use crate::output::units;
-use crate::settings::Settings;
 use crate::source::{OnePass, SoFar, SourceArgs};
 
 /// Meter a capture or an interface into flow records, and write or send them as IPFIX
@@ -104,8 +104,12 @@ enum TimeUnitArg {
 
 impl Args {
     /// Takes from the configuration file what the command line left out.
-    pub(super) fn with(self, settings: &Settings) -> Self {
-        Self { traffic: self.traffic.with(settings), digest: self.digest.with(settings), ..self }
+    pub(super) fn with(self, configuration: &Configuration) -> Self {
+        Self {
+            traffic: self.traffic.with(configuration),
+            digest: self.digest.with(configuration),
+            ..self
+        }
     }
 
     fn outlet(&self) -> anyhow::Result<Outlet> {

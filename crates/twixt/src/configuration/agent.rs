@@ -14,7 +14,7 @@ use twixt_sim::quantity::Nanoseconds;
 use twixt_synopsis::{ALGORITHMS, AnySynopsis};
 use twixt_wire::{Digester, Filter};
 
-use super::{ClassSettings, DigestSettings, EpochSettings, Settings, SynopsisSettings};
+use super::{ClassSettings, Configuration, DigestSettings, EpochSettings, SynopsisSettings};
 use crate::args::{EpochLength, bytes};
 use crate::exit::usage;
 
@@ -113,8 +113,8 @@ impl AgentSettings {
     }
 
     /// What it has in common with the general configuration file.
-    pub(crate) fn general(&self) -> Settings {
-        Settings {
+    pub(crate) fn general(&self) -> Configuration {
+        Configuration {
             algorithm: self.algorithm.clone(),
             digest: self.digest.clone(),
             epoch: EpochSettings { length: self.epoch.length.clone() },

@@ -1,6 +1,6 @@
 //! The configuration file: defaults of the user's own for what the command line leaves out.
 //!
-//! Two stages: what was written ([`Settings`]), then what runs (the arguments, once they have
+//! Two stages: what was written ([`Configuration`]), then what runs (the arguments, once they have
 //! taken their defaults from here).
 
 pub(crate) mod agent;
@@ -18,7 +18,7 @@ use crate::exit::usage;
 /// What was written. Everything may be left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Settings {
+pub(crate) struct Configuration {
     /// The algorithm, where the command line names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) algorithm: Option<String>,
@@ -86,7 +86,7 @@ pub(crate) struct ClassSettings {
     pub(crate) filter: String,
 }
 
-impl Settings {
+impl Configuration {
     /// Reads and checks a file; nothing written when there is none.
     pub(crate) fn load(path: Option<&PathBuf>) -> anyhow::Result<Self> {
         let Some(path) = path else { return Ok(Self::default()) };
@@ -129,10 +129,10 @@ impl Settings {
 
     fn parse(path: &Path, text: &str) -> anyhow::Result<Self> {
         let shown = path.display();
-        let settings: Self =
+        let configuration: Self =
             toml::from_str(text).map_err(|error| usage(format!("{shown}: {error}")))?;
-        settings.check().map_err(|problem| usage(format!("{shown}: {problem}")))?;
-        Ok(settings)
+        configuration.check().map_err(|problem| usage(format!("{shown}: {problem}")))?;
+        Ok(configuration)
     }
 
     /// What can be wrong although it is well-formed.
@@ -228,15 +228,15 @@ pub(crate) fn template() -> String {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Settings, String> {
-        Settings::parse(Path::new("twixt.toml"), text).map_err(|error| error.to_string())
+    fn parse(text: &str) -> Result<Configuration, String> {
+        Configuration::parse(Path::new("twixt.toml"), text).map_err(|error| error.to_string())
     }
 
     #[test]
     fn the_template_is_valid_and_says_what_runs_anyway() {
-        let settings = parse(&template()).unwrap();
-        assert_eq!(settings.synopsis.len(), ALGORITHMS.len());
-        assert_eq!(settings.epoch.length.as_deref(), Some("whole"));
+        let configuration = parse(&template()).unwrap();
+        assert_eq!(configuration.synopsis.len(), ALGORITHMS.len());
+        assert_eq!(configuration.epoch.length.as_deref(), Some("whole"));
     }
 
     #[test]
