@@ -5,14 +5,14 @@ mod args;
 mod command;
 mod configuration;
 mod exit;
+mod flow_record_input;
+mod frame_input;
 mod input;
 mod logging;
 mod measure;
 mod output;
 mod plot;
 mod progress;
-mod records;
-mod source;
 
 use std::process::ExitCode;
 

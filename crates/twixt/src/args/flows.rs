@@ -14,7 +14,7 @@ use twixt_wire::Digester;
 
 use self::records::{Records, Within};
 use crate::exit::usage;
-use crate::records::is_ipfix_file;
+use crate::flow_record_input::is_ipfix_file;
 
 /// Which flows to answer for, where the algorithm keeps no flow keys of its own.
 #[derive(Args, Clone, Debug)]

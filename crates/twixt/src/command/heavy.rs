@@ -10,9 +10,9 @@ use twixt_synopsis::{Estimator, Question, Totals};
 use crate::args::{AlgorithmArgs, Chosen, Heavies, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::Exit;
+use crate::frame_input::SourceArgs;
 use crate::measure::one_point::{Seen, read};
 use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
-use crate::source::SourceArgs;
 
 /// The largest flows at one point, from a fixed number of counters
 #[derive(clap::Args)]

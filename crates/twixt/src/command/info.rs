@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 use crate::args::TrafficArgs;
 use crate::exit::{Exit, usage};
+use crate::flow_record_input;
+use crate::frame_input::{LiveArgs, Source};
 use crate::input;
 use crate::output::Format;
-use crate::records;
-use crate::source::{LiveArgs, Source};
 
 /// What is in a capture, an epoch file, a store or a file of flow records, or passes an interface
 #[derive(clap::Args)]
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match path {
         path if input::is_stdin(path) => capture::run(Source::capture(path)?, &args.traffic, args),
         path if input::is_epoch_file(path) => epochs::run(path, args.format),
-        path if records::is_ipfix_file(path) => flow_records::run(path, args.format),
+        path if flow_record_input::is_ipfix_file(path) => flow_records::run(path, args.format),
         path => capture::run(Source::capture(path)?, &args.traffic, args),
     }
 }

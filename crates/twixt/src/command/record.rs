@@ -14,9 +14,9 @@ use twixt_wire::Observer;
 use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, FlowList, Split, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
+use crate::frame_input::{OnePass, SoFar, Source, SourceArgs};
 use crate::measure::{Beside, LATENESS, Meters, Plan, Setting, Taking};
 use crate::output::units;
-use crate::source::{OnePass, SoFar, Source, SourceArgs};
 use retention::Retention;
 use sink::{Sink, Target};
 

@@ -9,9 +9,9 @@ use twixt_synopsis::{Estimator, Question};
 use crate::args::{AlgorithmArgs, Chosen, Reorderings, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, usage};
+use crate::frame_input::SourceArgs;
 use crate::measure::one_point::{Seen, read};
 use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
-use crate::source::SourceArgs;
 
 /// TCP reordering by the prefix that packets come from, at one point
 #[derive(clap::Args)]

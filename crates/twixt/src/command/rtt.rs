@@ -10,12 +10,12 @@ use twixt_wire::Wanted;
 use crate::args::{AlgorithmArgs, DigestArgs, EpochLength, RoundTrips, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, note, usage};
+use crate::frame_input::SourceArgs;
 use crate::measure::Intake;
 use crate::output::{
     self, Format, ROWS_DEFAULT, RoundTripDocument, RowWriter, round_trip_report, round_trip_rows,
     units,
 };
-use crate::source::SourceArgs;
 use showing::{Show, Showing};
 use watching::Watching;
 pub(crate) use watching::{Watched, WatchedEpoch};

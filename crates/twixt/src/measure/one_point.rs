@@ -8,7 +8,7 @@ use twixt_wire::{Digester, HashKey, Wanted};
 use super::{Intake, PointCounts};
 use crate::args::{Chosen, TrafficArgs};
 use crate::exit::{Exit, usage};
-use crate::source::{OnePass, SourceArgs};
+use crate::frame_input::{OnePass, SourceArgs};
 
 /// A synopsis, and the frames on their way into it.
 struct OnePoint {

@@ -7,7 +7,7 @@ use twixt_flow::FlowReader;
 use twixt_model::{FlowKey, Span};
 
 use crate::exit::usage;
-use crate::records::{note_troubles, read_records};
+use crate::flow_record_input::{note_troubles, read_records};
 
 /// Records that are held in memory at most.
 const RECORDS_MAX: usize = 1 << 22;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use twixt_flow::{ReadRecord, SelectorNotice};
 use twixt_model::{FlowEnd, PacketDigest};
 
-use crate::records::FILE_EXPORTER;
+use crate::flow_record_input::FILE_EXPORTER;
 
 /// One record in JSON and CSV.
 #[derive(Serialize)]

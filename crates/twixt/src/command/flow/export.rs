@@ -14,9 +14,9 @@ use super::send::Outlet;
 use crate::args::{DigestArgs, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, note, usage};
+use crate::frame_input::{OnePass, SoFar, SourceArgs};
 use crate::measure::{Intake, PointCounts};
 use crate::output::units;
-use crate::source::{OnePass, SoFar, SourceArgs};
 
 /// Meter a capture or an interface into flow records, and write or send them as IPFIX
 #[derive(clap::Args)]

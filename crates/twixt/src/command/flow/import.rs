@@ -11,8 +11,8 @@ use twixt_sim::quantity::Nanoseconds;
 use super::document::{RecordDocument, SelectorDocument};
 use super::listen::{self, Listen};
 use crate::exit::{Exit, no_answer, note};
+use crate::flow_record_input;
 use crate::output::{self, Format, ROWS_DEFAULT, RowWriter, Table, units};
-use crate::records;
 
 /// Records of one JSON document at most; JSON lines and CSV have no bound.
 const RECORDS_MAX: usize = 1 << 20;
@@ -55,12 +55,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         }
         None => {
             for path in &args.files {
-                partial |= records::read_records(path, &mut reader, &mut |read| taking.take(read))?;
+                partial |= flow_record_input::read_records(path, &mut reader, &mut |read| {
+                    taking.take(read);
+                })?;
             }
         }
     }
     let name = if args.listen.is_some() { "exports" } else { "records" };
-    records::note_troubles(name, &reader);
+    flow_record_input::note_troubles(name, &reader);
     taking.finish(&reader)?;
     if reader.counts().messages == 0 {
         return Err(no_answer("no flow export was found"));

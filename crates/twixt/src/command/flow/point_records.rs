@@ -6,8 +6,8 @@ use std::path::Path;
 use twixt_flow::FlowReader;
 use twixt_model::{FlowRecord, Prefix, Span};
 
+use crate::flow_record_input::{RecordSource, note_troubles};
 use crate::measure::PointCounts;
-use crate::records::{RecordSource, note_troubles};
 
 /// A point whose records are being read. None are kept here.
 pub(super) struct PointRecords {

@@ -12,9 +12,9 @@ use twixt_wire::{
 use super::Args;
 use crate::args::TrafficArgs;
 use crate::exit::Exit;
+use crate::frame_input::{Interface, OnePass, Source};
 use crate::measure::is_timeless;
 use crate::output::{self, Format, units};
-use crate::source::{Interface, OnePass, Source};
 
 /// Flows told apart at most.
 const FLOWS_MAX: usize = 1 << 20;

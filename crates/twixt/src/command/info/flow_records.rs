@@ -8,13 +8,14 @@ use twixt_flow::{FlowReader, ReadRecord};
 use twixt_model::{Span, Timestamp};
 
 use crate::exit::Exit;
+use crate::flow_record_input;
 use crate::output::{self, Format, units};
-use crate::records;
 
 pub(super) fn run(path: &Path, format: Format) -> anyhow::Result<Exit> {
     let mut reader = FlowReader::default();
     let mut content = Content::default();
-    let partial = records::read_records(path, &mut reader, &mut |read| content.add(read))?;
+    let partial =
+        flow_record_input::read_records(path, &mut reader, &mut |read| content.add(read))?;
     let document = RecordsDocument::new(path, &reader, &content);
     match format {
         Format::Json => output::json(&document)?,

@@ -5,8 +5,8 @@ use twixt_synopsis::TakeSamples;
 
 use super::watching::{WatchedEpoch, Watching};
 use crate::exit::note;
+use crate::frame_input::{OnePass, SoFar};
 use crate::output::{self, RowWriter, SampleRow, round_trip_rows, round_trip_table, units};
-use crate::source::{OnePass, SoFar};
 
 /// Epochs of one document at most; what is printed as it comes has no bound.
 const EPOCHS_MAX: usize = 1 << 14;
