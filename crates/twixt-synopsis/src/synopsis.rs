@@ -12,7 +12,7 @@ use crate::totals::Totals;
 
 /// A summary, of bounded size, of what one observation point saw in one epoch.
 ///
-/// Laws that hold for every implementation; `tests/laws.rs` checks them for the whole registry:
+/// Laws that hold for every implementation; `tests/it/laws.rs` checks them for the whole registry:
 ///
 /// 1. `merge` is commutative and associative, and merging an empty synopsis changes nothing.
 /// 2. Splitting a stream, updating two synopses and merging them equals updating one.

@@ -49,7 +49,7 @@ fn mix([a, b, c]: &mut [u32; 3]) {
 mod tests {
     use super::*;
 
-    /// Values of an independent implementation; `tests/wire/selection.rs` has all of them.
+    /// Values of an independent implementation; `tests/it/selection.rs` has all of them.
     #[test]
     fn values_are_those_of_32_bits() {
         assert_eq!(bob(&[], 0), 0xbd49_d10d);

@@ -1,0 +1,5 @@
+//! Every integration test of the crate, in one program.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
+
+mod one_point;

@@ -1,0 +1,9 @@
+//! Every integration test of the crate, in one program.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
+
+mod accuracy;
+mod cnf_accuracy;
+mod colate;
+mod laws;
+mod lds_accuracy;

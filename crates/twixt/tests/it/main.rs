@@ -1,0 +1,50 @@
+//! Every integration test of the command, in one program: the support code is compiled once.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
+
+#[cfg(target_os = "linux")]
+mod agent;
+#[cfg(target_os = "linux")]
+mod agent_clock;
+#[cfg(target_os = "linux")]
+mod agent_troubles;
+mod architecture;
+mod bad_input;
+mod check;
+mod check_collector;
+mod clock_steps;
+mod collector;
+mod collector_flows;
+mod collisions;
+mod delay;
+#[cfg(target_os = "linux")]
+mod doctor;
+#[cfg(target_os = "linux")]
+mod end_to_end;
+mod evaluate;
+mod flow_pair;
+mod flow_programs;
+mod flow_records;
+mod flows;
+mod grafana;
+mod heavy;
+#[cfg(target_os = "linux")]
+mod live;
+#[cfg(target_os = "linux")]
+mod live_one_point;
+#[cfg(target_os = "linux")]
+mod live_percentiles;
+#[cfg(target_os = "linux")]
+mod live_system;
+mod path;
+mod percentiles;
+mod plan_upgrade;
+mod query_estimates;
+mod query_zones;
+mod record;
+mod reorder;
+mod rtt;
+mod simulate;
+mod store;
+mod support;
+mod traces;
