@@ -25,9 +25,9 @@ use std::io;
 use std::sync::Arc;
 
 use tracing::{info, warn};
+use twixt_engine::{EngineEvent, Gap, PairEstimate, Series};
 use twixt_model::Scope;
 
-use crate::engine::{EngineEvent, Gap, PairEstimate, Series};
 use crate::estimating::EventSink;
 use crate::stop::Stop;
 use machine::Alarm;

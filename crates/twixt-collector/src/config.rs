@@ -5,12 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use twixt_engine::EngineConfig;
 use twixt_history::HistoryConfig;
 
 use crate::access::{ReaderConfig, TokenConfig};
 use crate::alerts::{ALERTS_MAX, AlertConfig};
 use crate::clock::Clock;
-use crate::engine::EngineConfig;
 use crate::journal::Retention;
 use crate::server::{Limits, TlsConfig};
 

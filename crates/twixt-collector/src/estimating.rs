@@ -25,13 +25,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
+use twixt_engine::{Concluded, Engine, EngineConfig, EngineEvent, Series};
 use twixt_measure::Sealed;
 use twixt_model::{Epoch, Segment};
 use twixt_store::Log;
 
 use crate::clock::Clock;
 use crate::complaint::Complaint;
-use crate::engine::{Concluded, Engine, EngineConfig, EngineEvent, Series};
 use concluded::Prepared;
 use waiting::Waiting;
 

@@ -6,7 +6,6 @@
 //! | [`access`] | Who is that, and which points may they write? |
 //! | `ingest` | What do they bring, and what is the answer? |
 //! | `journal` | Is it new, is it durable? |
-//! | [`engine`] | What do two points tell together? |
 //! | `estimating` | What was told already? |
 //! | `recording` | What was estimated, over time? |
 //! | [`flows`] | What did single flows do, if somebody asks? |
@@ -24,7 +23,6 @@ mod clock;
 mod collector;
 mod complaint;
 mod config;
-pub mod engine;
 mod estimating;
 pub mod flows;
 mod ingest;

@@ -19,10 +19,10 @@ use std::time::Duration;
 
 use tokio::sync::broadcast;
 use tracing::{info, warn};
+use twixt_engine::EngineEvent;
 use twixt_history::{History, Row};
 
 use crate::clock::Clock;
-use crate::engine::EngineEvent;
 use crate::estimating::EventSink;
 use crate::stop::Stop;
 

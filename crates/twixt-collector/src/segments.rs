@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prometheus_client::registry::Registry;
+use twixt_engine::{EngineEvent, Gap, PairEstimate, SegmentClock, Series};
 use twixt_measure::clock::ClockOffset;
 use twixt_model::{Delay, Estimate, Scope, Segment};
 
-use crate::engine::{EngineEvent, Gap, PairEstimate, SegmentClock, Series};
 use delays::DelayBuckets;
 
 /// Series that are shown; epochs of further ones are counted, and only that.

@@ -24,8 +24,8 @@ use twixt_agent::{
     AgentConfig, BATCH_BYTES_MAX, BATCH_EPOCHS_MAX, PointConfig, SpoolConfig, Spools,
 };
 use twixt_capture::LiveOptions;
-use twixt_collector::engine::{EngineEvent, SegmentConfig};
 use twixt_collector::{Collector, CollectorConfig, EventSink, Stop};
+use twixt_engine::{EngineEvent, SegmentConfig};
 use twixt_measure::{Sealed, UPLOAD_PATH, UploadWriter};
 use twixt_model::{DigestHash, DigestProfile, EpochRule, PointId, Segment, Timestamp};
 use twixt_synopsis::{Purpose, find};

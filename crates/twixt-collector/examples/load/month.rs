@@ -9,8 +9,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use twixt_collector::engine::EngineEvent;
 use twixt_collector::{Clock, Collector, EventSink, Stop};
+use twixt_engine::EngineEvent;
 use twixt_model::{Delay, Observation, PacketDigest, Timestamp, mix};
 use twixt_synopsis::{Purpose, find};
 

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use twixt_collector::engine::{Engine, EngineConfig, EngineEvent, SegmentConfig};
+use twixt_engine::{Engine, EngineConfig, EngineEvent, SegmentConfig};
 use twixt_measure::{Meter, MeterConfig, Sealed};
 use twixt_model::{
     Batch, Delay, EpochRule, FlowHash, Observation, PacketDigest, PointId, Segment, Timestamp,

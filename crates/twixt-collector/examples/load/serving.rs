@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use twixt_collector::engine::{EngineEvent, SegmentConfig};
 use twixt_collector::{Collector, CollectorConfig, EventSink, Stop};
+use twixt_engine::{EngineEvent, SegmentConfig};
 use twixt_model::{Delay, PointId, Segment};
 
 /// The two points of a segment.

@@ -4,12 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use twixt_engine::Series;
 use twixt_model::Segment;
 
 use super::machine::Thresholds;
 use super::measure::Measure;
 use crate::access::{PatternError, PointPattern};
-use crate::engine::Series;
 
 /// Alerts of a collector at most.
 pub const ALERTS_MAX: usize = 256;

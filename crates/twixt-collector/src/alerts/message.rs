@@ -2,11 +2,11 @@
 //! renamed or removed.
 
 use serde::Serialize;
+use twixt_engine::Series;
 
 use super::AlertConfig;
 use super::machine::Transition;
 use super::window::Reading;
-use crate::engine::Series;
 
 /// A transition, as JSON.
 #[derive(Debug, Serialize)]

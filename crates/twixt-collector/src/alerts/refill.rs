@@ -2,12 +2,12 @@
 //! half a stretch is not taken for a whole one.
 
 use tracing::warn;
+use twixt_engine::Series;
 use twixt_history::{History, HistoryError, Question, Row, SeriesKey, Step};
 use twixt_model::{Delay, PointId, Scope, Segment, Span, Timestamp};
 use twixt_synopsis::{Purpose, find};
 
 use super::Alerting;
-use crate::engine::Series;
 
 /// Rows that are read at a start. Where there are more, stretches may lack their first epochs.
 const ROWS_MAX: usize = 500_000;

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tracing::warn;
+use twixt_engine::Series;
 
 use super::machine::{Alarm, AlertState};
-use crate::engine::Series;
 
 /// Format version that this release writes; it reads all up to this one.
 const VERSION: u32 = 1;

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tracing::warn;
+use twixt_engine::{Concluded, Series};
 use twixt_model::{Epoch, PointId, Segment, Timestamp};
 use twixt_synopsis::ALGORITHMS;
-
-use crate::engine::{Concluded, Series};
 
 /// Format version that this release writes; it reads all up to this one.
 const VERSION: u32 = 1;

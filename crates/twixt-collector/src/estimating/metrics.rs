@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
+use twixt_engine::{EngineCounts, EngineEvent, WarningKind};
 
-use crate::engine::{EngineCounts, EngineEvent, WarningKind};
 use crate::segments::SegmentMetrics;
 
 type ByName = Family<[(&'static str, &'static str); 1], Counter>;

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use tracing::warn;
+use twixt_engine::Concluded;
 use twixt_measure::{Sealed, Stream};
 use twixt_model::{Span, Timestamp};
 use twixt_store::{Depth, Found, Log, Query};
-
-use crate::engine::Concluded;
 
 /// Of epochs that no series has come to a conclusion on, this much is read.
 const UNCONCLUDED_NS: i64 = 3_600 * 1_000_000_000;

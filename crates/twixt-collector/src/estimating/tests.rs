@@ -1,6 +1,7 @@
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 
+use twixt_engine::SegmentConfig;
 use twixt_measure::{Meter, MeterConfig};
 use twixt_model::{
     Batch, Delay, EpochRule, FlowHash, Observation, PacketDigest, PointId, Segment, Timestamp,
@@ -9,7 +10,6 @@ use twixt_store::Options;
 use twixt_synopsis::{Purpose, find};
 
 use super::*;
-use crate::engine::SegmentConfig;
 
 const EPOCH_NS: i64 = 100_000_000;
 

@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
+use twixt_engine::Concluded;
 use twixt_measure::Sealed;
 use twixt_model::{PointId, Timestamp};
-
-use crate::engine::Concluded;
 
 /// Points whose segments came less far than this behind the others were there when the collector
 /// stopped.

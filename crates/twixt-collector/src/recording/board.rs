@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use twixt_engine::{EngineEvent, PairEstimate, PointEstimate};
 use twixt_history::SeriesKey;
 use twixt_measure::PointSummary;
 use twixt_model::{Delay, Span, TimeSource};
 
 use super::rows::key;
-use crate::engine::{EngineEvent, PairEstimate, PointEstimate};
 
 /// The last news. As many as the engine follows.
 #[derive(Debug, Default)]

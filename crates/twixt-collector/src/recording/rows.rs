@@ -1,9 +1,8 @@
 //! What the engine tells, as rows.
 
+use twixt_engine::{EngineEvent, Gap, PairEstimate, Series};
 use twixt_history::{Row, SeriesKey};
 use twixt_model::Span;
-
-use crate::engine::{EngineEvent, Gap, PairEstimate, Series};
 
 /// The rows of an event; none of those that are no news of a segment. Minutes are put together
 /// from epochs, so the engine's own are not stored.

@@ -4,8 +4,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use twixt_collector::engine::EngineEvent;
 use twixt_collector::{ESTIMATES_FOLDER, Retention};
+use twixt_engine::EngineEvent;
 use twixt_history::{Question, Reader, Step};
 
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};

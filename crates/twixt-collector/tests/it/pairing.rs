@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use twixt_collector::engine::EngineEvent;
+use twixt_engine::EngineEvent;
 
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
 use crate::running::{Running, config, estimated_epoch};

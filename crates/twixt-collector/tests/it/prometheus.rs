@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use twixt_collector::engine::EngineEvent;
+use twixt_engine::EngineEvent;
 use twixt_model::{DelaySample, Estimate};
 
 use crate::metrics::feed;

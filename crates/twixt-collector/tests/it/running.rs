@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use twixt_collector::engine::{EngineEvent, SegmentConfig};
 use twixt_collector::{
     Addresses, Collector, CollectorConfig, CollectorError, EPOCHS_FOLDER, EventSink, Stop,
 };
+use twixt_engine::{EngineEvent, SegmentConfig};
 use twixt_measure::UPLOAD_PATH;
 use twixt_model::{Delay, PointId, Segment};
 use twixt_store::{Depth, Log, Options, Query};

@@ -15,8 +15,8 @@ use std::time::Duration;
 use anyhow::Context;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
-use twixt_collector::engine::SegmentConfig;
 use twixt_collector::{Collector, CollectorError, EventSink, Stop};
+use twixt_engine::SegmentConfig;
 use twixt_model::{PointId, Segment};
 use twixt_sim::quantity::Nanoseconds;
 

@@ -23,6 +23,7 @@ const RULES: &[Rule] = &[
     Rule { name: "measure", may_use: &["model", "synopsis"], pure: true },
     Rule { name: "flow", may_use: &["model", "synopsis"], pure: true },
     Rule { name: "network", may_use: &["model"], pure: true },
+    Rule { name: "engine", may_use: &["model", "synopsis", "measure"], pure: true },
     Rule { name: "sim", may_use: &["model"], pure: true },
     Rule {
         name: "evaluate",
@@ -39,7 +40,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "collector",
-        may_use: &["model", "measure", "synopsis", "store", "history", "flow", "network"],
+        may_use: &["model", "measure", "synopsis", "engine", "store", "history"],
         pure: false,
     },
 ];

@@ -10,7 +10,7 @@ use std::time::Duration;
 use twixt_agent::rehearsal::{Moment, rehearse};
 use twixt_agent::{AgentConfig, CollectorConfig, PointConfig, SpoolConfig};
 use twixt_capture::LiveOptions;
-use twixt_collector::engine::{Engine, EngineConfig, EngineEvent, SegmentConfig};
+use twixt_engine::{Engine, EngineConfig, EngineEvent, SegmentConfig};
 use twixt_measure::Sealed;
 use twixt_model::{DigestHash, DigestProfile, EpochRule, PointId, Segment, Timestamp};
 use twixt_synopsis::{Purpose, find};

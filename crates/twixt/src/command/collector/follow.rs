@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use twixt_collector::EventSink;
-use twixt_collector::engine::{EngineEvent, PointEstimate, Series};
+use twixt_engine::{EngineEvent, PointEstimate, Series};
 use twixt_model::{Estimate, Span};
 
 use super::rows;

@@ -1,7 +1,7 @@
 //! What `--follow -F jsonl` prints. Keys are part of the contract with users.
 
 use serde::Serialize;
-use twixt_collector::engine::{
+use twixt_engine::{
     Conclusions, EngineEvent, Gap, MinuteSummary, PairEstimate, PointEstimate, Series, Warning,
 };
 use twixt_model::Estimate;

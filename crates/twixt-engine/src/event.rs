@@ -217,7 +217,7 @@ pub enum WarningKind {
 
 impl WarningKind {
     /// All of them.
-    pub(crate) const ALL: [Self; 6] = [
+    pub const ALL: [Self; 6] = [
         Self::NotTheSameStream,
         Self::ClockOffset,
         Self::Configuration,
