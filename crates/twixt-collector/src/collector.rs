@@ -19,6 +19,7 @@ use twixt_store::{Log, Options, StoreError};
 use crate::access::{Caller, Tokens};
 use crate::alerts::{Alerting, AlertsFile};
 use crate::api::Api;
+use crate::budget::ByteBudget;
 use crate::config::{CollectorConfig, ConfigError};
 use crate::estimating::{ConcludedFile, EPOCHS_WAITING_MAX, Estimating, EventSink};
 use crate::ingest::Ingest;
@@ -170,7 +171,9 @@ impl Collector {
         let (kept, ending) = (recorded.clone(), stop.clone());
         let keeping = spawn("keeping", move || keep(&kept, &recording, &ending))?;
         ready(listeners.addresses);
-        let router = self.api(recorded, stop).router(self.ingest(journal, &telemetry).router());
+        let memory = ByteBudget::new(limits.memory_bytes_max, telemetry.budget.clone());
+        let ingest = self.ingest(memory, journal, &telemetry);
+        let router = self.api(recorded, stop).router(ingest.router());
         runtime.block_on(listeners.serve(tls, limits, router, telemetry, stop));
         // The last senders are gone with the server: the journal ends, and then the estimates.
         runtime.shutdown_timeout(crate::server::LAST_WORDS_TIME);
@@ -188,10 +191,16 @@ impl Collector {
         self.config.tls.as_ref().map(|tls| acceptor(tls, others)).transpose()
     }
 
-    fn ingest(&self, journal: journal::JournalSender, telemetry: &Telemetry) -> Ingest {
+    fn ingest(
+        &self,
+        memory: ByteBudget,
+        journal: journal::JournalSender,
+        telemetry: &Telemetry,
+    ) -> Ingest {
         let tokens = Tokens::new(&self.config.tokens);
         let anonymous = self.config.takes_anybody().then(|| Arc::new(Caller::anonymous()));
-        Ingest::new(tokens, anonymous, self.config.limits, journal, telemetry.ingest.clone())
+        let metrics = telemetry.ingest.clone();
+        Ingest::new(tokens, anonymous, self.config.limits, memory, journal, metrics)
     }
 
     fn history(&self) -> Result<History, HistoryError> {

@@ -26,12 +26,12 @@ use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 use twixt_engine::{Concluded, Engine, EngineConfig, EngineEvent, Series};
-use twixt_measure::Sealed;
 use twixt_model::{Epoch, Segment};
 use twixt_store::Log;
 
 use crate::clock::Clock;
 use crate::complaint::Complaint;
+use crate::journal::StoredEpoch;
 use concluded::Prepared;
 use waiting::Waiting;
 
@@ -96,7 +96,7 @@ impl Estimating {
     }
 
     /// Estimates until nobody is left who could store anything.
-    pub(crate) fn run(mut self, stored: &Receiver<Sealed>) -> io::Result<()> {
+    pub(crate) fn run(mut self, stored: &Receiver<StoredEpoch>) -> io::Result<()> {
         let mut concluded = self.file.read();
         self.retain_wanted(&mut concluded);
         let resumes = !concluded.is_empty();
@@ -151,7 +151,7 @@ impl Estimating {
     /// After a start, waits until the points that were there before have caught up: epochs that
     /// come meanwhile are in the log, from which they are read in order of time afterwards.
     /// Returns whether to go on.
-    fn wait_for_points(&self, mut waiting: Waiting, stored: &Receiver<Sealed>) -> bool {
+    fn wait_for_points(&self, mut waiting: Waiting, stored: &Receiver<StoredEpoch>) -> bool {
         let until = Instant::now() + self.resume_wait;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -159,7 +159,7 @@ impl Estimating {
                 return true;
             }
             match stored.recv_timeout(left) {
-                Ok(sealed) => waiting.note(&sealed, self.clock.now()),
+                Ok(epoch) => waiting.note(&epoch.sealed, self.clock.now()),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
@@ -171,7 +171,7 @@ impl Estimating {
     fn follow(
         &mut self,
         engine: &mut Engine,
-        stored: &Receiver<Sealed>,
+        stored: &Receiver<StoredEpoch>,
         mut behind: Waiting,
     ) -> io::Result<()> {
         let mut ticked = Instant::now();
@@ -181,9 +181,11 @@ impl Estimating {
             let is_over = match stored.recv_timeout(TICK) {
                 Ok(first) => {
                     let now = self.clock.now();
-                    for sealed in iter::once(first).chain(stored.try_iter().take(BATCH_MAX)) {
+                    let epochs = iter::once(first).chain(stored.try_iter().take(BATCH_MAX));
+                    for StoredEpoch { sealed, memory } in epochs {
                         behind.note(&sealed, now);
                         engine.receive(sealed);
+                        drop(memory);
                     }
                     false
                 }

@@ -18,15 +18,15 @@ use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
-use tokio::sync::Semaphore;
 use tracing::warn;
 use twixt_measure::{Sealed, UPLOAD_ENCODING, UPLOAD_PATH, read_upload};
 
 use crate::access::{Caller, Tokens};
+use crate::budget::{ByteBudget, HeldBytes};
 use crate::journal::{Arrived, JournalSender, Outcome, Refusal, Refused};
 use crate::server::{Limits, Peer};
 use answer::Problem;
-use body::{BodyReader, MEMORY_UNIT_BYTES};
+use body::BodyReader;
 use limits::CallerLimits;
 
 /// Days of points that one request may have epochs of. Whoever has more sends less at a time.
@@ -40,8 +40,7 @@ pub(crate) struct Ingest {
     anonymous: Option<Arc<Caller>>,
     limits: Limits,
     callers: CallerLimits,
-    /// Memory for bodies, in units of [`MEMORY_UNIT_BYTES`].
-    memory: Arc<Semaphore>,
+    memory: ByteBudget,
     journal: JournalSender,
     metrics: IngestMetrics,
 }
@@ -51,12 +50,11 @@ impl Ingest {
         tokens: Tokens,
         anonymous: Option<Arc<Caller>>,
         limits: Limits,
+        memory: ByteBudget,
         journal: JournalSender,
         metrics: IngestMetrics,
     ) -> Self {
-        let units = (limits.bodies_bytes_max / MEMORY_UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
         let callers = CallerLimits::new(limits);
-        let memory = Arc::new(Semaphore::new(units));
         Self { tokens, anonymous, limits, callers, memory, journal, metrics }
     }
 
@@ -91,15 +89,12 @@ impl Ingest {
         body: &mut Body,
     ) -> Result<Outcome, Problem> {
         let turn = self.callers.admit(&caller.name)?;
-        let reader = self.body_reader(headers)?;
+        let reader = self.body_reader(caller, headers)?;
         let reading = tokio::time::timeout(self.limits.body_time, reader.read(body));
         let (bytes, memory) = reading.await.map_err(|_| Problem::Slow)??;
         self.metrics.body_bytes.inc_by(bytes.len() as u64);
-        // Unpacking takes long enough to keep others waiting.
-        let read = tokio::task::spawn_blocking(move || {
-            let _memory = memory;
-            read_epochs(&bytes)
-        });
+        // Decoding takes long enough to keep others waiting.
+        let read = tokio::task::spawn_blocking(move || read_epochs(&bytes, memory));
         let epochs = read.await.map_err(|_| Problem::Failed)??;
         turn.charge(epochs.arrived.len() + epochs.refused.len());
         check_points(caller, &epochs.arrived)?;
@@ -117,7 +112,7 @@ impl Ingest {
     }
 
     /// Knows how the body is packed, and refuses it where its length says that it is too long.
-    fn body_reader(&self, headers: &HeaderMap) -> Result<BodyReader, Problem> {
+    fn body_reader(&self, caller: &Caller, headers: &HeaderMap) -> Result<BodyReader, Problem> {
         let is_packed = match headers.get(header::CONTENT_ENCODING).map(HeaderValue::as_bytes) {
             None | Some(b"identity") => false,
             Some(packed) if packed == UPLOAD_ENCODING.as_bytes() => true,
@@ -128,7 +123,8 @@ impl Ingest {
         if length.is_some_and(|length| length > self.limits.body_bytes_max as u64) {
             return Err(Problem::TooLarge { bytes_max: self.limits.body_bytes_max });
         }
-        BodyReader::new(is_packed, self.limits.body_bytes_max, Arc::clone(&self.memory))
+        let memory = self.memory.nothing(&caller.name);
+        BodyReader::new(is_packed, self.limits.body_bytes_max, memory)
     }
 }
 
@@ -176,12 +172,15 @@ struct Epochs {
     refused: Vec<Refused>,
 }
 
-fn read_epochs(body: &[u8]) -> Result<Epochs, Problem> {
+fn read_epochs(body: &[u8], mut memory: HeldBytes) -> Result<Epochs, Problem> {
     let mut epochs = Epochs::default();
     let records = read_upload(body).map_err(|error| Problem::Malformed(error.to_string()))?;
     for (index, bytes) in records.into_iter().enumerate() {
         match Sealed::from_bytes(&bytes) {
-            Ok(sealed) => epochs.arrived.push(Arrived { index, sealed, bytes }),
+            Ok(sealed) => {
+                let memory = memory.split(bytes.len() as u64);
+                epochs.arrived.push(Arrived { index, sealed, bytes, memory });
+            }
             Err(error) => epochs.refused.push(Refused {
                 index,
                 point: String::new(),

@@ -21,6 +21,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use twixt_measure::Sealed;
 
+use crate::budget::HeldBytes;
 use crate::clock::Clock;
 
 /// Requests that wait to be stored; further ones are told to come again.
@@ -57,6 +58,14 @@ pub(crate) struct Arrived {
     pub(crate) index: usize,
     pub(crate) sealed: Sealed,
     pub(crate) bytes: Vec<u8>,
+    pub(crate) memory: HeldBytes,
+}
+
+/// A durable epoch on its way to the engine, with the memory that it holds until it is there.
+#[derive(Debug)]
+pub(crate) struct StoredEpoch {
+    pub(crate) sealed: Sealed,
+    pub(crate) memory: HeldBytes,
 }
 
 /// What became of the epochs of a request.

@@ -19,6 +19,7 @@ pub mod access;
 pub mod alerts;
 pub mod api;
 pub mod authority;
+mod budget;
 mod clock;
 mod collector;
 mod complaint;

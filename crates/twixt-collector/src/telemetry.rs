@@ -12,6 +12,7 @@ use prometheus_client::encoding::{prometheus_protobuf, text};
 use prometheus_client::registry::Registry;
 
 use crate::alerts::AlertMetrics;
+use crate::budget::BudgetMetrics;
 use crate::estimating::EstimatingMetrics;
 use crate::ingest::IngestMetrics;
 use crate::journal::JournalMetrics;
@@ -29,6 +30,7 @@ pub(crate) struct Telemetry {
     registry: Registry,
     pub(crate) server: ServerMetrics,
     pub(crate) ingest: IngestMetrics,
+    pub(crate) budget: BudgetMetrics,
     pub(crate) journal: JournalMetrics,
     pub(crate) estimating: EstimatingMetrics,
     pub(crate) recording: RecordingMetrics,
@@ -42,11 +44,12 @@ impl Telemetry {
         let own = registry.sub_registry_with_prefix("twixt_collector");
         let server = ServerMetrics::new(own);
         let ingest = IngestMetrics::new(own);
+        let budget = BudgetMetrics::new(own);
         let journal = JournalMetrics::new(own);
         let estimating = EstimatingMetrics::new(own, segments);
         let recording = RecordingMetrics::new(own);
         let alerts = AlertMetrics::new(own);
-        Self { registry, server, ingest, journal, estimating, recording, alerts }
+        Self { registry, server, ingest, budget, journal, estimating, recording, alerts }
     }
 
     /// What can be asked for.

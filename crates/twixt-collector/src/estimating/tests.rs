@@ -2,7 +2,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 
 use twixt_engine::SegmentConfig;
-use twixt_measure::{Meter, MeterConfig};
+use twixt_measure::{Meter, MeterConfig, Sealed};
 use twixt_model::{
     Batch, Delay, EpochRule, FlowHash, Observation, PacketDigest, PointId, Segment, Timestamp,
 };
@@ -10,6 +10,7 @@ use twixt_store::Options;
 use twixt_synopsis::{Purpose, find};
 
 use super::*;
+use crate::budget::{BudgetMetrics, ByteBudget};
 
 const EPOCH_NS: i64 = 100_000_000;
 
@@ -103,10 +104,15 @@ fn points_that_are_behind_after_a_start_are_waited_for() {
     let mut engine = Engine::resume(estimating.config.clone(), concluded.clone());
     let (stored, receiver) = sync_channel(1_024);
     let expected = ups.len() as u64;
+    let budget = ByteBudget::new(1, BudgetMetrics::default());
     let sending = std::thread::spawn(move || {
-        ups.into_iter().for_each(|sealed| stored.send(sealed).unwrap());
+        let send = |sealed| {
+            let memory = budget.nothing("test");
+            stored.send(StoredEpoch { sealed, memory }).unwrap();
+        };
+        ups.into_iter().for_each(send);
         std::thread::sleep(Duration::from_millis(1_200));
-        downs.into_iter().for_each(|sealed| stored.send(sealed).unwrap());
+        downs.into_iter().for_each(send);
         std::thread::sleep(Duration::from_millis(600));
     });
     let mut estimating = estimating;

@@ -3,17 +3,14 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use hyper::body::{Body as _, Frame};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
+use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 
 use super::answer::Problem;
+use crate::budget::HeldBytes;
 
-/// In which memory for bodies is given out.
-pub(super) const MEMORY_UNIT_BYTES: usize = 4_096;
 /// Memory that unpacking may need beside the result: 2^23 bytes, what zstd promises for every
 /// level but its extreme ones.
 const WINDOW_LOG_MAX: u32 = 23;
@@ -22,35 +19,37 @@ const PIECE_BYTES: usize = 16_384;
 
 /// Takes a body piece by piece.
 pub(super) struct BodyReader {
-    decoder: Option<Decoder<'static>>,
+    decoder: Option<DCtx<'static>>,
     bytes: Vec<u8>,
     bytes_max: usize,
-    memory: Arc<Semaphore>,
-    /// Of which this body has so much.
-    held: Option<OwnedSemaphorePermit>,
+    /// What the decoder has allocated: its window, above all.
+    decoder_bytes: usize,
+    /// For the bytes and the decoder.
+    memory: HeldBytes,
 }
 
 impl BodyReader {
     pub(super) fn new(
         is_packed: bool,
         bytes_max: usize,
-        memory: Arc<Semaphore>,
+        memory: HeldBytes,
     ) -> Result<Self, Problem> {
-        let decoder = is_packed.then(bounded_decoder).transpose().map_err(|_| Problem::Failed)?;
-        Ok(Self { decoder, bytes: Vec::new(), bytes_max, memory, held: None })
+        let decoder = match is_packed {
+            true => Some(bounded_decoder().ok_or(Problem::Failed)?),
+            false => None,
+        };
+        Ok(Self { decoder, bytes: Vec::new(), bytes_max, decoder_bytes: 0, memory })
     }
 
     /// The whole body, and the memory that it takes.
-    pub(super) async fn read(
-        mut self,
-        body: &mut Body,
-    ) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Problem> {
+    pub(super) async fn read(mut self, body: &mut Body) -> Result<(Vec<u8>, HeldBytes), Problem> {
         while let Some(frame) = next_frame(body).await {
             if let Ok(piece) = frame.map_err(|_| Problem::Cut)?.into_data() {
                 self.push(&piece)?;
             }
         }
-        Ok((self.bytes, self.held))
+        self.memory.shrink_to(self.bytes.capacity() as u64);
+        Ok((self.bytes, self.memory))
     }
 
     pub(super) fn push(&mut self, piece: &[u8]) -> Result<(), Problem> {
@@ -59,9 +58,11 @@ impl BodyReader {
         let mut unpacked = [0; PIECE_BYTES];
         loop {
             let mut output = OutBuffer::around(unpacked.as_mut_slice());
-            let problem = |error: std::io::Error| Problem::Malformed(format!("zstd: {error}"));
-            decoder.run(&mut input, &mut output).map_err(problem)?;
+            let unpacking = decoder.decompress_stream(&mut output, &mut input);
+            unpacking
+                .map_err(|code| Problem::Malformed(format!("zstd: {}", get_error_name(code))))?;
             let length = output.pos();
+            self.decoder_bytes = decoder.sizeof();
             self.extend(&unpacked[..length])?;
             if input.pos() == piece.len() && length < PIECE_BYTES {
                 break;
@@ -76,17 +77,14 @@ impl BodyReader {
         if length > self.bytes_max {
             return Err(Problem::TooLarge { bytes_max: self.bytes_max });
         }
-        let held = self.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let more = length.div_ceil(MEMORY_UNIT_BYTES).saturating_sub(held);
-        if more > 0 {
-            let more = u32::try_from(more).map_err(|_| Problem::Crowded)?;
-            let permit = Arc::clone(&self.memory).try_acquire_many_owned(more);
-            let permit = permit.map_err(|_| Problem::Crowded)?;
-            match &mut self.held {
-                Some(held) => held.merge(permit),
-                None => self.held = Some(permit),
-            }
+        let mut capacity = self.bytes.capacity();
+        if length > capacity {
+            capacity = (2 * capacity).clamp(length, self.bytes_max);
         }
+        if !self.memory.try_grow_to((capacity + self.decoder_bytes) as u64) {
+            return Err(Problem::Crowded);
+        }
+        self.bytes.reserve_exact(capacity - self.bytes.len());
         self.bytes.extend_from_slice(bytes);
         Ok(())
     }
@@ -106,26 +104,28 @@ async fn next_frame(body: &mut Body) -> Option<Result<Frame<Bytes>, axum::Error>
     poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await
 }
 
-fn bounded_decoder() -> std::io::Result<Decoder<'static>> {
-    let mut decoder = Decoder::new()?;
-    decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX))?;
-    Ok(decoder)
+fn bounded_decoder() -> Option<DCtx<'static>> {
+    let mut decoder = DCtx::try_create()?;
+    decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX)).ok()?;
+    Some(decoder)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::{BudgetMetrics, ByteBudget};
 
     const BYTES_MAX: usize = 100_000;
 
-    fn read(body: &[u8], is_packed: bool, memory_bytes: usize) -> Result<Vec<u8>, Problem> {
-        let memory = Arc::new(Semaphore::new(memory_bytes / MEMORY_UNIT_BYTES));
-        let mut reader = BodyReader::new(is_packed, BYTES_MAX, Arc::clone(&memory)).unwrap();
+    /// With so much memory for one body.
+    fn read(body: &[u8], is_packed: bool, memory_bytes: u64) -> Result<Vec<u8>, Problem> {
+        let budget = ByteBudget::new(4 * memory_bytes, BudgetMetrics::default());
+        let mut reader = BodyReader::new(is_packed, BYTES_MAX, budget.nothing("a")).unwrap();
         let pushed = body.chunks(1_000).try_for_each(|piece| reader.push(piece));
-        assert!(reader.bytes.len() <= BYTES_MAX);
+        assert!(reader.bytes.capacity() <= BYTES_MAX);
         let bytes = std::mem::take(&mut reader.bytes);
         drop(reader);
-        assert_eq!(memory.available_permits(), memory_bytes / MEMORY_UNIT_BYTES, "given back");
+        assert!(budget.nothing("a").try_grow_to(memory_bytes), "all of it is given back");
         pushed.map(|()| bytes)
     }
 
@@ -157,6 +157,17 @@ mod tests {
     fn memory_of_all_bodies_is_bounded() {
         assert_eq!(read(&[7; 9_000], false, 8_192), Err(Problem::Crowded));
         assert_eq!(read(&[7; 8_000], false, 8_192).unwrap().len(), 8_000);
+    }
+
+    /// A window of 8 MiB takes memory however little is in it.
+    #[test]
+    fn the_window_of_the_decoder_counts() {
+        let mut packer = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        packer.window_log(23).unwrap();
+        std::io::Write::write_all(&mut packer, &[7; 1_000]).unwrap();
+        let packed = packer.finish().unwrap();
+        assert_eq!(read(&packed, true, 1 << 22), Err(Problem::Crowded));
+        assert_eq!(read(&packed, true, 1 << 24).unwrap(), [7; 1_000]);
     }
 
     #[test]

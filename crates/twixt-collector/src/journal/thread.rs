@@ -13,8 +13,8 @@ use super::judge::Judge;
 use super::runs::Report;
 use super::writers::{Writers, is_final};
 use super::{
-    Arrived, JournalConfig, JournalMetrics, Outcome, Refusal, Refused, Retention, Submission,
-    Unavailable,
+    Arrived, JournalConfig, JournalMetrics, Outcome, Refusal, Refused, Retention, StoredEpoch,
+    Submission, Unavailable,
 };
 use crate::clock::{Clock, Reckoning};
 
@@ -36,7 +36,7 @@ pub(crate) struct Journal {
     retention: Retention,
     /// Written, but never acknowledged, nor handed on.
     unsettled: BTreeSet<(String, String, Epoch)>, // at most UNSETTLED_MAX
-    stored: SyncSender<Sealed>,
+    stored: SyncSender<StoredEpoch>,
     metrics: JournalMetrics,
     was_healthy: bool,
     clock: Clock,
@@ -47,7 +47,7 @@ impl Journal {
     /// Reads from the log what must be known of it.
     pub(crate) fn open(
         config: &JournalConfig,
-        stored: SyncSender<Sealed>,
+        stored: SyncSender<StoredEpoch>,
         metrics: JournalMetrics,
     ) -> Result<Self, StoreError> {
         let log = Log::open(&config.folder, Options::default());
@@ -152,7 +152,7 @@ impl Journal {
         Moments { now, old_by }: Moments,
         draft: &mut Draft,
     ) -> Result<(), String> {
-        let Arrived { index, sealed, bytes } = arrived;
+        let Arrived { index, sealed, bytes, memory } = arrived;
         let span = match self.judge.admit(&sealed, now, old_by) {
             Ok(span) => span,
             Err(reason) => {
@@ -168,12 +168,12 @@ impl Journal {
             Ok(Appended::Stored) => {
                 self.judge.note(&sealed, span);
                 draft.outcome.stored += 1;
-                draft.new.push((stream, sealed));
+                draft.new.push((stream, StoredEpoch { sealed, memory }));
             }
             Ok(Appended::AlreadyThere) => {
                 draft.outcome.duplicates += 1;
                 if self.unsettled.contains(&(point, stream.clone(), sealed.epoch)) {
-                    draft.new.push((stream, sealed));
+                    draft.new.push((stream, StoredEpoch { sealed, memory }));
                 }
             }
             Err(error) if is_final(&error) => {
@@ -199,16 +199,17 @@ impl Journal {
         }
         // Whoever asked may be gone; what is stored is stored.
         let _ = answer.send(Ok(outcome));
-        for (stream, sealed) in new {
+        for (stream, epoch) in new {
+            let sealed = &epoch.sealed;
             self.unsettled.remove(&(sealed.point.0.clone(), stream, sealed.epoch));
             // Waits while estimating falls behind. If that has ended, the next start catches up.
-            let _ = self.stored.send(sealed);
+            let _ = self.stored.send(epoch);
         }
     }
 
     /// Nothing of a request counts, though some of it may be on disk.
     fn give_back(&mut self, draft: Draft, text: String) {
-        for (stream, sealed) in draft.new {
+        for (stream, StoredEpoch { sealed, .. }) in draft.new {
             if self.unsettled.len() < UNSETTLED_MAX {
                 self.unsettled.insert((sealed.point.0.clone(), stream, sealed.epoch));
             }
@@ -271,7 +272,7 @@ struct Draft {
     answer: tokio::sync::oneshot::Sender<Result<Outcome, Unavailable>>,
     outcome: Outcome,
     /// To be handed on, with their streams.
-    new: Vec<(String, Sealed)>,
+    new: Vec<(String, StoredEpoch)>,
     /// Whose files must become durable.
     points: BTreeSet<String>,
     /// What the disk had against it.

@@ -41,8 +41,9 @@ pub enum TlsError {
 pub struct Limits {
     /// Bytes of a request's body, before and after it is unpacked.
     pub body_bytes_max: usize,
-    /// Bytes of all bodies together that are being read.
-    pub bodies_bytes_max: usize,
+    /// Memory for bodies and epochs from being read to being handed to the engine, of all callers
+    /// together. One caller has a quarter of it at most.
+    pub memory_bytes_max: u64,
     /// Connections at a time.
     pub connections_max: usize,
     /// Connections of one address at a time.
@@ -69,7 +70,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body_bytes_max: 32 << 20,
-            bodies_bytes_max: 256 << 20,
+            memory_bytes_max: 512 << 20,
             connections_max: 512,
             connections_per_address_max: 64,
             requests_per_caller_max: 16,
@@ -89,7 +90,7 @@ impl Limits {
     pub(crate) fn zero(&self) -> Option<&'static str> {
         let values = [
             ("body_bytes_max", self.body_bytes_max == 0),
-            ("bodies_bytes_max", self.bodies_bytes_max == 0),
+            ("memory_max", self.memory_bytes_max == 0),
             ("connections_max", self.connections_max == 0),
             ("connections_per_address_max", self.connections_per_address_max == 0),
             ("requests_per_caller_max", self.requests_per_caller_max == 0),

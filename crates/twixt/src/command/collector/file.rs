@@ -104,7 +104,9 @@ struct RetentionWritten {
 #[serde(deny_unknown_fields, default)]
 struct LimitsWritten {
     body_bytes_max: Option<String>,
-    bodies_bytes_max: Option<String>,
+    /// Also by its name before, which bounded bodies only.
+    #[serde(alias = "bodies_bytes_max")]
+    memory_max: Option<String>,
     connections_max: Option<usize>,
     connections_per_address_max: Option<usize>,
     requests_per_caller_max: Option<usize>,
@@ -229,11 +231,10 @@ impl LimitsWritten {
         };
         Ok(Limits {
             body_bytes_max: sized("body_bytes_max", self.body_bytes_max, defaults.body_bytes_max)?,
-            bodies_bytes_max: sized(
-                "bodies_bytes_max",
-                self.bodies_bytes_max,
-                defaults.bodies_bytes_max,
-            )?,
+            memory_bytes_max: match self.memory_max {
+                Some(text) => bytes("memory_max", &text)?,
+                None => defaults.memory_bytes_max,
+            },
             connections_max: self.connections_max.unwrap_or(defaults.connections_max),
             connections_per_address_max: self
                 .connections_per_address_max
