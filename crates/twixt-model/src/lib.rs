@@ -15,6 +15,7 @@ mod histogram;
 mod observation;
 mod one_point;
 mod prefix;
+pub mod quantity;
 mod sample;
 mod scope;
 mod segment;

@@ -12,9 +12,9 @@ use twixt_model::{FlowKey, Timestamp};
 
 use crate::config::{Config, ConfigError, PACKETS_MAX};
 use crate::delay::require_length;
-use crate::quantity::Nanoseconds;
 use crate::random::{Purpose, Stream};
 use crate::spec::{Form, RangeError, Spec, SpecError, require};
+use twixt_model::quantity::Nanoseconds;
 
 /// A packet of a user's own trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +198,7 @@ impl Loop {
 mod tests {
     use super::*;
     use crate::FlowSize;
-    use crate::quantity::PacketRate;
+    use twixt_model::quantity::PacketRate;
 
     fn config(flows: u32, flow_size: &str, packets: Option<u64>) -> Config {
         let flow_size: FlowSize = flow_size.parse().unwrap();

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::quantity::Nanoseconds;
 use crate::spec::{Form, RangeError, Spec, SpecError, require};
+use twixt_model::quantity::Nanoseconds;
 
 /// Error of the downstream clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use twixt_model::Timestamp;
 
 use crate::delay::require_length;
-use crate::quantity::{Nanoseconds, PacketRate};
 use crate::spec::{RangeError, SpecError, require};
 use crate::{Burst, Clock, DelayModel, FlowSize, Loss, PacketSize, Reorder};
+use twixt_model::quantity::{Nanoseconds, PacketRate};
 
 /// Packets of a simulation at most. Each takes 40 bytes, and 16 more while it is made.
 pub const PACKETS_MAX: u64 = 1 << 27;

@@ -34,7 +34,6 @@ mod flows;
 mod frame;
 mod loss;
 mod packet;
-pub mod quantity;
 mod random;
 mod reorder;
 mod simulation;

@@ -8,9 +8,9 @@ use twixt_model::{FlowKey, Prefix, mix};
 
 use crate::Packet;
 use crate::delay::require_length;
-use crate::quantity::Nanoseconds;
 use crate::random::Stream;
 use crate::spec::{Form, RangeError, Spec, SpecError, require, require_share};
+use twixt_model::quantity::Nanoseconds;
 
 /// Which packets are overtaken by later ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -18,8 +18,8 @@ pub(crate) use traffic::{Split, TrafficArgs};
 use std::str::FromStr;
 
 use twixt_measure::Cutting;
+use twixt_model::quantity::{ByteCount, Nanoseconds};
 use twixt_model::{EpochRule, PointId};
-use twixt_sim::quantity::{ByteCount, Nanoseconds};
 
 use crate::configuration::Configuration;
 use crate::exit::usage;

@@ -21,8 +21,8 @@ pub(super) mod weibull;
 
 use std::collections::BTreeMap;
 
+use twixt_model::quantity::PacketRate;
 use twixt_model::{DelayEstimate, Estimate, FlowHash, FlowKey, FlowRecord, Scope, Span, Timestamp};
-use twixt_sim::quantity::PacketRate;
 use twixt_sim::{Config, Point, Simulation};
 use twixt_synopsis::cnf::rivals::{Crossed, Means, truth};
 use twixt_synopsis::cnf::{TimingBounds, TimingVerdict, judge_by_timing};

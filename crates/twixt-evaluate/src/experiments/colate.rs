@@ -12,8 +12,8 @@ pub(super) mod reliability;
 pub(super) mod storage;
 pub(super) mod triangle;
 
+use twixt_model::quantity::PacketRate;
 use twixt_sim::Config;
-use twixt_sim::quantity::PacketRate;
 use twixt_synopsis::{Colate, ColateConfig};
 
 use super::segment::{Answers, Packets, Segment, Sizes};

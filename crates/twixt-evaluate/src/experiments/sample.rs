@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use twixt_model::quantity::{Nanoseconds, PacketRate};
 use twixt_model::{DelaySample, Estimate, Observation, PacketDigest, Span, Timestamp, mix, total};
-use twixt_sim::quantity::{Nanoseconds, PacketRate};
 use twixt_sim::{Config, Point, Simulation};
 use twixt_synopsis::{Pair, Question, Sample, SampleConfig, Synopsis, TwoPoint};
 

@@ -12,9 +12,9 @@ mod spec;
 mod tests;
 
 use crate::packet::LENGTH_MAX;
-use crate::quantity::{BitRate, Nanoseconds};
 use crate::random::{Purpose, Stream};
 use crate::spec::{RangeError, require, require_positive, require_share};
+use twixt_model::quantity::{BitRate, Nanoseconds};
 
 use per_flow::PerFlow;
 use queue::Queue;

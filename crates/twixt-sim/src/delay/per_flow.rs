@@ -1,7 +1,7 @@
 //! Delays of flows that each have a mean of their own.
 
-use crate::quantity::Nanoseconds;
 use crate::random::Stream;
+use twixt_model::quantity::Nanoseconds;
 
 /// One or two medians of the flows' means.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::quantity::BitRate;
+use twixt_model::quantity::BitRate;
 
 const PICOSECONDS_PER_NANOSECOND: i128 = 1000;
 

@@ -4,7 +4,7 @@ use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use twixt_model::Scope;
 
 use super::*;
-use crate::quantity::{Nanoseconds, PacketRate};
+use twixt_model::quantity::{Nanoseconds, PacketRate};
 
 fn config(flows: u32) -> Config {
     Config { flows, flow_size: "fixed:packets=20".parse().unwrap(), ..Config::default() }

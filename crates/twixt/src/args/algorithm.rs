@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::{Arg, ArgMatches, Command};
 use twixt_measure::Sealed;
-use twixt_sim::quantity::Nanoseconds;
+use twixt_model::quantity::Nanoseconds;
 use twixt_synopsis::{ALGORITHMS, Algorithm, AnySynopsis, ConfigOption, OptionKind, Purpose, find};
 
 use super::weights;

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use twixt_model::Timestamp;
-use twixt_sim::quantity::Nanoseconds;
+use twixt_model::quantity::Nanoseconds;
 use twixt_store::Day;
 
 const DAY_NS: i64 = 86_400_000_000_000;

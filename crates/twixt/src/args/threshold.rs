@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use twixt_collector::alerts::Measure;
-use twixt_sim::quantity::Nanoseconds;
+use twixt_model::quantity::Nanoseconds;
 
 /// A measure and what it must not exceed.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,8 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use twixt_history::{Question, ROWS_MAX, Step};
+use twixt_model::quantity::Nanoseconds;
 use twixt_model::{Delay, Scope, Segment, Span, Timestamp};
-use twixt_sim::quantity::Nanoseconds;
 
 use super::query::estimates::{SourceArgs, segment, totals};
 use crate::args::Threshold;

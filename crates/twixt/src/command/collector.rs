@@ -17,8 +17,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use twixt_collector::{Collector, CollectorError, EventSink, Stop};
 use twixt_engine::SegmentConfig;
+use twixt_model::quantity::Nanoseconds;
 use twixt_model::{PointId, Segment};
-use twixt_sim::quantity::Nanoseconds;
 
 use crate::exit::{Exit, note, usage};
 use crate::logging;

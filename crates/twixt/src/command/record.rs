@@ -51,7 +51,7 @@ pub(crate) struct Args {
     by: Split,
     /// Keep whole observations this near to an epoch's boundary, beyond any delay [default: a tenth of an epoch]
     #[arg(long, value_name = "DURATION")]
-    guard: Option<twixt_sim::quantity::Nanoseconds>,
+    guard: Option<twixt_model::quantity::Nanoseconds>,
     /// Stop after so many packets
     #[arg(short = 'c', long = "count", value_name = "COUNT")]
     count: Option<u64>,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use twixt_model::EpochRule;
-use twixt_sim::quantity::{Nanoseconds, PacketRate};
+use twixt_model::quantity::{Nanoseconds, PacketRate};
 use twixt_sim::{
     Burst, Clock, Config, ConfigError, DelayModel, FlowSize, Loss, PacketSize, Reorder, Reverse,
     Simulation, Truth,

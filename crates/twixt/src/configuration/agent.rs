@@ -9,8 +9,8 @@ use anyhow::Context;
 use serde::Deserialize;
 use twixt_agent::{AgentConfig, CollectorConfig, PointConfig, SpoolConfig};
 use twixt_capture::{Direction, LiveOptions, RingSize, TimePreference};
+use twixt_model::quantity::Nanoseconds;
 use twixt_model::{Delay, EpochRule};
-use twixt_sim::quantity::Nanoseconds;
 use twixt_synopsis::{ALGORITHMS, AnySynopsis};
 use twixt_wire::{Digester, Filter};
 

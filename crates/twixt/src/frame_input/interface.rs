@@ -13,8 +13,8 @@ use twixt_capture::{
     BatchEnd, Direction, Frame, InterfaceDescription, LiveCounts, LiveEnding, LiveOptions,
     RingSize, SourceCounts, Stop, TimePreference,
 };
+use twixt_model::quantity::Nanoseconds;
 use twixt_model::{TimeSource, Timestamp};
-use twixt_sim::quantity::Nanoseconds;
 
 use super::reader::{Reader, ReaderArg};
 use crate::args::bytes;

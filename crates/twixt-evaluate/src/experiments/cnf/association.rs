@@ -1,7 +1,7 @@
 //! How many records survive association, by timing alone and by label, under loss.
 
 use twixt_model::FlowRecord;
-use twixt_sim::quantity::{Nanoseconds, PacketRate};
+use twixt_model::quantity::{Nanoseconds, PacketRate};
 use twixt_sim::{Config, Loss, Simulation};
 use twixt_synopsis::cnf::{Associated, Rule, TimingBounds, TimingVerdict, associate};
 

@@ -1,7 +1,7 @@
 //! Error of the mean by counters and estimator, with and without a delay that all have in common.
 
+use twixt_model::quantity::Nanoseconds;
 use twixt_sim::Config;
-use twixt_sim::quantity::Nanoseconds;
 
 use super::{FEW, LARGE, MANY, MEDIUM, PER_FLOW, ask, packets, scaled, traffic, vector};
 use crate::claim::{Holds, claim};

@@ -1,6 +1,6 @@
 //! Errors by estimator and size of the flow.
 
-use twixt_sim::quantity::Nanoseconds;
+use twixt_model::quantity::Nanoseconds;
 use twixt_sim::{Config, Loss};
 use twixt_synopsis::ColateConfig;
 

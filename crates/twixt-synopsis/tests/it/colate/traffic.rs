@@ -25,7 +25,7 @@ pub(crate) fn config(seed: u64, packets: u64) -> Config {
         seed,
         flows: 4000,
         packets: Some(packets),
-        rate: twixt_sim::quantity::PacketRate(16_667),
+        rate: twixt_model::quantity::PacketRate(16_667),
         flow_size: "pareto:shape=1.05,min=34,max=200000".parse().unwrap(),
         delay: "per-flow:median=1ms,spread=0.5,jitter=0.7".parse().unwrap(),
         ..Config::default()

@@ -11,7 +11,7 @@ use twixt_collector::access::{ReaderConfig, TokenConfig, TokenHash};
 use twixt_collector::{CollectorConfig, Limits, PlainHttp, Retention, TlsConfig};
 use twixt_history::HistoryConfig;
 use twixt_model::Delay;
-use twixt_sim::quantity::{ByteCount, Nanoseconds};
+use twixt_model::quantity::{ByteCount, Nanoseconds};
 
 use super::alert::AlertWritten;
 use crate::exit::usage;

@@ -1,7 +1,7 @@
 //! The demo in words, bars and a table. Every number in it was computed.
 
+use twixt_model::quantity::Nanoseconds;
 use twixt_model::{DelayEstimate, Estimate, Timestamp};
-use twixt_sim::quantity::Nanoseconds;
 
 use super::chart::{self, Row};
 use super::scenario::Scenario;

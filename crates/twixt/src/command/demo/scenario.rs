@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use twixt_model::Delay;
-use twixt_sim::quantity::{BitRate, Nanoseconds, PacketRate};
+use twixt_model::quantity::{BitRate, Nanoseconds, PacketRate};
 use twixt_sim::{Arrival, Config, DelayModel, FlowSize, Loss, PacketSize, Point, Simulation};
 
 use crate::output::units;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use twixt_capture::Frame;
 use twixt_flow::{EXAMPLE_ENTERPRISE, FlowWriter, TimeUnit, WriterConfig};
-use twixt_sim::quantity::Nanoseconds;
+use twixt_model::quantity::Nanoseconds;
 use twixt_synopsis::{FlowCache, FlowCacheConfig};
 use twixt_wire::{SelectionCounts, SelectionFunction, Selector, SelectorInput, Wanted};
 

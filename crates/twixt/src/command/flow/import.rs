@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use twixt_flow::{EXAMPLE_ENTERPRISE, FlowReader, ReadRecord};
+use twixt_model::quantity::Nanoseconds;
 use twixt_model::{Span, Timestamp};
-use twixt_sim::quantity::Nanoseconds;
 
 use super::document::{RecordDocument, SelectorDocument};
 use super::listen::{self, Listen};

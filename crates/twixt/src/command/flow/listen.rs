@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use twixt_flow::{MessageSplitter, SplitEnd};
-use twixt_sim::quantity::Nanoseconds;
+use twixt_model::quantity::Nanoseconds;
 
 use crate::exit::note;
 

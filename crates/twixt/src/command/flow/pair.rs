@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use twixt_flow::EXAMPLE_ENTERPRISE;
+use twixt_model::quantity::Nanoseconds;
 use twixt_model::{Estimate, FlowRecord, Prefix, Span};
-use twixt_sim::quantity::Nanoseconds;
 use twixt_synopsis::cnf::{AssociationCounts, CnfConfig, PairingCounts, RecordEstimator};
 use twixt_synopsis::{By, Purpose, find};
 

@@ -5,7 +5,7 @@ mod document;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use twixt_sim::quantity::Nanoseconds;
+use twixt_model::quantity::Nanoseconds;
 use twixt_synopsis::{ColateGoal, ColatePlan, ColateTraffic, PlannedEstimator, Reliability};
 
 use self::document::{ColateDocument, ErrorDocument, ReachableDocument, StorageDocument};

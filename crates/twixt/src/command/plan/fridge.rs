@@ -1,7 +1,7 @@
 //! `twixt plan fridge`: entries and entry probability, and the error to expect.
 
 use serde::Serialize;
-use twixt_sim::quantity::{Nanoseconds, PacketRate};
+use twixt_model::quantity::{Nanoseconds, PacketRate};
 use twixt_synopsis::rtt::{FridgeNeed, FridgePlan};
 
 use super::told;

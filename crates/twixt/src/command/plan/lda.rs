@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use serde::Serialize;
-use twixt_sim::quantity::{Nanoseconds, PacketRate};
+use twixt_model::quantity::{Nanoseconds, PacketRate};
 use twixt_synopsis::{Lda, LdaConfig, Synopsis};
 
 use super::told;

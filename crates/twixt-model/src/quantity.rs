@@ -25,11 +25,10 @@ pub struct BitRate(pub u64);
 pub struct ByteCount(pub u64);
 
 /// Why a text is no such amount.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QuantityError {
     /// No number stands at the start. Write digits, then a unit.
-    #[error("{text:?} does not start with a number; write for example {example}")]
     NoNumber {
         /// What was written.
         text: String,
@@ -37,7 +36,6 @@ pub enum QuantityError {
         example: &'static str,
     },
     /// The unit is missing or not one of these.
-    #[error("{text:?} has no known unit; known are: {known}")]
     UnknownUnit {
         /// What was written.
         text: String,
@@ -45,7 +43,6 @@ pub enum QuantityError {
         known: String,
     },
     /// The amount is finer than the smallest unit. Round it.
-    #[error("{text:?} is finer than 1 {smallest}")]
     TooFine {
         /// What was written.
         text: String,
@@ -53,12 +50,30 @@ pub enum QuantityError {
         smallest: &'static str,
     },
     /// The amount does not fit 64 bits, or is negative where that means nothing.
-    #[error("{text:?} is out of range")]
     OutOfRange {
         /// What was written.
         text: String,
     },
 }
+
+impl fmt::Display for QuantityError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoNumber { text, example } => {
+                write!(formatter, "{text:?} does not start with a number; try {example}")
+            }
+            Self::UnknownUnit { text, known } => {
+                write!(formatter, "{text:?} has no known unit; known are: {known}")
+            }
+            Self::TooFine { text, smallest } => {
+                write!(formatter, "{text:?} is finer than 1 {smallest}")
+            }
+            Self::OutOfRange { text } => write!(formatter, "{text:?} is out of range"),
+        }
+    }
+}
+
+impl std::error::Error for QuantityError {}
 
 /// Spelling and size of a unit. In a table of units the first is the smallest, and of equal
 /// sizes the first is the one shown.
