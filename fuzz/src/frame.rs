@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use twixt_model::{DigestHash, DigestProfile, Timestamp};
+use twixt_model::{DigestHash, DigestProfile, Needs, Timestamp};
 use twixt_wire::{
     Digester, Filter, FrameBytes, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX,
-    Packet, ParseOptions, Wanted, available, parse,
+    Packet, ParseOptions, available, parse,
 };
 
 use crate::Verdict;
@@ -51,7 +51,7 @@ static DIGESTERS: LazyLock<Vec<Digester>> = LazyLock::new(|| {
 static OBSERVER: LazyLock<Observer> = LazyLock::new(|| {
     let parsed = |text: &str| text.parse::<Filter>().expect("the filters are valid");
     Observer::new(ObserverOptions {
-        wanted: Wanted { digest: true, flow: true, detail: true, group: true },
+        needs: Needs { digest: true, flow: true, detail: true, group: true },
         outer: false,
         filter: None,
         classes: FILTERS.iter().map(|text| ((*text).to_owned(), parsed(text))).collect(),

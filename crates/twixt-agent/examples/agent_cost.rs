@@ -23,9 +23,11 @@ use std::time::{Duration, Instant};
 use twixt_agent::{LATENESS, Meters, Setting, Taking};
 use twixt_capture::{BatchEnd, Frame, LiveOptions, LiveSource, RingSize, Stop};
 use twixt_measure::Cutting;
-use twixt_model::{Delay, DigestHash, DigestProfile, EpochRule, PointId, TimeSource, Timestamp};
+use twixt_model::{
+    Delay, DigestHash, DigestProfile, EpochRule, Needs, PointId, TimeSource, Timestamp,
+};
 use twixt_synopsis::{Purpose, find};
-use twixt_wire::{Digester, HashKey, Observer, ObserverOptions, PAYLOAD_BYTES_MAX, Wanted};
+use twixt_wire::{Digester, HashKey, Observer, ObserverOptions, PAYLOAD_BYTES_MAX};
 
 /// Datagrams of a round: with their descriptions about two thirds of the ring.
 const ROUND: u64 = 80_000;
@@ -138,7 +140,7 @@ impl Reader {
                 classes: Vec::new(),
             };
             let options = ObserverOptions {
-                wanted: Wanted {
+                needs: Needs {
                     digest: needs.digest,
                     flow: needs.flow,
                     detail: needs.detail,

@@ -17,9 +17,9 @@ use twixt_capture::{
     LiveError, LiveOptions, LiveSource, PrivilegeError, Stop, become_user, find_user,
 };
 use twixt_measure::{Cutting, MeterError, Sealed};
-use twixt_model::{Delay, PointId, TimeSource, Timestamp};
+use twixt_model::{Delay, Needs, PointId, TimeSource, Timestamp};
 use twixt_synopsis::AnySynopsis;
-use twixt_wire::{Observer, ObserverError, ObserverOptions, Wanted};
+use twixt_wire::{Observer, ObserverError, ObserverOptions};
 
 use crate::clock::{ASK_EVERY, ClockQuality};
 use crate::config::{AgentConfig, PointConfig};
@@ -234,14 +234,9 @@ pub(crate) fn observer(
     config: &AgentConfig,
     point: &PointConfig,
 ) -> Result<Observer, ObserverError> {
-    let needs = || config.synopses.iter().map(|synopsis| synopsis.needs());
+    let needs = config.synopses.iter().map(|synopsis| synopsis.needs());
     Observer::new(ObserverOptions {
-        wanted: Wanted {
-            digest: needs().any(|needs| needs.digest),
-            flow: needs().any(|needs| needs.flow),
-            detail: needs().any(|needs| needs.detail),
-            group: needs().any(|needs| needs.group),
-        },
+        needs: needs.fold(Needs::default(), Needs::or),
         outer: point.outer,
         filter: point.filter.clone(),
         classes: config.classes.clone(),

@@ -50,14 +50,12 @@ impl Taking {
     /// Takes all packets that the observer admits, and cuts epochs by time.
     #[must_use]
     pub fn new(observer: Observer, meters: Meters) -> Self {
-        let (wanted, details_of) = (observer.wanted(), meters.details_of());
+        let (needs, details_of) = (observer.needs(), meters.details_of());
         // What is kept whole is kept with its flow hash.
-        let flow_of_few = wanted.flow
-            && wanted.detail
-            && details_of.is_by_digest()
-            && !meters.keeps_observations();
+        let flow_of_few =
+            needs.flow && needs.detail && details_of.is_by_digest() && !meters.keeps_observations();
         Self {
-            detailed: wanted.detail,
+            detailed: needs.detail,
             details_of,
             flow_of_few,
             observer: if flow_of_few { observer.without_flow() } else { observer },

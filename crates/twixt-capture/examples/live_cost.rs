@@ -20,10 +20,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use twixt_capture::{BatchEnd, Frame, LiveOptions, LiveSource, RingSize, Stop};
-use twixt_model::{Batch, DigestHash, DigestProfile, Observation};
+use twixt_model::{Batch, DigestHash, DigestProfile, Needs, Observation};
 use twixt_synopsis::{ALGORITHMS, AnySynopsis};
 use twixt_wire::{
-    Digester, FrameBytes, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX, Wanted,
+    Digester, FrameBytes, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX,
 };
 
 /// Datagrams of a round: with their descriptions about two thirds of the ring.
@@ -103,7 +103,7 @@ impl Reader {
         let key = HashKey::from_seed(1);
         let algorithm = ALGORITHMS.iter().find(|algorithm| algorithm.name == name);
         let observer = Observer::new(ObserverOptions {
-            wanted: Wanted { digest: true, flow: name == "lds", detail: false, group: false },
+            needs: Needs { digest: true, flow: name == "lds", detail: false, group: false },
             outer: false,
             filter: None,
             classes: Vec::new(),

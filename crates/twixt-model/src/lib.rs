@@ -30,7 +30,7 @@ pub use flow::{FlowKey, ParseFlowKeyError, protocol};
 pub use flow_record::{FlowEnd, FlowRecord};
 pub use histogram::{Bucket, Histogram, HistogramState};
 pub use observation::{
-    Batch, BatchBuffer, ClassId, Detail, Exchange, GroupId, Observation, TcpFields, tcp_flag,
+    Batch, BatchBuffer, ClassId, Detail, Exchange, GroupId, Needs, Observation, TcpFields, tcp_flag,
 };
 pub use one_point::{
     HeavyFlow, Percentile, ReorderEstimate, ReorderExtent, ReorderVerdict, RoundTripEstimate,

@@ -46,6 +46,32 @@ pub struct Detail {
     pub sent: Option<Timestamp>,
 }
 
+/// What of a packet the algorithms in use read; the rest is not computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The packet digest; 0 otherwise.
+    pub digest: bool,
+    /// The flow hash; 0 otherwise.
+    pub flow: bool,
+    /// The flow key and fields of TCP: a [`Detail`] beside the observation.
+    pub detail: bool,
+    /// The group of its prefixes; 0 otherwise.
+    pub group: bool,
+}
+
+impl Needs {
+    /// What at least one of the two reads.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self {
+            digest: self.digest | other.digest,
+            flow: self.flow | other.flow,
+            detail: self.detail | other.detail,
+            group: self.group | other.group,
+        }
+    }
+}
+
 /// A packet that asks something or answers: what of it tells which answer belongs to which
 /// question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

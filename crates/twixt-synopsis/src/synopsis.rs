@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+pub use twixt_model::Needs;
 use twixt_model::{Detail, Estimate, Observation};
 
 use crate::codec::{DecodeError, Reader, Writer};
@@ -183,19 +184,6 @@ impl<S: ?Sized> Clone for Pair<'_, S> {
 }
 
 impl<S: ?Sized> Copy for Pair<'_, S> {}
-
-/// What of a packet an algorithm reads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// The packet digest.
-    pub digest: bool,
-    /// The flow hash.
-    pub flow: bool,
-    /// The flow key and fields of TCP.
-    pub detail: bool,
-    /// The group of its prefixes.
-    pub group: bool,
-}
 
 /// Of which packets details are read. Those of others need not be looked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,9 +10,9 @@
 //! nothing per packet, and no bytes make it panic.
 //!
 //! ```
-//! use twixt_model::{DigestHash, DigestProfile, Timestamp};
+//! use twixt_model::{DigestHash, DigestProfile, Needs, Timestamp};
 //! use twixt_wire::{
-//!     Digester, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX, Skip, Wanted,
+//!     Digester, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX, Skip,
 //! };
 //!
 //! // 10.0.0.1:53 to 10.0.0.2:9 over UDP, no payload, as raw IP.
@@ -22,7 +22,7 @@
 //! ];
 //! let key = HashKey::from_passphrase("a secret of both points");
 //! let observer = Observer::new(ObserverOptions {
-//!     wanted: Wanted { digest: true, flow: true, detail: false, group: false },
+//!     needs: Needs { digest: true, flow: true, detail: false, group: false },
 //!     outer: false,
 //!     filter: Some("udp and src port 53".parse()?),
 //!     classes: Vec::new(),
@@ -62,7 +62,7 @@ pub use digest::{
 };
 pub use filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError};
 pub use link::LinkType;
-pub use observer::{CLASSES_MAX, OTHER_CLASS, Observer, ObserverError, ObserverOptions, Wanted};
+pub use observer::{CLASSES_MAX, OTHER_CLASS, Observer, ObserverError, ObserverOptions};
 pub use packet::{IcmpEcho, Packet};
 pub use parse::{EXTENSIONS_MAX, FRAME_BYTES_MAX, LAYERS_MAX, ParseOptions, parse};
 pub use selection::{

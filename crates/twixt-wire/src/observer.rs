@@ -1,6 +1,8 @@
 //! From frames to observations: parsing, filter, class, hashes, and nothing that nobody wants.
 
-use twixt_model::{ClassId, Detail, FlowHash, GroupId, Observation, PacketDigest, Timestamp};
+use twixt_model::{
+    ClassId, Detail, FlowHash, GroupId, Needs, Observation, PacketDigest, Timestamp,
+};
 
 use crate::digest::Digester;
 use crate::filter::Filter;
@@ -16,25 +18,11 @@ pub const CLASSES_MAX: usize = 256;
 /// The class of what no class filter selects.
 pub const OTHER_CLASS: &str = "other";
 
-/// What the algorithms in use read; the rest is not computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// The packet digest; 0 otherwise.
-    pub digest: bool,
-    /// The flow hash; 0 otherwise.
-    pub flow: bool,
-    /// Flow key and TCP fields. A note for the caller, who then uses
-    /// [`Observer::observe_detailed`].
-    pub detail: bool,
-    /// The group of its prefixes; 0 otherwise.
-    pub group: bool,
-}
-
 /// How to observe.
 #[derive(Clone, Debug)]
 pub struct ObserverOptions {
     /// What to compute.
-    pub wanted: Wanted,
+    pub needs: Needs,
     /// Measure the outermost IP packet, not the one inside the tunnels.
     pub outer: bool,
     /// Skip what this does not select.
@@ -181,14 +169,14 @@ impl Observer {
     /// The same without flow hashes, for callers that compute them where they are needed.
     #[must_use]
     pub const fn without_flow(mut self) -> Self {
-        self.options.wanted.flow = false;
+        self.options.needs.flow = false;
         self
     }
 
     /// What is computed.
     #[must_use]
-    pub const fn wanted(&self) -> Wanted {
-        self.options.wanted
+    pub const fn needs(&self) -> Needs {
+        self.options.needs
     }
 
     /// Computes digests and flow hashes.
@@ -241,16 +229,16 @@ impl Observer {
         window: Window<'_>,
         time: Timestamp,
     ) -> Observation {
-        let ObserverOptions { wanted, digester, .. } = &self.options;
-        let digest = match wanted.digest {
+        let ObserverOptions { needs, digester, .. } = &self.options;
+        let digest = match needs.digest {
             true => digester.digest_in(packet, frame.bytes(), window),
             false => PacketDigest::default(),
         };
-        let flow = match wanted.flow {
+        let flow = match needs.flow {
             true => digester.packet_flow_hash(packet),
             false => FlowHash::default(),
         };
-        let group = if wanted.group { digester.packet_group(packet) } else { GroupId::default() };
+        let group = if needs.group { digester.packet_group(packet) } else { GroupId::default() };
         Observation { time, digest, flow, length: packet.length(), class: ClassId(0), group }
     }
 

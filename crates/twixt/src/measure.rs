@@ -26,9 +26,9 @@ use std::path::Path;
 use twixt_measure::clock::ClockReport;
 use twixt_measure::survey::{ClockDifference, Comparison, Edges, Method, compare, compare_told};
 use twixt_measure::{Cutting, Sealed};
-use twixt_model::{Delay, EpochRule, PointId, Segment, Span};
+use twixt_model::{Delay, EpochRule, Needs, PointId, Segment, Span};
 use twixt_synopsis::{AnySynopsis, By, FlowNames};
-use twixt_wire::{Observer, Wanted};
+use twixt_wire::Observer;
 
 use crate::args::{Chosen, DigestArgs, FlowList, Split, TrafficArgs};
 use crate::exit::{no_answer, note, usage};
@@ -127,14 +127,11 @@ impl Files<'_> {
 
 impl Plan<'_> {
     /// What the algorithms read, all together.
-    pub(crate) fn wanted(&self) -> Wanted {
-        let needs = || self.algorithms.iter().map(|chosen| chosen.prototype.needs());
-        Wanted {
-            digest: needs().any(|needs| needs.digest),
-            flow: needs().any(|needs| needs.flow) || self.notes_flows(),
-            detail: needs().any(|needs| needs.detail) || self.notes_flows(),
-            group: needs().any(|needs| needs.group),
-        }
+    pub(crate) fn needs(&self) -> Needs {
+        let flows = Needs { flow: true, detail: true, ..Needs::default() };
+        let noted = self.notes_flows().then_some(flows);
+        let needs = self.algorithms.iter().map(|chosen| chosen.prototype.needs());
+        needs.chain(noted).fold(Needs::default(), Needs::or)
     }
 
     /// What each point keeps.

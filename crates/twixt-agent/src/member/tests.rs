@@ -1,9 +1,9 @@
 //! What becomes of epochs when the point begins, ends, loses its interface, or its clock is set.
 
 use twixt_measure::Cutting;
-use twixt_model::{Delay, DigestHash, DigestProfile, EpochRule, PointId, TimeSource};
+use twixt_model::{Delay, DigestHash, DigestProfile, EpochRule, Needs, PointId, TimeSource};
 use twixt_synopsis::{Purpose, find};
-use twixt_wire::{Digester, HashKey, ObserverOptions, Wanted};
+use twixt_wire::{Digester, HashKey, ObserverOptions};
 
 use super::*;
 
@@ -29,9 +29,9 @@ fn member(began: Timestamp) -> Member {
         cutting: Cutting::Timed,
         classes: Vec::new(),
     };
-    let wanted = Wanted { digest: true, flow: false, detail: false, group: false };
+    let needs = Needs { digest: true, flow: false, detail: false, group: false };
     let options =
-        ObserverOptions { wanted, outer: false, filter: None, classes: Vec::new(), digester };
+        ObserverOptions { needs, outer: false, filter: None, classes: Vec::new(), digester };
     let lda = (find(Purpose::Delay, "lda").unwrap().start)(&Default::default()).unwrap();
     let observer = Observer::new(options).unwrap();
     Member::new(0, setting, vec![lda], observer, Era { number: 0, run: 1 }, began).unwrap()

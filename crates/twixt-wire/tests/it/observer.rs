@@ -1,12 +1,12 @@
-//! Observations: only what is wanted, for what is selected, in the right class.
+//! Observations: only what is needed, for what is selected, in the right class.
 
 use twixt_model::{
-    ClassId, DigestHash, DigestProfile, FlowHash, FlowKey, GroupId, GroupPrefixes, PacketDigest,
-    Timestamp,
+    ClassId, DigestHash, DigestProfile, FlowHash, FlowKey, GroupId, GroupPrefixes, Needs,
+    PacketDigest, Timestamp,
 };
 use twixt_wire::{
     CLASSES_MAX, Digester, FrameBytes, HashKey, LinkType, Observer, ObserverError, ObserverOptions,
-    Skip, Wanted,
+    Skip,
 };
 
 use crate::build::{Tcp, ethernet, ipv4, ipv6, parsed, plain, udp, vlan};
@@ -16,7 +16,7 @@ const TIME: Timestamp = Timestamp::from_nanos(1_700_000_000_000_000_000);
 fn options() -> ObserverOptions {
     let key = HashKey::from_seed(1);
     ObserverOptions {
-        wanted: Wanted { digest: true, flow: true, detail: false, group: false },
+        needs: Needs { digest: true, flow: true, detail: false, group: false },
         outer: false,
         filter: None,
         classes: Vec::new(),
@@ -47,16 +47,16 @@ fn an_observation_holds_what_is_wanted() {
     assert_eq!((full.time, full.length, full.class), (TIME, 57, ClassId(0)));
     assert_eq!(full.digest, digester.digest(&packet, &frame));
     assert_eq!(full.flow, digester.flow_hash(&packet.flow_key()));
-    let bare = observe(ObserverOptions { wanted: Wanted::default(), ..options() }, &frame).unwrap();
+    let bare = observe(ObserverOptions { needs: Needs::default(), ..options() }, &frame).unwrap();
     assert_eq!((bare.digest, bare.flow), (PacketDigest(0), FlowHash(0)));
 }
 
 #[test]
 fn groups_follow_the_prefixes_of_both_addresses() {
-    let wanted = Wanted { group: true, ..Wanted::default() };
+    let needs = Needs { group: true, ..Needs::default() };
     let (frame, digester) = (web(), options().digester);
     let key = parsed(&frame).unwrap().flow_key();
-    let group = observe(ObserverOptions { wanted, ..options() }, &frame).unwrap().group;
+    let group = observe(ObserverOptions { needs, ..options() }, &frame).unwrap().group;
     assert_eq!(group, digester.group(&key));
     assert_eq!(observe(options(), &frame).unwrap().group, GroupId(0));
     let other_port = FlowKey { source_port: 9, ..key };

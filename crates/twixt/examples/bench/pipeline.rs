@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use twixt_capture::Frame;
-use twixt_model::BatchBuffer;
+use twixt_model::{BatchBuffer, Needs};
 use twixt_synopsis::{Algorithm, AnySynopsis, DetailsOf};
-use twixt_wire::{FrameBytes, LinkType, Observer, Wanted};
+use twixt_wire::{FrameBytes, LinkType, Observer};
 
 use super::stages::{for_each_frame, observer_of};
 
@@ -24,18 +24,13 @@ impl Pipeline {
         let synopsis = (algorithm.start)(&toml::Table::new()).unwrap();
         let (needs, details_of) = (synopsis.needs(), synopsis.details_of());
         let flow_of_few = needs.flow && needs.detail && details_of.is_by_digest();
-        let observer = observer_of(Wanted {
-            digest: needs.digest,
-            flow: needs.flow && !flow_of_few,
-            detail: needs.detail,
-            group: needs.group,
-        });
+        let observer = observer_of(Needs { flow: needs.flow && !flow_of_few, ..needs });
         Self { synopsis, observer, waiting: BatchBuffer::new(), details_of, flow_of_few }
     }
 
     /// All packets of a capture, in a loop of its own for each kind of need. Returns how many.
     pub(crate) fn run(mut self, path: &Path) -> u64 {
-        match self.observer.wanted().detail {
+        match self.observer.needs().detail {
             true => for_each_frame(path, |frame| self.take_detailed(frame)),
             false => for_each_frame(path, |frame| self.take(frame)),
         };

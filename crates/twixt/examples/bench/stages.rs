@@ -5,11 +5,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use twixt_capture::{BatchEnd, CaptureFile, Frame};
-use twixt_model::{Batch, Detail, DigestHash, DigestProfile, Observation};
+use twixt_model::{Batch, Detail, DigestHash, DigestProfile, Needs, Observation};
 use twixt_synopsis::{ALGORITHMS, Algorithm, Purpose};
 use twixt_wire::{
     Digester, FrameBytes, HashKey, LinkType, Observer, ObserverOptions, PAYLOAD_BYTES_MAX,
-    ParseOptions, RECORD_BYTES, Wanted, parse,
+    ParseOptions, RECORD_BYTES, parse,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -124,13 +124,13 @@ pub(crate) fn for_each_frame(path: &Path, mut each: impl FnMut(&Frame<'_>) -> u6
 }
 
 fn observer(flow: bool) -> Observer {
-    observer_of(Wanted { digest: true, flow, detail: false, group: false })
+    observer_of(Needs { digest: true, flow, detail: false, group: false })
 }
 
-pub(crate) fn observer_of(wanted: Wanted) -> Observer {
+pub(crate) fn observer_of(needs: Needs) -> Observer {
     let key = HashKey::from_seed(1);
     Observer::new(ObserverOptions {
-        wanted,
+        needs,
         outer: false,
         filter: None,
         classes: Vec::new(),

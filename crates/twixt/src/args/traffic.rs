@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use anyhow::Context;
 use clap::Args;
-use twixt_model::Prefix;
+use twixt_model::{Needs, Prefix};
 use twixt_synopsis::By;
-use twixt_wire::{Digester, Filter, Observer, ObserverOptions, Wanted};
+use twixt_wire::{Digester, Filter, Observer, ObserverOptions};
 
 use super::weights;
 use crate::configuration::{ClassSettings, Configuration};
@@ -65,10 +65,10 @@ impl TrafficArgs {
         }
     }
 
-    /// An observer of these packets that computes what is wanted.
-    pub(crate) fn observer(&self, wanted: Wanted, digester: Digester) -> anyhow::Result<Observer> {
+    /// An observer of these packets that computes what is needed.
+    pub(crate) fn observer(&self, needs: Needs, digester: Digester) -> anyhow::Result<Observer> {
         let options = ObserverOptions {
-            wanted,
+            needs,
             outer: self.outer,
             filter: self.filter()?,
             classes: self.all_classes()?,

@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         beside: Beside::default(),
     };
     let observer =
-        args.traffic.observer(plan.wanted(), args.digest.digester(args.digest.recognition()))?;
+        args.traffic.observer(plan.needs(), args.digest.digester(args.digest.recognition()))?;
     let source = args.source.open()?;
     let setting = args.setting(&plan, &observer, source.time_source());
     let meters =

@@ -3,9 +3,8 @@
 mod showing;
 mod watching;
 
-use twixt_model::EpochRule;
+use twixt_model::{EpochRule, Needs};
 use twixt_synopsis::{Estimator, TakeSamples};
-use twixt_wire::Wanted;
 
 use crate::args::{AlgorithmArgs, DigestArgs, EpochLength, RoundTrips, TrafficArgs};
 use crate::configuration::Configuration;
@@ -109,9 +108,9 @@ impl Args {
         Ok(())
     }
     fn intake(&self) -> anyhow::Result<Intake> {
-        let wanted = Wanted { digest: false, flow: false, detail: true, group: false };
+        let needs = Needs { digest: false, flow: false, detail: true, group: false };
         let digester = self.digest.digester(self.digest.recognition());
-        Ok(Intake::new(self.traffic.observer(wanted, digester)?, None, self.count))
+        Ok(Intake::new(self.traffic.observer(needs, digester)?, None, self.count))
     }
 
     fn rule(&self) -> EpochRule {

@@ -5,10 +5,8 @@ use std::thread;
 
 use twixt_capture::{BatchEnd, Direction, Frame};
 use twixt_measure::survey::{FlowEnds, Passage, PointSurvey, Sighting};
-use twixt_model::{DigestProfile, Prefix};
-use twixt_wire::{
-    Available, FrameBytes, LinkType, Observer, Packet, Skip, SkipCounts, Wanted, available,
-};
+use twixt_model::{DigestProfile, Needs, Prefix};
+use twixt_wire::{Available, FrameBytes, LinkType, Observer, Packet, Skip, SkipCounts, available};
 
 use super::{Files, Plan, is_timeless};
 use crate::args::Recognition;
@@ -76,8 +74,8 @@ fn survey_with(
     files: Files<'_>,
     recognition: Recognition,
 ) -> anyhow::Result<(Surveyed, Surveyed)> {
-    let wanted = Wanted { digest: true, flow: true, detail: false, group: false };
-    let observer = plan.traffic.observer(wanted, plan.digest.digester(recognition))?;
+    let needs = Needs { digest: true, flow: true, detail: false, group: false };
+    let observer = plan.traffic.observer(needs, plan.digest.digester(recognition))?;
     let (up, down) = (Capture::open(files.upstream)?, Capture::open(files.downstream)?);
     let progress = Progress::new(up.size_bytes() + down.size_bytes());
     let run = |capture: Capture| {

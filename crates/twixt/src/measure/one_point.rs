@@ -1,9 +1,9 @@
 //! One point, one pass, into a synopsis that learns from that point alone.
 
 use twixt_capture::Frame;
-use twixt_model::{BatchBuffer, DigestHash, DigestProfile, Span};
-use twixt_synopsis::{AnySynopsis, Needs};
-use twixt_wire::{Digester, HashKey, Wanted};
+use twixt_model::{BatchBuffer, DigestHash, DigestProfile, Needs, Span};
+use twixt_synopsis::AnySynopsis;
+use twixt_wire::{Digester, HashKey};
 
 use super::{Intake, PointCounts};
 use crate::args::{Chosen, TrafficArgs};
@@ -58,12 +58,11 @@ fn intake(traffic: &TrafficArgs, chosen: &Chosen, most: Option<u64>) -> anyhow::
     if traffic.has_classes() {
         return Err(usage("this command does not tell classes apart: use a filter"));
     }
-    let Needs { digest, flow, .. } = chosen.prototype.needs();
     // Hashes never leave this command: a fixed key will do.
     let key = HashKey::from_seed(0);
     let digester = Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, key);
-    let wanted = Wanted { digest, flow, detail: true, group: false };
-    Ok(Intake::new(traffic.observer(wanted, digester)?, traffic.toward, most))
+    let needs = Needs { detail: true, ..chosen.prototype.needs() };
+    Ok(Intake::new(traffic.observer(needs, digester)?, traffic.toward, most))
 }
 
 impl OnePass for OnePoint {

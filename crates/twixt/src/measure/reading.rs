@@ -3,8 +3,8 @@
 use twixt_capture::{BatchEnd, Frame};
 use twixt_measure::Cutting;
 use twixt_measure::survey::{Edges, Heading, Place, Verdicts};
-use twixt_model::{Delay, Detail, Observation, Prefix, TimeSource, Timestamp};
-use twixt_wire::{Digester, FrameBytes, LinkType, Observer, Packet, Skip, SkipCounts, Wanted};
+use twixt_model::{Delay, Detail, Needs, Observation, Prefix, TimeSource, Timestamp};
+use twixt_wire::{Digester, FrameBytes, LinkType, Observer, Packet, Skip, SkipCounts};
 
 use super::correction::Correction;
 use super::directory::Directory;
@@ -87,11 +87,11 @@ impl<'a> Reading<'a> {
             End::Upstream => files.upstream,
             End::Downstream => files.downstream,
         };
-        let wanted = plan.wanted();
-        let wanted = Wanted { flow: wanted.flow || select.verdicts.is_some(), ..wanted };
+        let needs = plan.needs();
+        let needs = Needs { flow: needs.flow || select.verdicts.is_some(), ..needs };
         let taking = Taking {
             end,
-            observer: plan.traffic.observer(wanted, plan.digest.digester(recognition))?,
+            observer: plan.traffic.observer(needs, plan.digest.digester(recognition))?,
             select,
             meters: Meters::default(),
             directory: (end == End::Upstream && plan.notes_flows())
@@ -323,7 +323,7 @@ impl Taking<'_> {
     }
 
     fn measure(&mut self, frame: &Frame<'_>, (observation, packet): (Observation, Packet)) {
-        let detail = self.observer.wanted().detail.then(|| packet.detail(frame.bytes));
+        let detail = self.observer.needs().detail.then(|| packet.detail(frame.bytes));
         self.push(observation, detail);
     }
 
@@ -368,7 +368,7 @@ impl Taking<'_> {
             self.held_refused += 1;
             return self.measure(frame, (observation, packet));
         }
-        let detail = self.observer.wanted().detail.then(|| packet.detail(frame.bytes));
+        let detail = self.observer.needs().detail.then(|| packet.detail(frame.bytes));
         self.held.push(Held { place, observation, detail });
     }
 }

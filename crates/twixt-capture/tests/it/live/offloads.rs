@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use twixt_capture::{Direction, LiveOptions, LiveSource, Stop};
-use twixt_model::{DigestHash, DigestProfile};
-use twixt_wire::{Digester, HashKey, LinkType, Observer, ObserverOptions, Wanted};
+use twixt_model::{DigestHash, DigestProfile, Needs};
+use twixt_wire::{Digester, HashKey, LinkType, Observer, ObserverOptions};
 
 use crate::live::frames::{Packet, Seen, Transport, frames_of, open, sum};
 use crate::live::namespace::{Peer, in_namespace, run, words};
@@ -89,7 +89,7 @@ fn digests(seen: &[Seen]) -> BTreeMap<u64, u32> {
         HashKey::from_seed(1),
     );
     let observer = Observer::new(ObserverOptions {
-        wanted: Wanted { digest: true, flow: false, detail: false, group: false },
+        needs: Needs { digest: true, flow: false, detail: false, group: false },
         outer: false,
         filter: Some("tcp".parse().unwrap()),
         classes: Vec::new(),

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use twixt_capture::Frame;
 use twixt_flow::{EXAMPLE_ENTERPRISE, FlowWriter, TimeUnit, WriterConfig};
+use twixt_model::Needs;
 use twixt_model::quantity::Nanoseconds;
 use twixt_synopsis::{FlowCache, FlowCacheConfig};
-use twixt_wire::{SelectionCounts, SelectionFunction, Selector, SelectorInput, Wanted};
+use twixt_wire::{SelectionCounts, SelectionFunction, Selector, SelectorInput};
 
 use super::metering::{Metering, Select};
 use super::send::Outlet;
@@ -147,13 +148,13 @@ impl Args {
         if select == Select::Flow && select_hash == SelectionFunction::Ipsx {
             return Err(usage("ipsx chooses packets only: use --select-hash bob or keyed"));
         }
-        let wanted =
-            Wanted { digest: true, flow: select == Select::Flow, detail: true, group: false };
+        let needs =
+            Needs { digest: true, flow: select == Select::Flow, detail: true, group: false };
         let digester = self.digest.digester(self.digest.recognition());
         let timeout = |length: Nanoseconds| length.0.max(1) as u64;
         Ok(Metering {
             intake: Intake::new(
-                self.traffic.observer(wanted, digester)?,
+                self.traffic.observer(needs, digester)?,
                 self.traffic.toward,
                 self.count,
             ),

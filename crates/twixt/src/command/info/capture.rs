@@ -4,10 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use twixt_capture::{CaptureFile, Frame, InterfaceDescription, LiveCounts, SourceCounts};
-use twixt_model::{DigestHash, DigestProfile, FlowHash, Span, Timestamp, protocol};
-use twixt_wire::{
-    Digester, FrameBytes, HashKey, LinkType, Observer, Packet, Skip, SkipCounts, Wanted,
-};
+use twixt_model::{DigestHash, DigestProfile, FlowHash, Needs, Span, Timestamp, protocol};
+use twixt_wire::{Digester, FrameBytes, HashKey, LinkType, Observer, Packet, Skip, SkipCounts};
 
 use super::Args;
 use crate::args::TrafficArgs;
@@ -23,9 +21,9 @@ pub(super) fn run(mut source: Source, traffic: &TrafficArgs, args: &Args) -> any
     // Flow hashes never leave this command: a fixed key will do.
     let digester =
         Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, HashKey::from_seed(0));
-    let wanted = Wanted { digest: false, flow: true, detail: false, group: false };
+    let needs = Needs { digest: false, flow: true, detail: false, group: false };
     let mut looking = Looking {
-        observer: traffic.observer(wanted, digester)?,
+        observer: traffic.observer(needs, digester)?,
         most: args.count.unwrap_or(u64::MAX),
         content: Content::default(),
     };

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use twixt_capture::{BatchEnd, Frame};
-use twixt_model::{DigestHash, DigestProfile, FlowHash};
-use twixt_wire::{Digester, FrameBytes, HashKey, LinkType, Observer, ObserverOptions, Wanted};
+use twixt_model::{DigestHash, DigestProfile, FlowHash, Needs};
+use twixt_wire::{Digester, FrameBytes, HashKey, LinkType, Observer, ObserverOptions};
 
 use crate::exit::{note, usage};
 use crate::input::Capture;
@@ -22,7 +22,7 @@ pub(super) fn flow_sizes(path: &Path) -> anyhow::Result<Vec<u64>> {
     let digester =
         Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, HashKey::from_seed(0));
     let options = ObserverOptions {
-        wanted: Wanted { digest: false, flow: true, detail: false, group: false },
+        needs: Needs { digest: false, flow: true, detail: false, group: false },
         outer: false,
         filter: None,
         classes: Vec::new(),
