@@ -32,7 +32,6 @@ mod detect;
 mod ending;
 mod error;
 mod file;
-mod frame;
 mod input;
 mod interface;
 mod kernel_clock;
@@ -50,7 +49,6 @@ pub use detect::CaptureFormat;
 pub use ending::Ending;
 pub use error::CaptureError;
 pub use file::{BATCH_FRAMES_MAX, CaptureFile};
-pub use frame::{Direction, Frame};
 pub use input::Compression;
 pub use interface::{
     InterfaceDescription, MAX_FRAME_BYTES, MAX_INTERFACE_NAME_BYTES, MAX_INTERFACES,
@@ -65,5 +63,6 @@ pub use live::{
 pub use machine::{Adapter, AdapterRings, AdapterStamps, Offloads, free_bytes, interface_names};
 pub use pcapng::MAX_BLOCK_BYTES;
 pub use privileges::{PrivilegeError, User, become_user, find_user};
-pub use source::{BatchEnd, PacketSource, SourceCounts};
+pub use source::{BatchEnd, PacketSource};
+pub use twixt_model::{Direction, Frame, SourceCounts};
 pub use writer::{PcapWriter, WriteError};

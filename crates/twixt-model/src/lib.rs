@@ -11,6 +11,7 @@ mod digest;
 mod estimate;
 mod flow;
 mod flow_record;
+mod frame;
 mod histogram;
 mod observation;
 mod one_point;
@@ -28,6 +29,7 @@ pub use digest::{
 pub use estimate::{DelayEstimate, Estimate, Evidence, OrderStatistics};
 pub use flow::{FlowKey, ParseFlowKeyError, protocol};
 pub use flow_record::{FlowEnd, FlowRecord};
+pub use frame::{Direction, Frame, SourceCounts};
 pub use histogram::{Bucket, Histogram, HistogramState};
 pub use observation::{
     Batch, BatchBuffer, ClassId, Detail, Exchange, GroupId, Needs, Observation, TcpFields, tcp_flag,
