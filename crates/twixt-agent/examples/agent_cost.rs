@@ -20,12 +20,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use twixt_agent::{LATENESS, Meters, Setting, Taking};
 use twixt_capture::{BatchEnd, Frame, LiveOptions, LiveSource, RingSize, Stop};
 use twixt_measure::Cutting;
-use twixt_model::{
-    Delay, DigestHash, DigestProfile, EpochRule, Needs, PointId, TimeSource, Timestamp,
-};
+use twixt_model::{Delay, DigestHash, DigestProfile, EpochRule, PointId, TimeSource, Timestamp};
+use twixt_observe::{LATENESS, Meters, MetersConfig, PacketPath};
 use twixt_synopsis::{Purpose, find};
 use twixt_wire::{Digester, HashKey, Observer, ObserverOptions, PAYLOAD_BYTES_MAX};
 
@@ -113,20 +111,19 @@ fn send(socket: &UdpSocket, number: u64) {
 
 /// What is done with frames.
 struct Reader {
-    taking: Option<Taking>,
+    path: Option<PacketPath<Meters>>,
     packets: u64,
     sealed: u64,
 }
 
 impl Reader {
     fn new(name: &str) -> Self {
-        let taking = find(Purpose::Delay, name).map(|algorithm| {
+        let path = find(Purpose::Delay, name).map(|algorithm| {
             let prototype = (algorithm.start)(&Default::default()).unwrap();
-            let needs = prototype.needs();
             let key = HashKey::from_seed(1);
             let digester =
                 Digester::new(DigestProfile::Default, DigestHash::Xxh3, PAYLOAD_BYTES_MAX, key);
-            let setting = Setting {
+            let config = MetersConfig {
                 domain: String::new(),
                 point: PointId("far".to_owned()),
                 run: 1,
@@ -140,37 +137,31 @@ impl Reader {
                 classes: Vec::new(),
             };
             let options = ObserverOptions {
-                needs: Needs {
-                    digest: needs.digest,
-                    flow: needs.flow,
-                    detail: needs.detail,
-                    group: needs.group,
-                },
+                needs: prototype.needs(),
                 outer: false,
                 filter: None,
                 classes: Vec::new(),
                 digester,
             };
-            let meters = Meters::new(&setting, &[prototype.as_ref()]).unwrap();
-            Taking::new(Observer::new(options).unwrap(), meters)
+            let meters = Meters::new(&config, &[prototype.as_ref()]).unwrap();
+            PacketPath::new(Observer::new(options).unwrap(), meters)
         });
-        Self { taking, packets: 0, sealed: 0 }
+        Self { path, packets: 0, sealed: 0 }
     }
 
     #[inline]
     fn take(&mut self, frame: &Frame<'_>) {
         self.packets += 1;
-        if let Some(taking) = &mut self.taking {
-            taking.take(frame);
+        if let Some(path) = &mut self.path {
+            path.take(frame);
         }
     }
 
     /// As the agent does after each batch; what is sealed is somebody else's business.
     fn end_batch(&mut self, source: &LiveSource) {
-        if let Some(taking) = &mut self.taking {
-            taking.tell_counts(source.counts());
-            self.sealed +=
-                std::iter::from_fn(|| taking.meters_mut().poll_unsettled()).count() as u64;
+        if let Some(path) = &mut self.path {
+            path.tell_counts(source.counts());
+            self.sealed += std::iter::from_fn(|| path.sink_mut().poll_unsettled()).count() as u64;
         }
     }
 }
@@ -208,7 +199,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn stalls(reader: &mut Reader) -> [Vec<f64>; 2] {
     let mut times = [Vec::new(), Vec::new()];
     let mut bytes = datagram();
-    let taking = reader.taking.as_mut().unwrap();
+    let path = reader.path.as_mut().unwrap();
     for block in 0..SEALED_EPOCHS * EPOCH_BLOCKS {
         let start = Instant::now();
         let mut last = Timestamp::MIN;
@@ -217,11 +208,10 @@ fn stalls(reader: &mut Reader) -> [Vec<f64>; 2] {
             last = Timestamp::from_nanos(number * (EPOCH_NS / (EPOCH_BLOCKS * BLOCK)));
             bytes[34..36].copy_from_slice(&(number as u16 % FLOWS).to_be_bytes());
             bytes[42..50].copy_from_slice(&number.to_be_bytes());
-            taking.take(&frame_of(&bytes, last));
+            path.take(&frame_of(&bytes, last));
         }
-        taking.meters_mut().advance(last);
-        let sealed =
-            std::iter::from_fn(|| taking.meters_mut().poll_unsettled()).collect::<Vec<_>>();
+        path.sink_mut().advance(last);
+        let sealed = std::iter::from_fn(|| path.sink_mut().poll_unsettled()).collect::<Vec<_>>();
         times[usize::from(!sealed.is_empty())].push(start.elapsed().as_nanos() as f64 / 1e3);
     }
     times

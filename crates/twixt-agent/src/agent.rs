@@ -18,14 +18,12 @@ use twixt_capture::{
 };
 use twixt_measure::{Cutting, MeterError, Sealed};
 use twixt_model::{Delay, Needs, PointId, TimeSource, Timestamp};
+use twixt_observe::{LATENESS, Merger, MetersConfig, PointShare, SealedPart};
 use twixt_synopsis::AnySynopsis;
 use twixt_wire::{Observer, ObserverError, ObserverOptions};
 
 use crate::clock::{ASK_EVERY, ClockQuality};
 use crate::config::{AgentConfig, PointConfig};
-use crate::member::Member;
-use crate::merger::{Merger, Part};
-use crate::meters::{LATENESS, Setting};
 use crate::metrics::{Metrics, Page, PointMetrics, serve};
 use crate::sender::{Sender, SenderError};
 use crate::spool::{SpoolError, Spools};
@@ -95,7 +93,7 @@ pub struct Agent {
 #[derive(Debug)]
 struct OpenPoint {
     clock: PointClock,
-    members: Vec<(LiveSource, Member)>,
+    shares: Vec<(LiveSource, PointShare)>,
 }
 
 impl Agent {
@@ -107,9 +105,9 @@ impl Agent {
         config.check()?;
         for point in &config.points {
             let (clock, observer) = (PointClock::new(), observer(config, point)?);
-            let setting = setting(config, point, &observer, TimeSource::Kernel);
+            let meters = meters(config, point, &observer, TimeSource::Kernel);
             let (synopses, era) = (copies(&config.synopses), clock.era());
-            Member::new(0, setting, synopses, observer, era, Timestamp::MIN)?;
+            PointShare::new(0, meters, synopses, observer, era, Timestamp::MIN)?;
         }
         if let Some(user) = &config.user {
             find_user(user)?;
@@ -168,8 +166,8 @@ impl Agent {
         let told: Vec<PointMetrics> =
             config.points.iter().map(|point| metrics.point(&point.name, point.threads)).collect();
         let (out, parts) = sync_channel(PARTS_MAX);
-        let (clocks, members): (Vec<_>, Vec<_>) =
-            points.into_iter().map(|point| (point.clock, point.members)).unzip();
+        let (clocks, shares): (Vec<_>, Vec<_>) =
+            points.into_iter().map(|point| (point.clock, point.shares)).unzip();
         thread::scope(|scope| {
             let (spools, metrics, quality, stop) = (&spools, &metrics, &quality, &stop);
             scope.spawn(move || keep_asking(quality, stop));
@@ -184,13 +182,13 @@ impl Agent {
                 let mut sender = sender.of_point(name);
                 scope.spawn(move || sender.run(spool, &metrics.sender));
             }
-            for (point, members) in members.into_iter().enumerate() {
-                for (source, member) in members {
+            for (point, shares) in shares.into_iter().enumerate() {
+                for (source, share) in shares {
                     let seen = Seen::nothing(source.time_source());
                     let (name, clock) = (config.points[point].name.as_str(), &clocks[point]);
                     let (stop, out, metrics) = (stop.clone(), out.clone(), told[point].clone());
                     let watch =
-                        Watch { point, name, source, member, clock, stop, out, metrics, seen };
+                        Watch { point, name, source, share, clock, stop, out, metrics, seen };
                     scope.spawn(move || watch.run());
                 }
             }
@@ -215,19 +213,21 @@ fn open_point(
     let sources =
         sources.map_err(|source| AgentError::Capture { point: point.name.clone(), source })?;
     let observer = observer(config, point)?;
-    let mut members = Vec::new();
+    let mut shares = Vec::new();
     for (thread, source) in sources.into_iter().enumerate() {
         // Another clock than the system's cannot be read: its first frame tells the time.
         let began = match source.time_source() {
             TimeSource::Kernel => clock.now(),
             _ => Timestamp::MAX,
         };
-        let setting = setting(config, point, &observer, source.time_source());
+        let meters = meters(config, point, &observer, source.time_source());
         let (synopses, era) = (copies(&config.synopses), clock.era());
-        members
-            .push((source, Member::new(thread, setting, synopses, observer.clone(), era, began)?));
+        shares.push((
+            source,
+            PointShare::new(thread, meters, synopses, observer.clone(), era, began)?,
+        ));
     }
-    Ok(OpenPoint { clock, members })
+    Ok(OpenPoint { clock, shares })
 }
 
 pub(crate) fn observer(
@@ -244,15 +244,15 @@ pub(crate) fn observer(
     })
 }
 
-pub(crate) fn setting(
+pub(crate) fn meters(
     config: &AgentConfig,
     point: &PointConfig,
     observer: &Observer,
     time_source: TimeSource,
-) -> Setting {
+) -> MetersConfig {
     let length_ns = config.rule.length_ns().unwrap_or(0);
     let guard = config.guard.unwrap_or(Delay::from_nanos(length_ns / 10));
-    Setting {
+    MetersConfig {
         domain: config.domain.clone(),
         point: PointId(point.name.clone()),
         run: 0,
@@ -345,7 +345,7 @@ impl<'a> Sealing<'a> {
     }
 
     /// Until the last packet thread has ended; closes the spool then.
-    fn run(mut self, parts: &Receiver<(usize, Part)>) {
+    fn run(mut self, parts: &Receiver<(usize, SealedPart)>) {
         loop {
             match parts.recv_timeout(LOOK) {
                 Ok((point, part)) => {

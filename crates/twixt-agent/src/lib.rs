@@ -1,4 +1,5 @@
-//! The live agent: joins sources of frames to meters, and sends what is sealed.
+//! The live agent: threads that join interfaces to the packet path, a spool for what is sealed, and
+//! a sender.
 //!
 //! Packets have threads of their own, which wait for nobody but the kernel. What they seal goes to
 //! another thread, which puts parts together, encodes, and writes to the spool; a third sends from
@@ -11,23 +12,14 @@ mod agent;
 mod clock;
 mod config;
 mod frames;
-mod gaps;
-mod member;
-mod merger;
-mod meters;
 mod metrics;
 pub mod rehearsal;
 mod sender;
 mod spool;
 mod steps;
-mod taking;
 mod watch;
 
 pub use agent::{Agent, AgentError, PARTS_MAX};
 pub use config::{AgentConfig, POINTS_MAX, PointConfig, SpoolConfig};
-pub use gaps::GAPS_MAX;
-pub use merger::PENDING_EPOCHS_MAX;
-pub use meters::{LATENESS, Meters, Setting};
 pub use sender::{BATCH_BYTES_MAX, BATCH_EPOCHS_MAX, CollectorConfig, SenderError};
 pub use spool::{SPOOL_BYTES_MIN, Spool, SpoolCounts, SpoolError, Spooled, Spools};
-pub use taking::{Taking, is_timeless, marker_in};

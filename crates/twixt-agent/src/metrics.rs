@@ -13,10 +13,10 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
+use twixt_observe::MergerCounts;
 use twixt_wire::{Skip, SkipCounts};
 
 use crate::clock::ClockQuality;
-use crate::merger::MergerCounts;
 use crate::sender::Answer;
 use crate::spool::SpoolCounts;
 

@@ -13,12 +13,11 @@ use twixt_capture::{
 };
 use twixt_measure::Sealed;
 use twixt_model::{TimeSource, Timestamp};
+use twixt_observe::{Merger, PointShare, SealedPart};
 
-use crate::agent::{AgentError, copies, observer, setting};
+use crate::agent::{AgentError, copies, meters, observer};
 use crate::config::AgentConfig;
 use crate::frames::LiveFrames;
-use crate::member::Member;
-use crate::merger::{Merger, Part};
 use crate::metrics::Metrics;
 use crate::steps::{Clocks, PointClock};
 use crate::watch::{Seen, Watch};
@@ -56,9 +55,9 @@ pub fn rehearse(
     let clocks = ScriptedClocks(Rc::new(Cell::new((first.steady, first.wall))));
     let clock = PointClock::with(clocks.clone());
     let observer = observer(config, point)?;
-    let setting = setting(config, point, &observer, TimeSource::Kernel);
+    let meters = meters(config, point, &observer, TimeSource::Kernel);
     let (synopses, began) = (copies(&config.synopses), clock.now());
-    let member = Member::new(0, setting, synopses, observer, clock.era(), began)?;
+    let share = PointShare::new(0, meters, synopses, observer, clock.era(), began)?;
     let (out, parts) = sync_channel(crate::PARTS_MAX);
     let stage = Stage { parts, merger: Merger::new(1), take };
     let counts = SourceCounts::default();
@@ -69,7 +68,7 @@ pub fn rehearse(
         name: &point.name,
         seen: Seen::nothing(source.time_source()),
         source,
-        member,
+        share,
         clock: &clock,
         stop: Stop::default(),
         out,
@@ -95,7 +94,7 @@ impl Clocks for ScriptedClocks {
 
 /// Where parts of epochs arrive.
 struct Stage<T> {
-    parts: Receiver<(usize, Part)>,
+    parts: Receiver<(usize, SealedPart)>,
     merger: Merger,
     take: T,
 }

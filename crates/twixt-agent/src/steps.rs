@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use twixt_model::Timestamp;
+use twixt_observe::Era;
 
 /// A clock that is kept right drifts by less than this between two looks; whoever sets it moves it
 /// by more.
@@ -40,15 +41,6 @@ pub(crate) struct PointClock<C = SystemClocks> {
 struct Offsets {
     offset_ns: i64,
     era: Era,
-}
-
-/// A stretch in which the clock was not set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Era {
-    /// Counts from 0.
-    pub(crate) number: u64,
-    /// Number of the run, for what is sealed in it; later eras have larger ones.
-    pub(crate) run: u64,
 }
 
 /// A look at both clocks.

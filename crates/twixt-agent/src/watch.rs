@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use twixt_capture::{BatchEnd, LiveCounts, LiveEnding, SourceCounts, Stop};
 use twixt_model::{Delay, TimeSource, Timestamp};
+use twixt_observe::{PointShare, SealedPart};
 
 use crate::frames::LiveFrames;
-use crate::member::Member;
-use crate::merger::Part;
 use crate::metrics::PointMetrics;
 use crate::steps::{Clocks, PointClock};
 
@@ -25,10 +24,10 @@ pub(crate) struct Watch<'a, S, C> {
     pub(crate) point: usize,
     pub(crate) name: &'a str,
     pub(crate) source: S,
-    pub(crate) member: Member,
+    pub(crate) share: PointShare,
     pub(crate) clock: &'a PointClock<C>,
     pub(crate) stop: Stop,
-    pub(crate) out: SyncSender<(usize, Part)>,
+    pub(crate) out: SyncSender<(usize, SealedPart)>,
     pub(crate) metrics: PointMetrics,
     pub(crate) seen: Seen,
 }
@@ -88,7 +87,7 @@ impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
     #[inline]
     fn read_batch(&mut self) -> Batch {
         let expected = self.source.time_source();
-        let (member, clock, mut other_clock) = (&mut self.member, self.clock, 0_u64);
+        let (share, clock, mut other_clock) = (&mut self.share, self.clock, 0_u64);
         let mut started = None;
         let (mut first, mut last) = (None, None);
         let mut latest = Timestamp::MAX;
@@ -103,7 +102,7 @@ impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
             if frame.time_source == expected && frame.time <= latest {
                 first.get_or_insert(frame.time);
                 last = Some(frame.time);
-                member.take(&frame);
+                share.take(&frame);
             } else {
                 other_clock += 1;
             }
@@ -114,7 +113,7 @@ impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
         self.seen.other_clock += other_clock;
         self.seen.last = last.or(self.seen.last);
         if let Some(first) = first.filter(|_| self.seen.begins_with_frame) {
-            self.member.regain(first);
+            self.share.regain(first);
             self.seen.begins_with_frame = false;
         }
         let failed = |error| tracing::warn!(point = self.name, %error, "capturing failed");
@@ -125,16 +124,16 @@ impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
     fn tell(&mut self, batch: &Batch) {
         let counts =
             SourceCounts { skipped_without_time: self.seen.other_clock, ..self.source.counts() };
-        self.metrics.count_skipped(&self.member.skipped());
-        self.member.tell_counts(counts);
+        self.metrics.count_skipped(&self.share.skipped());
+        self.share.tell_counts(counts);
         self.tell_metrics(counts);
         self.look_at_clock();
         // Classes that are silent end their epochs by the packets of others, or by the clock.
         let silent_until = || self.silent_until();
         if let Some(time) = batch.last.or_else(silent_until) {
-            self.member.advance(time);
+            self.share.advance(time);
         }
-        if let Some(part) = self.member.poll() {
+        if let Some(part) = self.share.poll() {
             self.hand_on(part);
         }
     }
@@ -144,7 +143,7 @@ impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
         let dropped = |counts: &SourceCounts| counts.dropped.unwrap_or(0);
         self.metrics.dropped.inc_by(dropped(&counts).saturating_sub(dropped(&seen.counts)));
         self.metrics.unsplit.inc_by(live.unsplit - seen.live.unsplit);
-        let (packets, late) = (self.member.packets(), self.member.late_packets());
+        let (packets, late) = (self.share.packets(), self.share.late_packets());
         self.metrics.packets.inc_by(packets - seen.packets);
         self.metrics.late.inc_by(late - seen.late);
         (seen.counts, seen.live, seen.packets, seen.late) = (counts, live, packets, late);
@@ -156,12 +155,12 @@ impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
             return;
         }
         let era = self.clock.era();
-        if era == self.member.era() {
+        if era == self.share.era() {
             return;
         }
         tracing::warn!(point = self.name, "the clock was set: epochs begin anew");
         self.metrics.steps.inc();
-        match self.member.begin_era(era, self.clock.now()) {
+        match self.share.begin_era(era, self.clock.now()) {
             Ok(Some(part)) => self.hand_on(part),
             Ok(None) => {}
             Err(error) => tracing::error!(point = self.name, %error, "cannot begin anew"),
@@ -182,13 +181,13 @@ impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
         tracing::warn!(point = self.name, "the interface is gone; waiting for it");
         self.metrics.gaps.inc();
         self.metrics.capturing.dec();
-        self.member.lose(lost);
+        self.share.lose(lost);
         while !self.stop.is_set() {
             std::thread::sleep(REOPEN_EVERY);
             self.tell(&Batch { end: None, last: None });
             if self.source.reopen().is_ok() {
                 match self.source.time_source() {
-                    TimeSource::Kernel => self.member.regain(self.clock.now()),
+                    TimeSource::Kernel => self.share.regain(self.clock.now()),
                     _ => self.seen.begins_with_frame = true,
                 }
                 tracing::info!(point = self.name, "the interface is back");
@@ -212,13 +211,13 @@ impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
     }
 
     fn finish(&mut self, ended: Timestamp) {
-        if let Some(part) = self.member.finish(ended) {
+        if let Some(part) = self.share.finish(ended) {
             // The last ones are waited for; nobody captures any more.
             let _ = self.out.send((self.point, part));
         }
     }
 
-    fn hand_on(&self, part: Part) {
+    fn hand_on(&self, part: SealedPart) {
         match self.out.try_send((self.point, part)) {
             Ok(()) | Err(TrySendError::Disconnected(_)) => {}
             Err(TrySendError::Full((_, part))) => {

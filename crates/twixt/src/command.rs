@@ -12,6 +12,7 @@ mod flow;
 mod generate;
 mod heavy;
 mod info;
+mod one_point;
 mod path;
 mod plan;
 mod query;

@@ -6,27 +6,24 @@ mod beside;
 mod correction;
 mod directory;
 mod first_read;
-mod intake;
-pub(crate) mod one_point;
 mod pairs;
 mod reading;
 mod recorded;
 mod second_read;
+mod selection;
 mod stamps;
 
 pub(crate) use beside::{Beside, KeptBeside};
-pub(crate) use intake::Intake;
 pub(crate) use pairs::{Concluded, Pairs, Problem};
 pub(crate) use recorded::{End, Recordings, rough_delay};
-pub(crate) use twixt_agent::{LATENESS, Meters, Setting, Taking, is_timeless, marker_in};
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use twixt_measure::clock::ClockReport;
 use twixt_measure::survey::{ClockDifference, Comparison, Edges, Method, compare, compare_told};
 use twixt_measure::{Cutting, Sealed};
 use twixt_model::{Delay, EpochRule, Needs, PointId, Segment, Span};
+use twixt_observe::PointCounts;
 use twixt_synopsis::{AnySynopsis, By, FlowNames};
 use twixt_wire::Observer;
 
@@ -45,17 +42,6 @@ pub(crate) struct Plan<'a> {
     pub(crate) cutting: Cutting,
     pub(crate) flows: FlowList,
     pub(crate) beside: Beside,
-}
-
-/// What one point contributed.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PointCounts {
-    /// Packets that were measured.
-    pub(crate) packets: u64,
-    /// Frames that were not, by why.
-    pub(crate) skipped: BTreeMap<String, u64>,
-    /// Frames that the capturing kernel lost, where the capture tells.
-    pub(crate) dropped: Option<u64>,
 }
 
 /// How the direction of flows was decided.
@@ -243,12 +229,12 @@ pub(crate) fn two_reads(
 ) -> anyhow::Result<PairMeasured> {
     let (up, down) = first_read::survey(plan, files)?;
     let comparison = match plan.traffic.toward {
-        Some(_) => compare_told(&up.survey, &down.survey),
-        None => compare(&up.survey, &down.survey),
+        Some(_) => compare_told(&up.noted.survey, &down.noted.survey),
+        None => compare(&up.noted.survey, &down.noted.survey),
     };
     let comparison = comparison.ok_or_else(|| nothing_in_common(files, &up, &down))?;
     let plan = &plan.with_sample(Some(shorter(&comparison)))?;
-    let mut partial = up.headers_cut > 0 || down.headers_cut > 0;
+    let mut partial = up.noted.headers_cut > 0 || down.noted.headers_cut > 0;
     let mut segments = Vec::new();
     for (opposite, files, comparison) in directions(files, comparison, both)? {
         let (measured, unusable) = second_read::measure(plan, files, &comparison, up.recognition)?;

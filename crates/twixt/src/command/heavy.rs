@@ -7,11 +7,11 @@ use serde::Serialize;
 use twixt_model::{HeavyFlow, Span};
 use twixt_synopsis::{Estimator, Question, Totals};
 
+use super::one_point::{Seen, read};
 use crate::args::{AlgorithmArgs, Chosen, Heavies, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::frame_input::SourceArgs;
-use crate::measure::one_point::{Seen, read};
 use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
 
 /// The largest flows at one point, from a fixed number of counters

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use twixt_capture::Frame;
 use twixt_measure::Cutting;
 use twixt_model::{Delay, EpochRule, PointId, TimeSource};
+use twixt_observe::{LATENESS, Meters, MetersConfig, PacketPath};
 use twixt_synopsis::By;
 use twixt_wire::Observer;
 
@@ -15,7 +16,7 @@ use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, FlowList, Split, 
 use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::frame_input::{OnePass, SoFar, Source, SourceArgs};
-use crate::measure::{Beside, LATENESS, Meters, Plan, Setting, Taking};
+use crate::measure::{Beside, Plan};
 use crate::output::units;
 use retention::Retention;
 use sink::{Sink, Target};
@@ -88,15 +89,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let observer =
         args.traffic.observer(plan.needs(), args.digest.digester(args.digest.recognition()))?;
     let source = args.source.open()?;
-    let setting = args.setting(&plan, &observer, source.time_source());
+    let config = args.meters_config(&plan, &observer, source.time_source());
     let meters =
-        Meters::new(&setting, &plan.prototypes()).map_err(|error| usage(error.to_string()))?;
-    let taking = Taking::new(observer, meters)
+        Meters::new(&config, &plan.prototypes()).map_err(|error| usage(error.to_string()))?;
+    let path = PacketPath::new(observer, meters)
         .following_markers(plan.cutting != Cutting::Timed)
         .toward(args.traffic.toward)
-        .at_most(args.count.unwrap_or(u64::MAX));
-    let out = Sink::open(args.target(), &setting.point)?;
-    record(args, source, Recording { taking, out })
+        .at_most(args.count);
+    let out = Sink::open(args.target(), &config.point)?;
+    record(args, source, Recording { path, out })
 }
 
 impl Args {
@@ -123,8 +124,13 @@ impl Args {
         }
     }
 
-    fn setting(&self, plan: &Plan<'_>, observer: &Observer, time_source: TimeSource) -> Setting {
-        Setting {
+    fn meters_config(
+        &self,
+        plan: &Plan<'_>,
+        observer: &Observer,
+        time_source: TimeSource,
+    ) -> MetersConfig {
+        MetersConfig {
             domain: self.domain.clone(),
             point: PointId(self.point.clone().unwrap_or_else(|| self.source.point())),
             run: 0,
@@ -142,40 +148,45 @@ impl Args {
 
 /// From frames to epochs on disk.
 struct Recording {
-    taking: Taking,
+    path: PacketPath<Meters>,
     out: Sink,
 }
 
 impl OnePass for Recording {
     #[inline(always)]
     fn take(&mut self, frame: &Frame<'_>) {
-        self.taking.take(frame);
+        self.path.take(frame);
     }
 
     fn has_enough(&self) -> bool {
-        self.taking.has_enough()
+        self.path.has_enough()
     }
 
     fn end_batch(&mut self, so_far: &SoFar) -> anyhow::Result<()> {
-        self.taking.tell_counts(so_far.counts);
+        self.path.tell_counts(so_far.counts);
         match so_far.silent_until {
-            Some(now) => self.taking.meters_mut().advance(now),
-            None => self.taking.meters_mut().keep_in_step(),
+            Some(now) => self.path.sink_mut().advance(now),
+            None => self.path.sink_mut().keep_in_step(),
         }
-        self.out.write_sealed(self.taking.meters_mut())
+        self.out.write_sealed(self.path.sink_mut())
     }
 }
 
 fn record(args: &Args, mut source: Source, mut recording: Recording) -> anyhow::Result<Exit> {
     source.read(&mut recording)?;
-    let Recording { mut taking, mut out } = recording;
-    taking.meters_mut().finish();
-    out.write_sealed(taking.meters_mut())?;
-    conclude(args, &taking, &out.finish()?, source)
+    let Recording { mut path, mut out } = recording;
+    path.sink_mut().finish();
+    out.write_sealed(path.sink_mut())?;
+    conclude(args, &path, &out.finish()?, source)
 }
 
-fn conclude(args: &Args, taking: &Taking, recorded: &str, source: Source) -> anyhow::Result<Exit> {
-    let packets = taking.meters().packets();
+fn conclude(
+    args: &Args,
+    path: &PacketPath<Meters>,
+    recorded: &str,
+    source: Source,
+) -> anyhow::Result<Exit> {
+    let packets = path.packets();
     if packets == 0 && !source.was_interrupted() {
         return Err(no_answer(format!("{}: no packet to record", source.name())));
     }
@@ -184,11 +195,11 @@ fn conclude(args: &Args, taking: &Taking, recorded: &str, source: Source) -> any
             "packets of both directions were recorded, if there are such; --toward or a filter picks one",
         );
     }
-    if taking.cut() > 0 {
+    if path.cut() > 0 {
         note(format_args!(
             "{} packets were cut short by the snap length: record the other point with the same one, \
              or both with --digest headers",
-            units::count(taking.cut())
+            units::count(path.cut())
         ));
     }
     note(format_args!("{} packets recorded in {recorded}", units::count(packets)));

@@ -6,11 +6,11 @@ use serde::Serialize;
 use twixt_model::{ReorderEstimate, Span};
 use twixt_synopsis::{Estimator, Question};
 
+use super::one_point::{Seen, read};
 use crate::args::{AlgorithmArgs, Chosen, Reorderings, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, usage};
 use crate::frame_input::SourceArgs;
-use crate::measure::one_point::{Seen, read};
 use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
 
 /// TCP reordering by the prefix that packets come from, at one point

@@ -4,13 +4,15 @@ mod showing;
 mod watching;
 
 use twixt_model::{EpochRule, Needs};
+use twixt_observe::PacketPath;
 use twixt_synopsis::{Estimator, TakeSamples};
+
+use twixt_wire::Observer;
 
 use crate::args::{AlgorithmArgs, DigestArgs, EpochLength, RoundTrips, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, note, usage};
 use crate::frame_input::SourceArgs;
-use crate::measure::Intake;
 use crate::output::{
     self, Format, ROWS_DEFAULT, RoundTripDocument, RowWriter, round_trip_report, round_trip_rows,
     units,
@@ -64,13 +66,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let Estimator::RoundTrip { conclude, samples } = &chosen.algorithm.estimator else {
         unreachable!("the registry lists algorithms for round trips under this purpose only");
     };
-    let watching =
-        Watching::new(args.intake()?, chosen.prototype.duplicate(), conclude, args.rule());
-    let mut showing = Showing::new(watching, args.show(*samples))?;
+    let observer = args.observer()?;
+    let class_names = observer.class_names().map(str::to_owned).collect();
+    let watching = Watching::new(chosen.prototype.duplicate(), conclude, args.rule(), class_names);
+    let path = PacketPath::new(observer, watching).at_most(args.count);
+    let mut showing = Showing::new(path, args.show(*samples))?;
     let mut source = args.source.open()?;
     source.read(&mut showing)?;
-    let (watching, epochs) = showing.finish()?;
-    let watched = watching.conclude(source.counts())?;
+    let (path, epochs) = showing.finish()?;
+    let watched = Watched::of(&path, source.counts())?;
     let document = RoundTripDocument::new(&chosen, &watched, &epochs);
     let name = source.name();
     let exit = source.conclude(Exit::Done);
@@ -107,10 +111,10 @@ impl Args {
         }
         Ok(())
     }
-    fn intake(&self) -> anyhow::Result<Intake> {
+
+    fn observer(&self) -> anyhow::Result<Observer> {
         let needs = Needs { digest: false, flow: false, detail: true, group: false };
-        let digester = self.digest.digester(self.digest.recognition());
-        Ok(Intake::new(self.traffic.observer(needs, digester)?, None, self.count))
+        self.traffic.observer(needs, self.digest.digester(self.digest.recognition()))
     }
 
     fn rule(&self) -> EpochRule {

@@ -2,6 +2,7 @@
 
 use twixt_capture::{BatchEnd, Frame, SourceCounts};
 use twixt_model::Timestamp;
+use twixt_observe::{PacketPath, PacketSink};
 
 use super::Source;
 
@@ -17,6 +18,17 @@ pub(crate) trait OnePass {
     /// often, even if it is empty.
     fn end_batch(&mut self, _so_far: &SoFar) -> anyhow::Result<()> {
         Ok(())
+    }
+}
+
+impl<S: PacketSink> OnePass for PacketPath<S> {
+    #[inline(always)]
+    fn take(&mut self, frame: &Frame<'_>) {
+        self.take(frame);
+    }
+
+    fn has_enough(&self) -> bool {
+        self.has_enough()
     }
 }
 

@@ -12,11 +12,15 @@ const FLOWS_MAX: usize = 1 << 20;
 /// Names and sizes of flows.
 pub(super) struct Directory {
     rule: EpochRule,
-    epochs: BTreeMap<Epoch, HashMap<FlowHash, Noted>>,
+    /// By algorithm, whether it must be told the flows.
+    asked_by: Vec<bool>,
+    sizes_known: bool,
+    epochs: BTreeMap<Epoch, HashMap<FlowHash, PassingFlow>>,
     refused: u64,
 }
 
-struct Noted {
+/// A flow as far as it was seen.
+struct PassingFlow {
     key: FlowKey,
     group: GroupId,
     packets: u64,
@@ -26,8 +30,8 @@ struct Noted {
 
 impl Directory {
     /// Nothing seen yet.
-    pub(super) const fn new(rule: EpochRule) -> Self {
-        Self { rule, epochs: BTreeMap::new(), refused: 0 }
+    pub(super) const fn new(rule: EpochRule, asked_by: Vec<bool>, sizes_known: bool) -> Self {
+        Self { rule, asked_by, sizes_known, epochs: BTreeMap::new(), refused: 0 }
     }
 
     /// Notes a packet.
@@ -37,27 +41,30 @@ impl Directory {
             noted.packets += 1;
         } else if flows.len() < FLOWS_MAX {
             let Observation { flow, group, class, .. } = *packet;
-            flows.insert(flow, Noted { key, group, packets: 1, class });
+            flows.insert(flow, PassingFlow { key, group, packets: 1, class });
         } else {
             self.refused += 1;
         }
     }
 
-    /// The flows of an epoch, which is forgotten; in the order of their keys, so that equal
-    /// captures give equal answers.
-    pub(super) fn take(&mut self, epoch: Epoch, sizes_known: bool) -> Arc<[KnownFlow]> {
+    /// The flows of an epoch, which is forgotten, if the algorithm must be told; in the order of
+    /// their keys, so that equal captures give equal answers.
+    pub(super) fn take(&mut self, algorithm: usize, epoch: Epoch) -> Option<Arc<[KnownFlow]>> {
+        if !self.asked_by[algorithm] {
+            return None;
+        }
         let flows = self.epochs.remove(&epoch).unwrap_or_default().into_iter();
         let mut known: Vec<KnownFlow> = flows
             .map(|(hash, noted)| KnownFlow {
                 hash,
                 key: noted.key,
                 group: noted.group,
-                packets: sizes_known.then_some(noted.packets),
+                packets: self.sizes_known.then_some(noted.packets),
                 class: noted.class,
             })
             .collect();
         known.sort_unstable_by_key(|flow| flow.key);
-        known.into()
+        Some(known.into())
     }
 
     /// Packets of flows beyond the bound.

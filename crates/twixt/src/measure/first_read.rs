@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::thread;
 
-use twixt_capture::{BatchEnd, Direction, Frame};
-use twixt_measure::survey::{FlowEnds, Passage, PointSurvey, Sighting};
-use twixt_model::{DigestProfile, Needs, Prefix};
-use twixt_wire::{Available, FrameBytes, LinkType, Observer, Packet, Skip, SkipCounts, available};
+use twixt_capture::BatchEnd;
+use twixt_measure::survey::{Passage, PointSurvey, Sighting};
+use twixt_model::{DigestProfile, Direction, Needs, Timestamp};
+use twixt_observe::{FrameParts, PacketPath, PacketSink, SeenPacket};
+use twixt_wire::{Available, Observer, Skip, SkipCounts, available};
 
-use super::{Files, Plan, is_timeless};
+use super::selection::flow_ends;
+use super::{Files, Plan};
 use crate::args::Recognition;
 use crate::exit::note;
 use crate::input::Capture;
@@ -17,21 +19,24 @@ use crate::progress::Progress;
 
 /// What the first read of one capture found.
 pub(crate) struct Surveyed {
-    pub(crate) survey: PointSurvey,
+    pub(crate) noted: CaptureSurvey,
     pub(crate) packets: u64,
     pub(crate) skipped: SkipCounts,
     /// How packets were recognised.
     pub(crate) recognition: Recognition,
-    /// Only packets for this prefix count.
-    toward: Option<Prefix>,
+    /// The capture, read to its end.
+    capture: Capture,
+}
+
+/// What is noted of the packets of one capture.
+pub(crate) struct CaptureSurvey {
+    pub(crate) survey: PointSurvey,
     /// Payload bytes that every packet of the capture has, or need not have.
     available_bytes: u8,
     /// Packets whose TCP options are not whole.
     options_cut: u64,
     /// Packets of which not even the fixed headers are whole.
     pub(crate) headers_cut: u64,
-    /// The capture, read to its end.
-    capture: Option<Capture>,
 }
 
 /// Surveys both captures; again with less if one of them is cut so short that packets could not be
@@ -78,9 +83,12 @@ fn survey_with(
     let observer = plan.traffic.observer(needs, plan.digest.digester(recognition))?;
     let (up, down) = (Capture::open(files.upstream)?, Capture::open(files.downstream)?);
     let progress = Progress::new(up.size_bytes() + down.size_bytes());
-    let run = |capture: Capture| {
-        let surveyed = Surveyed::new(plan.traffic.toward, recognition);
-        surveyed.read(&observer, capture, &progress)
+    let run = |mut capture: Capture| {
+        let path = PacketPath::new(observer.clone(), CaptureSurvey::new());
+        let mut path = path.toward(plan.traffic.toward);
+        while capture.read_batch(&progress, |frame| path.take(&frame)) == BatchEnd::More {}
+        let (packets, skipped) = (path.packets(), path.skipped());
+        Surveyed { noted: path.into_sink(), packets, skipped, recognition, capture }
     };
     Ok(thread::scope(|scope| {
         let other = scope.spawn(|| run(down));
@@ -89,51 +97,37 @@ fn survey_with(
 }
 
 impl Surveyed {
-    fn new(toward: Option<Prefix>, recognition: Recognition) -> Self {
-        Self {
-            survey: PointSurvey::new(),
-            packets: 0,
-            skipped: SkipCounts::default(),
-            recognition,
-            toward,
-            available_bytes: u8::MAX,
-            options_cut: 0,
-            headers_cut: 0,
-            capture: None,
+    /// How packets can be recognised with what this capture has.
+    fn possible(&self, asked: Recognition) -> Recognition {
+        match asked.profile {
+            DigestProfile::Headers => asked,
+            DigestProfile::Default if self.noted.options_cut > 0 => {
+                Recognition { profile: DigestProfile::Headers, payload_bytes: 0 }
+            }
+            _ => Recognition {
+                payload_bytes: asked.payload_bytes.min(self.noted.available_bytes),
+                ..asked
+            },
         }
     }
 
-    fn read(mut self, observer: &Observer, mut capture: Capture, progress: &Progress) -> Self {
-        while capture.read_batch(progress, |frame| self.add(observer, &frame)) == BatchEnd::More {}
-        self.capture = Some(capture);
-        self
+    fn note_trouble(&self, path: &Path) {
+        self.capture.note_ending(path);
+        if self.noted.headers_cut > 0 {
+            note(format_args!(
+                "{}: {} packets are cut within their headers and may not be recognised; capture \
+                 with a larger snap length",
+                path.display(),
+                units::count(self.noted.headers_cut)
+            ));
+        }
     }
+}
 
-    fn add(&mut self, observer: &Observer, frame: &Frame<'_>) {
-        if is_timeless(frame.time) {
-            return self.skipped.count(Skip::NoTime);
-        }
-        self.survey.saw_frame(frame.time);
-        let link = LinkType(frame.link_type);
-        let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
-        match observer.observe_packet(link, bytes, frame.wire_length, frame.time) {
-            Err(skip) => self.skipped.count(skip),
-            Ok((_, packet)) if self.toward.is_some_and(|to| !to.contains(packet.destination())) => {
-                self.skipped.count(Skip::WrongDirection);
-            }
-            Ok((observation, packet)) => {
-                self.packets += 1;
-                self.note_cut(available(&packet, frame.bytes));
-                let sighting = Sighting {
-                    time: frame.time,
-                    digest: observation.digest,
-                    flow: observation.flow,
-                    ttl: packet.ttl(),
-                    passage: passage(frame, link),
-                };
-                self.survey.observe(&sighting, || flow_ends(observer, &packet));
-            }
-        }
+impl CaptureSurvey {
+    fn new() -> Self {
+        let survey = PointSurvey::new();
+        Self { survey, available_bytes: u8::MAX, options_cut: 0, headers_cut: 0 }
     }
 
     fn note_cut(&mut self, available: Available) {
@@ -141,50 +135,36 @@ impl Surveyed {
         self.options_cut += u64::from(!available.options);
         self.headers_cut += u64::from(!available.header);
     }
-
-    /// How packets can be recognised with what this capture has.
-    fn possible(&self, asked: Recognition) -> Recognition {
-        match asked.profile {
-            DigestProfile::Headers => asked,
-            DigestProfile::Default if self.options_cut > 0 => {
-                Recognition { profile: DigestProfile::Headers, payload_bytes: 0 }
-            }
-            _ => Recognition {
-                payload_bytes: asked.payload_bytes.min(self.available_bytes),
-                ..asked
-            },
-        }
-    }
-
-    fn note_trouble(&self, path: &Path) {
-        if let Some(capture) = &self.capture {
-            capture.note_ending(path);
-        }
-        if self.headers_cut > 0 {
-            note(format_args!(
-                "{}: {} packets are cut within their headers and may not be recognised; capture \
-                 with a larger snap length",
-                path.display(),
-                units::count(self.headers_cut)
-            ));
-        }
-    }
 }
 
-/// The ends of a packet's flow, for judging its direction.
-pub(super) fn flow_ends(observer: &Observer, packet: &Packet) -> FlowEnds {
-    let digester = observer.digester();
-    let (source, destination) = digester.address_hashes(packet);
-    FlowEnds { reverse: digester.flow_hash(&packet.flow_key().reversed()), source, destination }
+impl PacketSink for CaptureSurvey {
+    fn see(&mut self, time: Timestamp) {
+        self.survey.saw_frame(time);
+    }
+
+    fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
+        let SeenPacket { observation, packet, frame } = seen;
+        self.note_cut(available(packet, frame.bytes.bytes()));
+        let sighting = Sighting {
+            time: frame.time,
+            digest: observation.digest,
+            flow: observation.flow,
+            ttl: packet.ttl(),
+            passage: passage(&frame),
+        };
+        self.survey.observe(&sighting, || flow_ends(observer, packet));
+        Ok(())
+    }
 }
 
 /// Whether the frame came in or went out, from the capture's metadata or the cooked header.
-fn passage(frame: &Frame<'_>, link: LinkType) -> Option<Passage> {
+fn passage(frame: &FrameParts<'_>) -> Option<Passage> {
     match frame.direction {
         Some(Direction::Inbound) => Some(Passage::In),
         Some(Direction::Outbound) => Some(Passage::Out),
         None => {
-            link.is_outgoing(frame.bytes).map(|out| if out { Passage::Out } else { Passage::In })
+            let outgoing = frame.link.is_outgoing(frame.bytes.bytes());
+            outgoing.map(|out| if out { Passage::Out } else { Passage::In })
         }
     }
 }

@@ -4,9 +4,10 @@ use std::ops::RangeInclusive;
 
 use twixt_measure::Sealed;
 use twixt_model::{Delay, Epoch, Segment, Timestamp};
+use twixt_observe::PointCounts;
 
 use super::pairs::{Concluded, Pairs, Sent};
-use super::{DirectionFound, Measured, Plan, PointCounts};
+use super::{DirectionFound, Measured, Plan};
 
 /// What is known of two recordings before they are read.
 pub(crate) struct Recordings {
@@ -44,7 +45,7 @@ impl Recordings {
                 End::Downstream => (&segment.downstream, &mut downstream),
             };
             if self.asked.contains(&sealed.epoch) {
-                counts.add(&sealed);
+                add_epoch(counts, &sealed);
             }
             let flows = plan.flows.known_within(&digester, sealed.rule.span_of(sealed.epoch));
             let flows = flows.filter(|_| end == End::Upstream).map(Into::into);
@@ -133,14 +134,12 @@ pub(crate) fn rough_delay(sent: Option<Timestamp>, received: Option<Timestamp>) 
     received.zip(sent).map_or(Delay::ZERO, |(received, sent)| received - sent)
 }
 
-impl PointCounts {
-    fn add(&mut self, sealed: &Sealed) {
-        self.packets += sealed.packets;
-        for (reason, skipped) in sealed.tally.skipped() {
-            *self.skipped.entry(reason.to_owned()).or_default() += skipped;
-        }
-        if sealed.tally.dropped > 0 {
-            self.dropped = Some(self.dropped.unwrap_or(0) + sealed.tally.dropped);
-        }
+fn add_epoch(counts: &mut PointCounts, sealed: &Sealed) {
+    counts.packets += sealed.packets;
+    for (reason, skipped) in sealed.tally.skipped() {
+        *counts.skipped.entry(reason.to_owned()).or_default() += skipped;
+    }
+    if sealed.tally.dropped > 0 {
+        counts.dropped = Some(counts.dropped.unwrap_or(0) + sealed.tally.dropped);
     }
 }

@@ -13,7 +13,8 @@ use twixt_model::{Delay, Epoch, Observation};
 
 use super::correction::Correction;
 use super::pairs::Sent;
-use super::reading::{End, Reading, Select};
+use super::reading::{Boundaries, Excerpt, Reading};
+use super::selection::SegmentEnd;
 use super::stamps::Stamps;
 use super::{
     Concluded, DirectionFound, Files, Measured, Pairs, Plan, direction_of, edges, guard, segment,
@@ -37,27 +38,24 @@ pub(super) fn measure(
     let correction = correction(plan, clocks.as_ref(), comparison);
     let corrected = correction.is_some();
     let delays = correction.as_ref().and_then(|right| right.delays(comparison)).unwrap_or(seen);
-    let select = |verdicts| Select {
+    let excerpt = |end, verdicts| Excerpt {
+        end,
+        recognition,
         // Where the user said what goes downstream, nothing else decides.
         verdicts: plan.traffic.toward.is_none().then_some(verdicts),
         edges: Some(&edges),
-        toward: plan.traffic.toward,
     };
+    let upstream = excerpt(SegmentEnd::Upstream, &comparison.upstream);
+    let downstream = excerpt(SegmentEnd::Downstream, &comparison.downstream);
     check_epochs(plan, seen)?;
     let guard = Some(guard(comparison));
     // The downstream clock is taken to be ahead by the smallest delay, for cutting epochs only:
     // so its epochs line up, and the fewest packets are in flight at a boundary.
-    let mut up =
-        Reading::new(plan, files, End::Upstream, recognition, select(&comparison.upstream))?
-            .with_meters(plan, Delay::ZERO, guard)?;
-    let stamps = stamps(plan, || {
-        Reading::new(plan, files, End::Upstream, recognition, select(&comparison.upstream))
-    })?;
-    let mut down =
-        Reading::new(plan, files, End::Downstream, recognition, select(&comparison.downstream))?
-            .with_meters(plan, delays.min, guard)?
-            .with_stamps(stamps)
-            .with_correction(correction);
+    let mut up = Reading::new(plan, files, upstream, Boundaries { shift: Delay::ZERO, guard })?;
+    let stamps = stamps(plan, files, upstream)?;
+    let mut down = Reading::new(plan, files, downstream, Boundaries { shift: delays.min, guard })?
+        .with_stamps(stamps)
+        .with_correction(correction);
     let progress = Progress::new(up.capture().size_bytes() + down.capture().size_bytes());
     let (up_until, down_until) = edges.start_until();
     thread::scope(|scope| {
@@ -103,12 +101,13 @@ fn drifting_offset(report: &ClockReport) -> Option<ClockDifference> {
 }
 
 /// When packets were sent, if an algorithm wants to know: that takes a read of its own.
-fn stamps<'a>(
+fn stamps(
     plan: &Plan<'_>,
-    upstream: impl FnOnce() -> anyhow::Result<Reading<'a>>,
+    files: Files<'_>,
+    upstream: Excerpt<'_>,
 ) -> anyhow::Result<Option<Stamps>> {
     match plan.algorithms.iter().any(|chosen| chosen.prototype.reads_stamps()) {
-        true => Ok(Some(upstream()?.into_stamps())),
+        true => upstream.stamps(plan, files).map(Some),
         false => Ok(None),
     }
 }
@@ -136,17 +135,14 @@ fn check_epochs(plan: &Plan<'_>, delays: DelayRange) -> anyhow::Result<()> {
 
 /// Measures every packet that the user selected.
 pub(super) fn measure_all(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(Measured, bool)> {
-    let select = || Select { verdicts: None, edges: None, toward: plan.traffic.toward };
     let recognition = plan.digest.recognition();
-    let mut up = Reading::new(plan, files, End::Upstream, recognition, select())?.with_meters(
-        plan,
-        Delay::ZERO,
-        None,
-    )?;
-    let stamps = stamps(plan, || Reading::new(plan, files, End::Upstream, recognition, select()))?;
-    let mut down = Reading::new(plan, files, End::Downstream, recognition, select())?
-        .with_meters(plan, Delay::ZERO, None)?
-        .with_stamps(stamps);
+    let excerpt = |end| Excerpt { end, recognition, verdicts: None, edges: None };
+    let upstream = excerpt(SegmentEnd::Upstream);
+    let mut up = Reading::new(plan, files, upstream, Boundaries::default())?;
+    let stamps = stamps(plan, files, upstream)?;
+    let downstream = excerpt(SegmentEnd::Downstream);
+    let mut down =
+        Reading::new(plan, files, downstream, Boundaries::default())?.with_stamps(stamps);
     let progress = Progress::new(up.capture().size_bytes() + down.capture().size_bytes());
     // The first packets give a rough idea of the delay, clock offset included.
     up.read_batch(&progress);

@@ -4,8 +4,6 @@
 //! more beforehand, and each packet downstream is handed the time of its twin upstream. That is
 //! what a device knows whose packets are stamped; only the memory for it is ours, not the device's.
 
-use std::cell::RefCell;
-
 use twixt_model::{Observation, PacketDigest, Timestamp};
 
 /// Packets whose send times are kept at most, 24 bytes each.
@@ -22,21 +20,19 @@ pub(super) struct Stamps {
 }
 
 impl Stamps {
-    /// Of what `read` hands over.
-    pub(super) fn of(read: impl FnOnce(&dyn Fn(&Observation))) -> Self {
-        let stamps = RefCell::new(Self::default());
-        read(&|packet| stamps.borrow_mut().note(packet));
-        let mut stamps = stamps.into_inner();
-        stamps.sent.sort_unstable();
-        stamps.taken = vec![0; stamps.sent.len()];
-        stamps
-    }
-
-    fn note(&mut self, packet: &Observation) {
+    /// Keeps when a packet was sent.
+    pub(super) fn note(&mut self, packet: &Observation) {
         match self.sent.len() < STAMPS_MAX {
             true => self.sent.push((packet.digest, packet.time)),
             false => self.refused += 1,
         }
+    }
+
+    /// All are known.
+    pub(super) fn sorted(mut self) -> Self {
+        self.sent.sort_unstable();
+        self.taken = vec![0; self.sent.len()];
+        self
     }
 
     /// When a packet was sent; of several equal ones, each time is given out once, in order.
@@ -68,7 +64,9 @@ mod tests {
             ..Observation::default()
         };
         let packets = [packet(7, 30), packet(5, 20), packet(7, 10)];
-        let mut stamps = Stamps::of(|note| packets.iter().for_each(note));
+        let mut stamps = Stamps::default();
+        packets.iter().for_each(|packet| stamps.note(packet));
+        let mut stamps = stamps.sorted();
         let mut take = |digest| stamps.take(PacketDigest(digest)).map(Timestamp::as_nanos);
         assert_eq!([take(7), take(7), take(7)], [Some(10), Some(30), None]);
         assert_eq!([take(5), take(5), take(6), take(9)], [Some(20), None, None, None]);

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use twixt_model::{Delay, DelaySample, Estimate, OrderStatistics, Percentile};
+use twixt_observe::PointCounts;
 
 use crate::args::Chosen;
-use crate::measure::{Concluded, Files, Measured, PointCounts};
+
+use crate::measure::{Concluded, Files, Measured};
 
 /// One estimate. What is not known is null.
 #[derive(Clone, Debug, Serialize)]

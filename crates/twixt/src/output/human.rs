@@ -2,10 +2,12 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 use twixt_model::{Delay, DelayEstimate, DelaySample, Estimate, OrderStatistics, Percentile};
+use twixt_observe::PointCounts;
 
 use super::units;
 use crate::args::Chosen;
-use crate::measure::{Concluded, Files, Measured, PointCounts};
+
+use crate::measure::{Concluded, Files, Measured};
 
 /// Shown where nothing is known.
 pub(crate) const UNKNOWN: &str = "–";

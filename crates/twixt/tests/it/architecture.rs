@@ -21,6 +21,7 @@ const RULES: &[Rule] = &[
     Rule { name: "wire", may_use: &["model"], pure: true },
     Rule { name: "synopsis", may_use: &["model"], pure: true },
     Rule { name: "measure", may_use: &["model", "synopsis"], pure: true },
+    Rule { name: "observe", may_use: &["model", "wire", "synopsis", "measure"], pure: true },
     Rule { name: "flow", may_use: &["model", "synopsis"], pure: true },
     Rule { name: "network", may_use: &["model"], pure: true },
     Rule { name: "engine", may_use: &["model", "synopsis", "measure"], pure: true },
@@ -35,7 +36,7 @@ const RULES: &[Rule] = &[
     Rule { name: "history", may_use: &["model", "store"], pure: false },
     Rule {
         name: "agent",
-        may_use: &["model", "capture", "wire", "measure", "synopsis", "store"],
+        may_use: &["model", "capture", "wire", "measure", "synopsis", "observe", "store"],
         pure: false,
     },
     Rule {

@@ -7,6 +7,7 @@ use twixt_capture::Frame;
 use twixt_flow::{EXAMPLE_ENTERPRISE, FlowWriter, TimeUnit, WriterConfig};
 use twixt_model::Needs;
 use twixt_model::quantity::Nanoseconds;
+use twixt_observe::{PacketPath, PointCounts};
 use twixt_synopsis::{FlowCache, FlowCacheConfig};
 use twixt_wire::{SelectionCounts, SelectionFunction, Selector, SelectorInput};
 
@@ -16,7 +17,6 @@ use crate::args::{DigestArgs, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, note, usage};
 use crate::frame_input::{OnePass, SoFar, SourceArgs};
-use crate::measure::{Intake, PointCounts};
 use crate::output::units;
 
 /// Meter a capture or an interface into flow records, and write or send them as IPFIX
@@ -140,7 +140,7 @@ impl Args {
         Ok(FlowWriter::new(config)?)
     }
 
-    fn metering(&self) -> anyhow::Result<Metering> {
+    fn path(&self) -> anyhow::Result<PacketPath<Metering>> {
         let MeterArgs { sampling, select, select_hash, select_initialiser, .. } = self.meter;
         let input = SelectorInput { initialiser: select_initialiser, ..SelectorInput::default() };
         let selector = Selector::at_rate(select_hash, sampling, input)
@@ -152,12 +152,8 @@ impl Args {
             Needs { digest: true, flow: select == Select::Flow, detail: true, group: false };
         let digester = self.digest.digester(self.digest.recognition());
         let timeout = |length: Nanoseconds| length.0.max(1) as u64;
-        Ok(Metering {
-            intake: Intake::new(
-                self.traffic.observer(needs, digester)?,
-                self.traffic.toward,
-                self.count,
-            ),
+        let observer = self.traffic.observer(needs, digester)?;
+        let metering = Metering {
             cache: FlowCache::new(FlowCacheConfig {
                 active_timeout_ns: timeout(self.meter.active_timeout),
                 inactive_timeout_ns: timeout(self.meter.inactive_timeout),
@@ -167,31 +163,35 @@ impl Args {
             select,
             selection: SelectionCounts::default(),
             now: None,
-        })
+        };
+        let path = PacketPath::new(observer, metering);
+        Ok(path.toward(self.traffic.toward).at_most(self.count))
     }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let metering = args.metering()?;
+    let path = args.path()?;
     let mut source = args.source.open()?;
     let mut exporting = Exporting {
         export: Export {
-            writer: args.writer(metering.intake.observer().class_names().count() > 1)?,
+            writer: args.writer(path.observer().class_names().count() > 1)?,
             outlet: args.outlet()?,
+            key_id: path.observer().digester().identity().key_id,
             records: 0,
             refused: 0,
             messages_since_selector: None,
         },
-        metering,
+        path,
         is_live: args.source.live.is_given(),
     };
     source.read(&mut exporting)?;
-    let Exporting { mut metering, mut export, .. } = exporting;
+    let Exporting { path, mut export, .. } = exporting;
+    let (name, counts) = (source.name(), path.counts(source.counts()));
+    let mut metering = path.into_sink();
     metering.cache.finish();
     export.records_of(&mut metering)?;
     export.selector_of(&metering)?;
     let (records, refused) = export.finish()?;
-    let (name, counts) = (source.name(), metering.intake.counts(source.counts()));
     let exit = source.conclude(Exit::Done);
     if records == 0 {
         return exit.without_answer(format!("{name}: no flow to export"));
@@ -236,7 +236,7 @@ fn conclude(metering: &Metering, counts: &PointCounts, records: u64, refused: u6
 
 /// From frames to messages.
 struct Exporting {
-    metering: Metering,
+    path: PacketPath<Metering>,
     export: Export,
     /// Collectors want to know now, not when a message is full.
     is_live: bool,
@@ -244,18 +244,18 @@ struct Exporting {
 
 impl OnePass for Exporting {
     fn take(&mut self, frame: &Frame<'_>) {
-        self.metering.take(frame);
+        self.path.take(frame);
     }
 
     fn has_enough(&self) -> bool {
-        self.metering.intake.is_done()
+        self.path.has_enough()
     }
 
     fn end_batch(&mut self, so_far: &SoFar) -> anyhow::Result<()> {
         if let Some(time) = so_far.silent_until {
-            self.metering.advance(time);
+            self.path.sink_mut().advance(time);
         }
-        self.export.records_of(&mut self.metering)?;
+        self.export.records_of(self.path.sink_mut())?;
         if self.is_live {
             self.export.writer.finish();
             self.export.send()?;
@@ -268,6 +268,8 @@ impl OnePass for Exporting {
 struct Export {
     writer: FlowWriter,
     outlet: Outlet,
+    /// Of the digests by which packets are chosen.
+    key_id: u32,
     records: u64,
     /// Records that could not be written.
     refused: u64,
@@ -308,7 +310,7 @@ impl Export {
 
     /// As achieved so far; last, when that is known for good.
     fn selector_of(&mut self, metering: &Metering) -> anyhow::Result<()> {
-        if let (Some(notice), Some(now)) = (metering.notice(), metering.now) {
+        if let (Some(notice), Some(now)) = (metering.notice(self.key_id), metering.now) {
             self.writer.selector(&notice, now)?;
             self.messages_since_selector = Some(0);
         }

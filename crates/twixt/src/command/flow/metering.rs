@@ -1,13 +1,11 @@
 //! From frames to flow records: which packets are chosen, and the cache that counts them.
 
 use clap::ValueEnum;
-use twixt_capture::Frame;
 use twixt_flow::SelectorNotice;
 use twixt_model::Timestamp;
+use twixt_observe::{PacketSink, SeenPacket};
 use twixt_synopsis::FlowCache;
-use twixt_wire::{SelectionCounts, SelectionFunction, Selector};
-
-use crate::measure::Intake;
+use twixt_wire::{Observer, SelectionCounts, SelectionFunction, Selector, Skip};
 
 /// What is chosen by the hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -19,9 +17,8 @@ pub(super) enum Select {
     Flow,
 }
 
-/// From frames to records.
+/// From packets to records.
 pub(super) struct Metering {
-    pub(super) intake: Intake,
     pub(super) cache: FlowCache,
     pub(super) selector: Selector,
     pub(super) select: Select,
@@ -31,27 +28,13 @@ pub(super) struct Metering {
 }
 
 impl Metering {
-    /// Meters the packet in a frame.
-    pub(super) fn take(&mut self, frame: &Frame<'_>) {
-        let Some((observation, packet)) = self.intake.packet(frame) else { return };
-        self.advance(frame.time);
-        let detail = packet.detail(frame.bytes);
-        let selection = match self.select {
-            Select::Packet => self.selector.packet(&packet, frame.bytes, observation.digest),
-            Select::Flow => self.selector.flow(&detail.key, observation.flow),
-        };
-        if self.selection.count(selection) {
-            self.cache.observe(&observation, &detail);
-        }
-    }
-
     /// It is at least this late.
     pub(super) fn advance(&mut self, time: Timestamp) {
         self.now = Some(self.now.map_or(time, |now| now.max(time)));
     }
 
     /// How packets are chosen, for collectors; nothing if all are, or if flows are.
-    pub(super) fn notice(&self) -> Option<SelectorNotice> {
+    pub(super) fn notice(&self, key_id: u32) -> Option<SelectorNotice> {
         let selector = &self.selector;
         if selector.rate() >= 1.0 || self.select == Select::Flow {
             return None;
@@ -60,8 +43,7 @@ impl Metering {
         let keyed = function == SelectionFunction::Keyed;
         let input = selector.input();
         let hashed = |value: u64| (!keyed && function != SelectionFunction::Ipsx).then_some(value);
-        let (range, key_id) =
-            (selector.range(), self.intake.observer().digester().identity().key_id);
+        let range = selector.range();
         Some(SelectorNotice {
             selector_id: u64::from(function.selector_id().unwrap_or(0)),
             algorithm: function.selector_id(),
@@ -74,5 +56,22 @@ impl Metering {
             packets: Some((self.selection.observed, self.selection.selected)),
             interval: None,
         })
+    }
+}
+
+impl PacketSink for Metering {
+    fn take(&mut self, _observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
+        let SeenPacket { observation, packet, frame } = seen;
+        self.advance(frame.time);
+        let bytes = frame.bytes.bytes();
+        let detail = packet.detail(bytes);
+        let selection = match self.select {
+            Select::Packet => self.selector.packet(packet, bytes, observation.digest),
+            Select::Flow => self.selector.flow(&detail.key, observation.flow),
+        };
+        if self.selection.count(selection) {
+            self.cache.observe(&observation, &detail);
+        }
+        Ok(())
     }
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use twixt_flow::FlowReader;
 use twixt_model::{FlowRecord, Prefix, Span};
+use twixt_observe::PointCounts;
 
 use crate::flow_record_input::{RecordSource, note_troubles};
-use crate::measure::PointCounts;
 
 /// A point whose records are being read. None are kept here.
 pub(super) struct PointRecords {

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 use twixt_capture::{CaptureFile, Frame, InterfaceDescription, LiveCounts, SourceCounts};
 use twixt_model::{DigestHash, DigestProfile, FlowHash, Needs, Span, Timestamp, protocol};
+use twixt_observe::is_timeless;
 use twixt_wire::{Digester, FrameBytes, HashKey, LinkType, Observer, Packet, Skip, SkipCounts};
 
 use super::Args;
 use crate::args::TrafficArgs;
 use crate::exit::Exit;
 use crate::frame_input::{Interface, OnePass, Source};
-use crate::measure::is_timeless;
 use crate::output::{self, Format, units};
 
 /// Flows told apart at most.

@@ -7,12 +7,12 @@ use std::path::Path;
 use anyhow::Context;
 use twixt_measure::{FILE_HEADER, Sealed, Stream, record_header};
 use twixt_model::{PointId, Span, Timestamp};
+use twixt_observe::Meters;
 use twixt_store::{Appended, Durability, Entry, Log, Options, StoreError, Writer};
 
 use super::retention::{Forgotten, Retention};
 use crate::exit::{note, usage};
 use crate::input;
-use crate::measure::Meters;
 use crate::output::units;
 
 /// What the user named.

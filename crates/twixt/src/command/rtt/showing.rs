@@ -1,6 +1,7 @@
 //! What is printed while the point is still being watched: round trips, or epochs as they end.
 
 use twixt_capture::Frame;
+use twixt_observe::PacketPath;
 use twixt_synopsis::TakeSamples;
 
 use super::watching::{WatchedEpoch, Watching};
@@ -13,7 +14,7 @@ const EPOCHS_MAX: usize = 1 << 14;
 
 /// A point that is being watched, and what is shown of it meanwhile.
 pub(super) struct Showing<'a> {
-    watching: Watching<'a>,
+    path: PacketPath<Watching<'a>>,
     show: Show,
     /// Epochs for the end.
     kept: Vec<WatchedEpoch>,
@@ -34,34 +35,36 @@ pub(super) enum Show {
 }
 
 impl<'a> Showing<'a> {
-    pub(super) fn new(mut watching: Watching<'a>, show: Show) -> anyhow::Result<Self> {
+    pub(super) fn new(mut path: PacketPath<Watching<'a>>, show: Show) -> anyhow::Result<Self> {
         if let Show::Samples { take, .. } = show {
-            watching.samples(take)?;
+            path.sink_mut().samples(take)?;
         }
-        Ok(Self { watching, show, kept: Vec::new(), left_out: 0 })
+        Ok(Self { path, show, kept: Vec::new(), left_out: 0 })
     }
 
     /// Shows the rest. Returns what was watched, and the epochs that were not shown.
-    pub(super) fn finish(mut self) -> anyhow::Result<(Watching<'a>, Vec<WatchedEpoch>)> {
+    pub(super) fn finish(
+        mut self,
+    ) -> anyhow::Result<(PacketPath<Watching<'a>>, Vec<WatchedEpoch>)> {
         // What ends with the last epoch may be found only then.
         self.show_new()?;
-        self.watching.end()?;
+        self.path.sink_mut().end()?;
         self.show_new()?;
         if self.left_out > 0 {
             let epochs = units::count(self.left_out);
             note(format_args!("{epochs} more epochs are left out; -F jsonl has no bound"));
         }
-        Ok((self.watching, self.kept))
+        Ok((self.path, self.kept))
     }
 
     fn show_new(&mut self) -> anyhow::Result<()> {
         if let Show::Samples { take, rows } = &mut self.show {
-            for sample in self.watching.samples(*take)? {
+            for sample in self.path.sink_mut().samples(*take)? {
                 rows.write(&SampleRow::new(&sample))?;
             }
             rows.flush()?;
         }
-        for epoch in self.watching.ended() {
+        for epoch in self.path.sink_mut().ended() {
             self.show_epoch(epoch)?;
         }
         match &mut self.show {
@@ -89,16 +92,16 @@ impl<'a> Showing<'a> {
 impl OnePass for Showing<'_> {
     #[inline(always)]
     fn take(&mut self, frame: &Frame<'_>) {
-        self.watching.take(frame);
+        self.path.take(frame);
     }
 
     fn has_enough(&self) -> bool {
-        self.watching.has_enough()
+        self.path.has_enough()
     }
 
     fn end_batch(&mut self, so_far: &SoFar) -> anyhow::Result<()> {
         if let Some(time) = so_far.silent_until {
-            self.watching.advance(time);
+            self.path.sink_mut().advance(time);
         }
         self.show_new()
     }

@@ -1,27 +1,24 @@
-//! Frames in, round trips and concluded epochs out. Knows neither where frames come from nor how
+//! Packets in, round trips and concluded epochs out. Knows neither where frames come from nor how
 //! anything is shown.
 
-use twixt_capture::{Frame, SourceCounts};
 use twixt_model::{
-    BatchBuffer, Epoch, EpochRule, RoundTripEstimate, RoundTripSample, Scope, Span, Timestamp,
+    Epoch, EpochRule, RoundTripEstimate, RoundTripSample, Scope, SourceCounts, Span, Timestamp,
 };
+use twixt_observe::{PacketPath, PacketSink, PointCounts, SeenPacket, SynopsisFeed};
 use twixt_synopsis::{AnySynopsis, Conclude, Question, TakeSamples};
-
-use crate::measure::{Intake, PointCounts};
+use twixt_wire::{Observer, Skip};
 
 /// A point that is being watched.
 pub(super) struct Watching<'a> {
-    intake: Intake,
-    synopsis: Box<dyn AnySynopsis>,
+    feed: SynopsisFeed,
     conclude: &'a Conclude<RoundTripEstimate>,
     rule: EpochRule,
+    class_names: Vec<String>,
     /// The epoch that packets fall into now.
     epoch: Option<Epoch>,
     /// Its last moment: cheaper to compare with than to divide for every packet.
     epoch_end: Option<Timestamp>,
-    /// Packets that the synopsis was not yet given.
-    waiting: BatchBuffer,
-    /// First and last packet of the epoch.
+    /// First and last packet of the epochs that ended.
     span: Option<Span>,
     /// Most state that was kept at once.
     synopsis_bytes: u64,
@@ -50,42 +47,23 @@ pub(crate) struct WatchedEpoch {
 
 impl<'a> Watching<'a> {
     pub(super) fn new(
-        intake: Intake,
         synopsis: Box<dyn AnySynopsis>,
         conclude: &'a Conclude<RoundTripEstimate>,
         rule: EpochRule,
+        class_names: Vec<String>,
     ) -> Self {
         Self {
-            intake,
-            synopsis,
+            feed: SynopsisFeed::new(synopsis),
             conclude,
             rule,
+            class_names,
             epoch: None,
             epoch_end: None,
-            waiting: BatchBuffer::new(),
             span: None,
             synopsis_bytes: 0,
             ended: Vec::new(),
             total: None,
         }
-    }
-
-    /// Takes a frame.
-    #[inline(always)]
-    pub(super) fn take(&mut self, frame: &Frame<'_>) {
-        let Some((observation, packet)) = self.intake.packet(frame) else { return };
-        self.advance(frame.time);
-        let here = Span::at(frame.time);
-        self.span = Some(self.span.map_or(here, |span| span.union(here)));
-        self.waiting.push_with(observation, |detail| packet.write_detail(frame.bytes, detail));
-        if self.waiting.is_full() {
-            self.hand_over();
-        }
-    }
-
-    /// Whether no more packets are wanted.
-    pub(super) const fn has_enough(&self) -> bool {
-        self.intake.is_done()
     }
 
     /// Ends the epoch if a later one has begun by then. Packets that come late count where they
@@ -109,8 +87,7 @@ impl<'a> Watching<'a> {
     /// Round trips that were found since the last time, the first of which only begins to keep
     /// them.
     pub(super) fn samples(&mut self, take: TakeSamples) -> anyhow::Result<Vec<RoundTripSample>> {
-        self.hand_over();
-        Ok(take(self.synopsis.as_mut())?)
+        Ok(take(self.feed.synopsis())?)
     }
 
     /// Epochs that ended since the last time, where time is cut.
@@ -123,30 +100,13 @@ impl<'a> Watching<'a> {
         self.end_epoch()
     }
 
-    /// What was concluded in the end.
-    pub(super) fn conclude(self, source: SourceCounts) -> anyhow::Result<Watched> {
-        let whole = self.total.as_deref().map(|total| self.estimates(total)).transpose()?;
-        Ok(Watched {
-            counts: self.intake.counts(source),
-            synopsis_bytes: self.synopsis_bytes,
-            whole: whole.unwrap_or_default(),
-            span: self.intake.span(),
-        })
-    }
-
-    fn hand_over(&mut self) {
-        self.synopsis.update_batch(self.waiting.as_batch());
-        self.waiting.clear();
-    }
-
     fn end_epoch(&mut self) -> anyhow::Result<()> {
-        self.hand_over();
         // An epoch without packets is none.
-        if self.span.take().is_none() {
-            return Ok(());
-        }
-        self.synopsis_bytes = self.synopsis_bytes.max(self.synopsis.state_bytes());
-        let sealed = (self.conclude.cut)(self.synopsis.as_mut())?;
+        let Some(span) = self.feed.take_span() else { return Ok(()) };
+        self.span = Some(self.span.map_or(span, |before| before.union(span)));
+        let synopsis = self.feed.synopsis();
+        self.synopsis_bytes = self.synopsis_bytes.max(synopsis.state_bytes());
+        let sealed = (self.conclude.cut)(synopsis)?;
         if self.rule != EpochRule::WHOLE {
             let estimates = self.estimates(sealed.as_ref())?;
             let epoch = self.epoch.expect("a packet was in it");
@@ -162,14 +122,40 @@ impl<'a> Watching<'a> {
     fn estimates(&self, synopsis: &dyn AnySynopsis) -> anyhow::Result<Vec<RoundTripEstimate>> {
         let question = Question::about(Span::at(Timestamp::from_nanos(0)));
         let mut estimates = (self.conclude.conclude)(synopsis, &question)?;
-        let names: Vec<&str> = self.intake.observer().class_names().collect();
         for estimate in &mut estimates {
             if let Scope::Class(number) = &mut estimate.scope
-                && let Some(name) = number.parse().ok().and_then(|at: usize| names.get(at))
+                && let Some(name) =
+                    number.parse().ok().and_then(|at: usize| self.class_names.get(at))
             {
-                *number = (*name).to_owned();
+                number.clone_from(name);
             }
         }
         Ok(estimates)
+    }
+}
+
+impl Watched {
+    /// What was concluded in the end.
+    pub(super) fn of(
+        path: &PacketPath<Watching<'_>>,
+        source: SourceCounts,
+    ) -> anyhow::Result<Self> {
+        let watching = path.sink();
+        let whole = watching.total.as_deref().map(|total| watching.estimates(total)).transpose()?;
+        Ok(Self {
+            counts: path.counts(source),
+            synopsis_bytes: watching.synopsis_bytes,
+            whole: whole.unwrap_or_default(),
+            span: watching.span,
+        })
+    }
+}
+
+impl PacketSink for Watching<'_> {
+    #[inline(always)]
+    fn take(&mut self, _observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
+        self.advance(seen.frame.time);
+        self.feed.push(seen);
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use twixt_capture::{BatchEnd, Frame};
+use twixt_observe::is_timeless;
 use twixt_sim::{Arrival, Config, ConfigError, Point, Simulation};
 use twixt_wire::{LinkType, ParseOptions, Skip, SkipCounts, parse};
 
@@ -13,7 +14,6 @@ use super::output_files::Frames;
 use super::{Made, hop, refused};
 use crate::exit::{no_answer, note};
 use crate::input::Capture;
-use crate::measure::is_timeless;
 use crate::output::units;
 use crate::progress::Progress;
 

@@ -17,18 +17,18 @@ pub const PENDING_EPOCHS_MAX: usize = 64;
 
 /// What one thread of a point sealed at once.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub struct SealedPart {
     /// Which of the threads.
-    pub(crate) thread: usize,
+    pub thread: usize,
     /// Grows when the clock is set: epochs of different eras are different ones.
-    pub(crate) era: u64,
+    pub era: u64,
     /// With the index of their synopsis, oldest first; not settled, since packets waited.
-    pub(crate) sealed: Vec<(usize, Sealed)>,
+    pub sealed: Vec<(usize, Sealed)>,
 }
 
 /// Epochs of a point that wait for the parts of other threads.
 #[derive(Debug)]
-pub(crate) struct Merger {
+pub struct Merger {
     threads: usize,
     /// By era; those that all threads have left are gone.
     eras: BTreeMap<u64, EraParts>,
@@ -40,13 +40,13 @@ pub(crate) struct Merger {
 
 /// What did not go as it should.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MergerCounts {
+pub struct MergerCounts {
     /// Parts that came after their epoch had gone on.
-    pub(crate) late_parts: u64,
+    pub late_parts: u64,
     /// Epochs that went on without the parts of all threads.
-    pub(crate) incomplete: u64,
+    pub incomplete: u64,
     /// Parts that do not fit together. Cannot happen to threads of one point.
-    pub(crate) misfits: u64,
+    pub misfits: u64,
 }
 
 type EraParts = BTreeMap<StreamKey, Stream>;
@@ -65,7 +65,8 @@ struct Stream {
 
 impl Merger {
     /// Of a point with so many threads.
-    pub(crate) fn new(threads: usize) -> Self {
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
         Self {
             threads,
             eras: BTreeMap::new(),
@@ -76,8 +77,8 @@ impl Merger {
     }
 
     /// Takes what a thread sealed.
-    pub(crate) fn add(&mut self, part: Part) {
-        let Part { thread, era, mut sealed } = part;
+    pub fn add(&mut self, part: SealedPart) {
+        let SealedPart { thread, era, mut sealed } = part;
         sealed.iter_mut().for_each(|(_, sealed)| sealed.settle());
         if self.threads == 1 {
             self.whole.extend(sealed.into_iter().map(|(_, sealed)| sealed));
@@ -97,18 +98,19 @@ impl Merger {
     }
 
     /// The next epoch that is whole, or as whole as it becomes.
-    pub(crate) fn poll(&mut self) -> Option<Sealed> {
+    pub fn poll(&mut self) -> Option<Sealed> {
         self.whole.pop_front()
     }
 
     /// No more parts will come.
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         self.reached.fill(u64::MAX);
         self.leave_eras();
     }
 
     /// What did not go as it should.
-    pub(crate) const fn counts(&self) -> MergerCounts {
+    #[must_use]
+    pub const fn counts(&self) -> MergerCounts {
         self.counts
     }
 

@@ -1,25 +1,32 @@
 //! One thread's share of a point, without its interface: frames and moments in, parts of epochs out.
 
-use twixt_capture::{Frame, SourceCounts};
 use twixt_measure::{MeterError, Sealed};
-use twixt_model::{Span, Timestamp};
+use twixt_model::{Frame, SourceCounts, Span, Timestamp};
 use twixt_synopsis::AnySynopsis;
 use twixt_wire::{Observer, SkipCounts};
 
 use crate::gaps::Gaps;
-use crate::merger::Part;
-use crate::meters::{Meters, Setting};
-use crate::steps::Era;
-use crate::taking::{Taking, is_timeless};
+use crate::merger::SealedPart;
+use crate::meters::{Meters, MetersConfig};
+use crate::packet_path::{PacketPath, is_timeless};
+
+/// A stretch in which the clock was not set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Era {
+    /// Counts from 0.
+    pub number: u64,
+    /// Number of the run, for what is sealed in it; later eras have larger ones.
+    pub run: u64,
+}
 
 /// What one thread of a point observes.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub struct PointShare {
     thread: usize,
-    setting: Setting,
+    config: MetersConfig,
     prototypes: Vec<Box<dyn AnySynopsis>>,
     observer: Observer,
-    taking: Taking,
+    path: PacketPath<Meters>,
     era: Era,
     gaps: Gaps,
     /// What was sealed in this era.
@@ -29,30 +36,30 @@ pub(crate) struct Member {
     late_before: u64,
 }
 
-impl Member {
+impl PointShare {
     /// Observes from `began` on.
     ///
     /// # Errors
-    /// When the setting is not one that sealed epochs can carry.
-    pub(crate) fn new(
+    /// When the config is not one that sealed epochs can carry.
+    pub fn new(
         thread: usize,
-        setting: Setting,
+        config: MetersConfig,
         prototypes: Vec<Box<dyn AnySynopsis>>,
         observer: Observer,
         era: Era,
         began: Timestamp,
     ) -> Result<Self, MeterError> {
-        let setting = Setting { run: era.run, ..setting };
-        let meters = begun(Meters::new(&setting, &borrowed(&prototypes))?, began);
-        let taking = Taking::new(observer.clone(), meters);
+        let config = MetersConfig { run: era.run, ..config };
+        let meters = begun(Meters::new(&config, &borrowed(&prototypes))?, began);
+        let path = PacketPath::new(observer.clone(), meters);
         let gaps = Gaps::until(began);
         let (packets_before, late_before) = (0, 0);
         Ok(Self {
             thread,
-            setting,
+            config,
             prototypes,
             observer,
-            taking,
+            path,
             era,
             gaps,
             covered: None,
@@ -63,32 +70,33 @@ impl Member {
 
     /// Takes a frame.
     #[inline]
-    pub(crate) fn take(&mut self, frame: &Frame<'_>) {
-        self.taking.take(frame);
+    pub fn take(&mut self, frame: &Frame<'_>) {
+        self.path.take(frame);
     }
 
     /// Frames skipped since the last call of [`tell_counts`](Self::tell_counts).
-    pub(crate) const fn skipped(&self) -> SkipCounts {
-        self.taking.skipped()
+    #[must_use]
+    pub const fn skipped(&self) -> SkipCounts {
+        self.path.skipped()
     }
 
     /// Tells what the source counted so far.
-    pub(crate) fn tell_counts(&mut self, counts: SourceCounts) {
-        self.taking.tell_counts(counts);
+    pub fn tell_counts(&mut self, counts: SourceCounts) {
+        self.path.tell_counts(counts);
     }
 
     /// Nothing earlier will come, but for stragglers: silent classes seal their epochs too.
-    pub(crate) fn advance(&mut self, time: Timestamp) {
-        self.taking.meters_mut().advance(time);
+    pub fn advance(&mut self, time: Timestamp) {
+        self.path.sink_mut().advance(time);
     }
 
     /// Does not observe from then on.
-    pub(crate) fn lose(&mut self, from: Timestamp) {
+    pub fn lose(&mut self, from: Timestamp) {
         self.gaps.open(from);
     }
 
     /// Observes again.
-    pub(crate) fn regain(&mut self, at: Timestamp) {
+    pub fn regain(&mut self, at: Timestamp) {
         self.gaps.close(at);
     }
 
@@ -96,19 +104,19 @@ impl Member {
     /// epochs of the same numbers as those that were sealed before. Returns what was open.
     ///
     /// # Errors
-    /// As [`new`](Self::new); not for a setting that was good before.
-    pub(crate) fn begin_era(
+    /// As [`new`](Self::new); not for a config that was good before.
+    pub fn begin_era(
         &mut self,
         era: Era,
         now: Timestamp,
-    ) -> Result<Option<Part>, MeterError> {
+    ) -> Result<Option<SealedPart>, MeterError> {
         self.gaps.open(Timestamp::MIN);
         let last = self.seal_all();
-        self.setting.run = era.run;
-        let meters = begun(Meters::new(&self.setting, &borrowed(&self.prototypes))?, now);
-        self.packets_before += self.taking.meters().packets();
-        self.late_before += self.taking.meters().late_packets();
-        self.taking = self.taking.begun_anew(self.observer.clone(), meters);
+        self.config.run = era.run;
+        let meters = begun(Meters::new(&self.config, &borrowed(&self.prototypes))?, now);
+        self.packets_before += self.path.sink().packets();
+        self.late_before += self.path.sink().late_packets();
+        self.path = self.path.begun_anew(self.observer.clone(), meters);
         self.gaps.close(Timestamp::MIN);
         self.gaps.begin_again(now, self.covered.take());
         self.era = era;
@@ -116,24 +124,27 @@ impl Member {
     }
 
     /// The present era.
-    pub(crate) const fn era(&self) -> Era {
+    #[must_use]
+    pub const fn era(&self) -> Era {
         self.era
     }
 
     /// Packets measured so far.
-    pub(crate) const fn packets(&self) -> u64 {
-        self.packets_before + self.taking.meters().packets()
+    #[must_use]
+    pub const fn packets(&self) -> u64 {
+        self.packets_before + self.path.sink().packets()
     }
 
     /// Packets that came after their epoch was sealed.
-    pub(crate) fn late_packets(&self) -> u64 {
-        self.late_before + self.taking.meters().late_packets()
+    #[must_use]
+    pub fn late_packets(&self) -> u64 {
+        self.late_before + self.path.sink().late_packets()
     }
 
     /// What was sealed since the last time, if anything was.
-    pub(crate) fn poll(&mut self) -> Option<Part> {
-        let Self { taking, gaps, covered, .. } = self;
-        let polled = std::iter::from_fn(|| taking.meters_mut().poll_unsettled());
+    pub fn poll(&mut self) -> Option<SealedPart> {
+        let Self { path, gaps, covered, .. } = self;
+        let polled = std::iter::from_fn(|| path.sink_mut().poll_unsettled());
         let sealed: Vec<(usize, Sealed)> = polled
             .map(|(index, mut sealed)| {
                 sealed.torn |= gaps.tears(&sealed);
@@ -143,11 +154,11 @@ impl Member {
             })
             .collect();
         let (thread, era) = (self.thread, self.era.number);
-        (!sealed.is_empty()).then_some(Part { thread, era, sealed })
+        (!sealed.is_empty()).then_some(SealedPart { thread, era, sealed })
     }
 
     /// Observes nothing after `ended`: seals everything.
-    pub(crate) fn finish(&mut self, ended: Timestamp) -> Option<Part> {
+    pub fn finish(&mut self, ended: Timestamp) -> Option<SealedPart> {
         self.gaps.open(ended);
         if !is_timeless(ended) {
             self.advance(ended);
@@ -155,8 +166,8 @@ impl Member {
         self.seal_all()
     }
 
-    fn seal_all(&mut self) -> Option<Part> {
-        self.taking.meters_mut().finish();
+    fn seal_all(&mut self) -> Option<SealedPart> {
+        self.path.sink_mut().finish();
         self.poll()
     }
 }

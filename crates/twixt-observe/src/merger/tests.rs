@@ -32,13 +32,13 @@ fn drain(merger: &mut Merger) -> String {
 #[test]
 fn an_epoch_goes_on_when_every_thread_has_sealed_it() {
     let mut merger = Merger::new(2);
-    merger.add(Part { thread: 0, era: 0, sealed: sealed(0, 2) });
+    merger.add(SealedPart { thread: 0, era: 0, sealed: sealed(0, 2) });
     assert_eq!(drain(&mut merger), "");
-    merger.add(Part { thread: 1, era: 0, sealed: sealed(0, 1) });
+    merger.add(SealedPart { thread: 1, era: 0, sealed: sealed(0, 1) });
     assert_eq!(drain(&mut merger), "0:2 1:2");
-    merger.add(Part { thread: 1, era: 0, sealed: sealed(3, 3) });
+    merger.add(SealedPart { thread: 1, era: 0, sealed: sealed(3, 3) });
     assert_eq!(drain(&mut merger), "2:1!", "thread 1 did not observe it");
-    merger.add(Part { thread: 1, era: 0, sealed: sealed(2, 2) });
+    merger.add(SealedPart { thread: 1, era: 0, sealed: sealed(2, 2) });
     merger.finish();
     assert_eq!(drain(&mut merger), "3:1!");
     let counts = MergerCounts { late_parts: 1, incomplete: 2, misfits: 0 };
@@ -49,7 +49,7 @@ fn an_epoch_goes_on_when_every_thread_has_sealed_it() {
 fn a_thread_that_stands_still_holds_up_a_bounded_number_of_epochs() {
     let mut merger = Merger::new(2);
     for epoch in 0..1000 {
-        merger.add(Part { thread: 0, era: 0, sealed: sealed(epoch, epoch) });
+        merger.add(SealedPart { thread: 0, era: 0, sealed: sealed(epoch, epoch) });
     }
     assert_eq!(std::iter::from_fn(|| merger.poll()).count(), 1000 - PENDING_EPOCHS_MAX);
 }
@@ -57,14 +57,14 @@ fn a_thread_that_stands_still_holds_up_a_bounded_number_of_epochs() {
 #[test]
 fn epochs_from_before_and_after_the_clock_was_set_are_kept_apart() {
     let mut merger = Merger::new(2);
-    merger.add(Part { thread: 0, era: 0, sealed: sealed(100, 101) });
-    merger.add(Part { thread: 0, era: 1, sealed: sealed(5, 6) });
+    merger.add(SealedPart { thread: 0, era: 0, sealed: sealed(100, 101) });
+    merger.add(SealedPart { thread: 0, era: 1, sealed: sealed(5, 6) });
     assert_eq!(drain(&mut merger), "");
-    merger.add(Part { thread: 1, era: 0, sealed: sealed(100, 100) });
+    merger.add(SealedPart { thread: 1, era: 0, sealed: sealed(100, 100) });
     assert_eq!(drain(&mut merger), "100:2");
-    merger.add(Part { thread: 1, era: 1, sealed: sealed(5, 5) });
+    merger.add(SealedPart { thread: 1, era: 1, sealed: sealed(5, 5) });
     assert_eq!(drain(&mut merger), "5:2 101:1!");
-    merger.add(Part { thread: 1, era: 1, sealed: sealed(6, 6) });
+    merger.add(SealedPart { thread: 1, era: 1, sealed: sealed(6, 6) });
     assert_eq!(drain(&mut merger), "6:2");
 }
 
@@ -99,8 +99,16 @@ fn two_threads_are_as_good_as_one() {
             std::iter::from_fn(|| meter.poll()).map(|sealed| (0, sealed)).collect::<Vec<_>>()
         };
         let mut merger = Merger::new(2);
-        merger.add(Part { thread: 0, era: 0, sealed: seal(&|packet| packet.flow.0 % 2 == 0) });
-        merger.add(Part { thread: 1, era: 0, sealed: seal(&|packet| packet.flow.0 % 2 == 1) });
+        merger.add(SealedPart {
+            thread: 0,
+            era: 0,
+            sealed: seal(&|packet| packet.flow.0 % 2 == 0),
+        });
+        merger.add(SealedPart {
+            thread: 1,
+            era: 0,
+            sealed: seal(&|packet| packet.flow.0 % 2 == 1),
+        });
         for (_, one) in seal(&|_| true) {
             let two = merger.poll().unwrap();
             assert_eq!(two.to_bytes(), one.to_bytes(), "{}, seed {SEED}", algorithm.name);

@@ -2,15 +2,17 @@
 
 use twixt_measure::{Cutting, Marker, Meter, MeterConfig, MeterError, Sealed};
 use twixt_model::{
-    BatchBuffer, ClassId, Delay, Detail, DigestIdentity, EpochRule, Observation, PointId,
+    BatchBuffer, ClassId, Delay, Detail, DigestIdentity, EpochRule, Needs, Observation, PointId,
     TimeSource, Timestamp,
 };
 use twixt_synopsis::{AnySynopsis, DetailsOf};
-use twixt_wire::SkipCounts;
+use twixt_wire::{Observer, Skip, SkipCounts};
+
+use crate::packet_path::{PacketSink, SeenPacket};
 
 /// What the meters of a point have in common.
 #[derive(Clone, Debug)]
-pub struct Setting {
+pub struct MetersConfig {
     /// Within which point names are unique.
     pub domain: String,
     /// Who sees the packets.
@@ -40,9 +42,11 @@ pub struct Setting {
 pub struct Meters {
     classes: Vec<ClassMeters>,
     packets: u64,
+    /// Details are read, if not of all packets.
+    detailed: bool,
     details_of: DetailsOf,
-    /// Whole observations near boundaries travel with sealed epochs.
-    keeps_observations: bool,
+    /// Flow hashes are computed of those packets only whose details are read.
+    flow_of_few: bool,
     /// Of all packets added so far; kept where there are several classes.
     newest: Option<Timestamp>,
 }
@@ -59,7 +63,7 @@ pub const LATENESS: Delay = Delay::from_nanos(100_000_000);
 /// Whole observations kept on each side of a boundary: 1 MiB.
 const STASH_MAX: usize = 1 << 15;
 
-impl Setting {
+impl MetersConfig {
     fn meter(&self, class: &str, prototype: &dyn AnySynopsis) -> Result<Meter, MeterError> {
         let defaults = MeterConfig::new(self.point.clone(), self.rule);
         let config = MeterConfig {
@@ -84,15 +88,15 @@ impl Meters {
     ///
     /// # Errors
     /// When the setting is not one that sealed epochs can carry.
-    pub fn new(setting: &Setting, prototypes: &[&dyn AnySynopsis]) -> Result<Self, MeterError> {
+    pub fn new(config: &MetersConfig, prototypes: &[&dyn AnySynopsis]) -> Result<Self, MeterError> {
         let class = |name: &str| -> Result<ClassMeters, MeterError> {
             let meters = prototypes
                 .iter()
-                .map(|prototype| setting.meter(name, *prototype))
+                .map(|prototype| config.meter(name, *prototype))
                 .collect::<Result<_, _>>()?;
             Ok(ClassMeters { waiting: BatchBuffer::new(), meters })
         };
-        let classes = match setting.classes.as_slice() {
+        let classes = match config.classes.as_slice() {
             [] => vec![class("")?],
             names => names.iter().map(|name| class(name)).collect::<Result<_, _>>()?,
         };
@@ -100,21 +104,15 @@ impl Meters {
             [only] => only.details_of(),
             _ => DetailsOf::Every,
         };
+        let needs = prototypes.iter().map(|prototype| prototype.needs());
+        let needs = needs.fold(Needs::default(), Needs::or);
+        // Near boundaries whole observations travel with sealed epochs, with their flow hashes.
         let keeps_observations =
-            setting.rule != EpochRule::WHOLE || setting.cutting != Cutting::Timed;
-        Ok(Self { classes, packets: 0, details_of, keeps_observations, newest: None })
-    }
-
-    /// Of which packets details are read, if of any.
-    #[must_use]
-    pub const fn details_of(&self) -> DetailsOf {
-        self.details_of
-    }
-
-    /// Whether whole observations are kept, of packets too that the synopsis does not select.
-    #[must_use]
-    pub const fn keeps_observations(&self) -> bool {
-        self.keeps_observations
+            config.rule != EpochRule::WHOLE || config.cutting != Cutting::Timed;
+        let flow_of_few =
+            needs.flow && needs.detail && details_of.is_by_digest() && !keeps_observations;
+        let detailed = needs.detail;
+        Ok(Self { classes, packets: 0, detailed, details_of, flow_of_few, newest: None })
     }
 
     /// Adds a packet.
@@ -232,6 +230,55 @@ impl Meters {
         }
         self.newest = self.newest.max(Some(time));
         &mut self.classes[usize::from(class.0)]
+    }
+}
+
+impl PacketSink for Meters {
+    const MAY_TAKE_BARE: bool = true;
+
+    fn takes_bare(&self) -> bool {
+        !self.detailed || self.flow_of_few
+    }
+
+    fn adapt(&self, observer: Observer) -> Observer {
+        if self.flow_of_few { observer.without_flow() } else { observer }
+    }
+
+    #[inline(always)]
+    fn take_bare(&mut self, observation: Observation) -> bool {
+        if !self.flow_of_few {
+            self.push(observation);
+        } else if self.details_of.includes(&observation) {
+            // One of few: it pays to look at the others as if nobody read details.
+            return false;
+        } else {
+            self.push_with(observation, |_| {});
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
+        let SeenPacket { observation, packet, frame } = seen;
+        match self.detailed {
+            true if self.details_of.includes(&observation) => {
+                let flow = match self.flow_of_few {
+                    true => observer.digester().packet_flow_hash(packet),
+                    false => observation.flow,
+                };
+                let observation = Observation { flow, ..observation };
+                let bytes = frame.bytes.bytes();
+                self.push_with(observation, |detail| packet.write_detail(bytes, detail));
+            }
+            // Nobody reads them.
+            true => self.push_with(observation, |_| {}),
+            false => self.push(observation),
+        }
+        Ok(())
+    }
+
+    fn take_marker(&mut self, marker: &Marker) {
+        self.observe_marker(marker);
     }
 }
 

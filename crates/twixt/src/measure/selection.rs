@@ -1,0 +1,246 @@
+//! Which packets of two captures count, and what becomes of them: the policy that two captures plug
+//! into the packet path.
+
+use twixt_measure::Marker;
+use twixt_measure::survey::{Edges, FlowEnds, Heading, Place, Verdicts};
+use twixt_model::{Detail, Observation, Timestamp};
+use twixt_observe::{Meters, PacketSink, SeenPacket};
+use twixt_wire::{Observer, Packet, Skip, SkipCounts};
+
+use super::correction::Correction;
+use super::directory::Directory;
+use super::pairs::Sent;
+use super::stamps::Stamps;
+
+/// Which end of the segment a capture is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SegmentEnd {
+    Upstream,
+    Downstream,
+}
+
+/// Which packets count.
+pub(super) struct Selection<'a> {
+    pub(super) end: SegmentEnd,
+    /// The directions of flows; every packet goes downstream if `None`.
+    pub(super) verdicts: Option<&'a Verdicts>,
+    /// The common stretch; everything if `None`.
+    pub(super) edges: Option<&'a Edges>,
+}
+
+/// Packets of one end of a segment on their way to meters.
+pub(super) struct EndSink<'a> {
+    pub(super) selection: Selection<'a>,
+    pub(super) meters: Meters,
+    /// The flows that passed, for algorithms that must be told.
+    pub(super) directory: Option<Directory>,
+    /// When packets were sent, if an algorithm wants to know.
+    pub(super) stamps: Option<Stamps>,
+    /// What puts the clock right, if it should be.
+    pub(super) correction: Option<Correction>,
+    /// Details are read.
+    pub(super) detailed: bool,
+    stage: Stage,
+    held: Vec<HeldPacket>,
+    held_refused: u64,
+    first: Option<Timestamp>,
+    latest: Timestamp,
+}
+
+/// How far a capture is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Near the start of the common stretch: everything is held back.
+    Start,
+    /// Beyond it: what lies near the end of the stretch is held back.
+    Middle,
+}
+
+/// A packet near an end of the stretch, or beyond the start while that is not yet sorted out.
+struct HeldPacket {
+    place: Place,
+    observation: Observation,
+    detail: Option<Detail>,
+}
+
+/// Packets held back at most, about 100 bytes each.
+const HELD_MAX: usize = 1 << 21;
+
+impl Selection<'_> {
+    /// Whether, and where in the stretch, a packet counts.
+    fn place(&self, observer: &Observer, seen: &SeenPacket<'_>) -> Result<Place, Skip> {
+        if let Some(verdicts) = self.verdicts {
+            match verdicts.heading(seen.observation.flow, || flow_ends(observer, seen.packet)) {
+                Some(Heading::Downstream) => {}
+                Some(Heading::Upstream) => return Err(Skip::WrongDirection),
+                None => return Err(Skip::DirectionUnknown),
+            }
+        }
+        let place = match (self.edges, self.end) {
+            (None, _) => Place::Inside,
+            (Some(edges), SegmentEnd::Upstream) => edges.upstream(seen.frame.time),
+            (Some(edges), SegmentEnd::Downstream) => edges.downstream(seen.frame.time),
+        };
+        match place {
+            Place::Outside => Err(Skip::OutsideStretch),
+            place => Ok(place),
+        }
+    }
+
+    /// From when on packets are held back at the end of the stretch.
+    fn end_from(&self) -> Timestamp {
+        match (self.edges, self.end) {
+            (None, _) => Timestamp::MAX,
+            (Some(edges), SegmentEnd::Upstream) => edges.end_from().0,
+            (Some(edges), SegmentEnd::Downstream) => edges.end_from().1,
+        }
+    }
+}
+
+impl<'a> EndSink<'a> {
+    /// Nothing seen yet.
+    pub(super) fn new(selection: Selection<'a>, meters: Meters, detailed: bool) -> Self {
+        Self {
+            selection,
+            meters,
+            directory: None,
+            stamps: None,
+            correction: None,
+            detailed,
+            stage: Stage::Middle,
+            held: Vec::new(),
+            held_refused: 0,
+            first: None,
+            latest: Timestamp::MIN,
+        }
+    }
+
+    /// What is held back from now on.
+    pub(super) const fn enter(&mut self, stage: Stage) {
+        self.stage = stage;
+    }
+
+    /// When the first packet was seen.
+    pub(super) const fn first(&self) -> Option<Timestamp> {
+        self.first
+    }
+
+    /// The latest time of any frame.
+    pub(super) const fn latest(&self) -> Timestamp {
+        self.latest
+    }
+
+    /// Seals what is over. Packets held back at the end are still to come: their epochs stay open.
+    pub(super) fn advance(&mut self) {
+        let reached = self.corrected(self.latest.min(self.selection.end_from()));
+        self.meters.advance(reached);
+    }
+
+    /// Packets held back at one end of the stretch.
+    pub(super) fn held_at(&self, place: Place) -> impl Iterator<Item = Observation> {
+        self.held.iter().filter(move |held| held.place == place).map(|held| held.observation)
+    }
+
+    /// Packets that could not be held back.
+    pub(super) const fn held_refused(&self) -> u64 {
+        self.held_refused
+    }
+
+    /// Measures or skips the packets held back at `place`, and measures those inside. Counts what
+    /// is skipped.
+    pub(super) fn release(&mut self, place: Place, keep: &[bool]) -> SkipCounts {
+        let (mut keep, mut skipped) = (keep.iter(), SkipCounts::default());
+        for held in std::mem::take(&mut self.held) {
+            let counts = match held.place {
+                found if found == place => *keep.next().expect("there is a verdict for each"),
+                Place::Inside => true,
+                _ => {
+                    self.held.push(held);
+                    continue;
+                }
+            };
+            match counts {
+                false => skipped.count(Skip::OutsideStretch),
+                true => self.push(held.observation, held.detail),
+            }
+        }
+        skipped
+    }
+
+    /// The next sealed epoch.
+    pub(super) fn poll(&mut self) -> Option<Sent> {
+        let (algorithm, sealed) = self.meters.poll()?;
+        let directory = self.directory.as_mut();
+        let flows = directory.and_then(|directory| directory.take(algorithm, sealed.epoch));
+        Some(Sent { algorithm, sealed, flows })
+    }
+
+    fn corrected(&self, time: Timestamp) -> Timestamp {
+        self.correction.as_ref().map_or(time, |correction| correction.apply(time))
+    }
+
+    fn push(&mut self, observation: Observation, detail: Option<Detail>) {
+        let observation = Observation { time: self.corrected(observation.time), ..observation };
+        let Some(detail) = detail else { return self.meters.push(observation) };
+        if let Some(directory) = &mut self.directory {
+            directory.note(&observation, detail.key);
+        }
+        let sent = self.stamps.as_mut().and_then(|stamps| stamps.take(observation.digest));
+        self.meters.push_detailed(observation, Detail { sent, ..detail });
+    }
+
+    /// Whether a packet of this place waits until both captures have been read so far.
+    fn is_held(&mut self, place: Place) -> bool {
+        let is_held = match self.stage {
+            Stage::Start => true,
+            // What is late for the start, which is sorted out already, counts as inside.
+            Stage::Middle => place == Place::End,
+        };
+        let is_full = self.held.len() >= HELD_MAX;
+        self.held_refused += u64::from(is_held && is_full);
+        is_held && !is_full
+    }
+}
+
+impl PacketSink for EndSink<'_> {
+    #[inline]
+    fn see(&mut self, time: Timestamp) {
+        self.latest = self.latest.max(time);
+    }
+
+    fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
+        let place = self.selection.place(observer, &seen)?;
+        self.first.get_or_insert(seen.frame.time);
+        let detail = self.detailed.then(|| seen.packet.detail(seen.frame.bytes.bytes()));
+        match self.is_held(place) {
+            true => self.held.push(HeldPacket { place, observation: seen.observation, detail }),
+            false => self.push(seen.observation, detail),
+        }
+        Ok(())
+    }
+
+    fn take_marker(&mut self, marker: &Marker) {
+        self.meters.observe_marker(marker);
+    }
+}
+
+/// Keeps nothing of packets but when they were sent.
+pub(super) struct StampSink<'a> {
+    pub(super) selection: Selection<'a>,
+    pub(super) stamps: Stamps,
+}
+
+impl PacketSink for StampSink<'_> {
+    fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
+        self.selection.place(observer, &seen)?;
+        self.stamps.note(&seen.observation);
+        Ok(())
+    }
+}
+
+/// The ends of a packet's flow, for judging its direction.
+pub(super) fn flow_ends(observer: &Observer, packet: &Packet) -> FlowEnds {
+    let digester = observer.digester();
+    let (source, destination) = digester.address_hashes(packet);
+    FlowEnds { reverse: digester.flow_hash(&packet.flow_key().reversed()), source, destination }
+}
