@@ -8,18 +8,19 @@ mod threshold;
 mod traffic;
 mod weights;
 
-pub(crate) use algorithm::{AlgorithmArgs, Chosen, Delays, Heavies, Reorderings, RoundTrips};
-pub(crate) use digest::{DigestArgs, Groups, Recognition};
-pub(crate) use flows::{FlowList, FlowsArgs, Sizes};
+pub(crate) use algorithm::{AlgorithmArgs, Delays, Heavies, Reorderings, RoundTrips};
+pub(crate) use digest::{DigestArgs, Groups};
+pub(crate) use flows::FlowsArgs;
 pub(crate) use moment::{Moment, foreign_zone};
 pub(crate) use threshold::{Threshold, threshold};
-pub(crate) use traffic::{Split, TrafficArgs};
+pub(crate) use traffic::TrafficArgs;
 
 use std::str::FromStr;
 
 use twixt_measure::Cutting;
 use twixt_model::quantity::{ByteCount, Nanoseconds};
 use twixt_model::{EpochRule, PointId};
+use twixt_offline::{ClockUse, Split};
 
 use crate::configuration::Configuration;
 use crate::exit::usage;
@@ -81,12 +82,21 @@ impl Cut {
 
 /// What is done about the clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ClockUse {
+pub(crate) enum ClockArg {
     /// Say what they differ by, and leave delays as they were seen
     #[default]
     Report,
     /// Take out of delays what is known: skew, steps, and with both directions the offset
     Correct,
+}
+
+impl From<ClockArg> for ClockUse {
+    fn from(arg: ClockArg) -> Self {
+        match arg {
+            ClockArg::Report => Self::Report,
+            ClockArg::Correct => Self::Correct,
+        }
+    }
 }
 
 /// Reads a size such as `1MiB`, for clap.

@@ -4,6 +4,10 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use twixt_offline::{ErrorKind, OfflineError};
+
+use crate::remarks::advice;
+
 /// How the command ends; the numbers are part of the contract with users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -24,6 +28,14 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    fn of(error: &OfflineError) -> Self {
+        match error.kind() {
+            ErrorKind::Usage => Self::Usage,
+            ErrorKind::NoAnswer => Self::NoAnswer,
+            ErrorKind::Failure => Self::Failed,
+        }
+    }
+
     /// The worse of two.
     pub(crate) fn or_partial(self, partial: bool) -> Self {
         if self == Self::Done && partial { Self::Partial } else { self }
@@ -75,8 +87,13 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> ExitCode {
         Ok(exit) => exit,
         Err(error) if is_broken_pipe(&error) => Exit::Done,
         Err(error) => {
-            note(format_args!("{error:#}"));
-            error.downcast_ref::<Failure>().map_or(Exit::Failed, |failure| failure.exit)
+            let offline = error.downcast_ref::<OfflineError>();
+            match offline.and_then(advice) {
+                Some(advice) => note(format_args!("{error:#}: {advice}")),
+                None => note(format_args!("{error:#}")),
+            }
+            let failure = error.downcast_ref::<Failure>().map(|failure| failure.exit);
+            failure.or(offline.map(Exit::of)).unwrap_or(Exit::Failed)
         }
     };
     ExitCode::from(exit as u8)

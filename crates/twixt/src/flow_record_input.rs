@@ -11,12 +11,13 @@ use twixt_flow::{
     FlowReader, MessageSplitter, ReadRecord, SplitEnd, looks_like_export, looks_like_ipfix,
 };
 use twixt_model::protocol;
+use twixt_offline::{Capture, is_standard_input};
 use twixt_wire::{LinkType, ParseOptions, parse};
 
 use crate::exit::note;
-use crate::input::{Capture, is_stdin};
 use crate::output::units;
-use crate::progress::Progress;
+use crate::progress::ReadProgress;
+use crate::remarks;
 
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 1 << 18;
@@ -55,14 +56,14 @@ enum Content {
     /// Messages of IPFIX one after another.
     Messages { input: Box<dyn Read + Send>, splitter: MessageSplitter, chunk: Vec<u8> },
     /// A capture in which exports are found.
-    Exports { capture: Box<Capture>, progress: Progress },
+    Exports { capture: Box<Capture>, progress: ReadProgress },
 }
 
 impl RecordSource {
     /// Opens a file and sees what it is; `-` is standard input. A pipe is opened once only.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
-        let mut input: Box<dyn Read + Send> = match is_stdin(path) {
+        let mut input: Box<dyn Read + Send> = match is_standard_input(path) {
             true => Box::new(io::stdin()),
             false => Box::new(File::open(path).with_context(|| format!("cannot open {shown}"))?),
         };
@@ -82,12 +83,12 @@ impl RecordSource {
             false => {
                 let opened = match path.is_file() {
                     true => Capture::open(path),
-                    false => Capture::from_reader(input, &shown.to_string()),
+                    false => Capture::from_reader(input, path),
                 };
                 let capture = opened.with_context(|| {
                     format!("{shown} is neither IPFIX nor a capture of exports")
                 })?;
-                let progress = Progress::new(capture.size_bytes());
+                let progress = ReadProgress::new(capture.size_bytes());
                 Content::Exports { capture: Box::new(capture), progress }
             }
         };
@@ -127,7 +128,7 @@ impl RecordSource {
     pub(crate) fn note_ending(&self) -> bool {
         let shown = self.path.display();
         let end = match &self.content {
-            Content::Exports { capture, .. } => return capture.note_ending(&self.path),
+            Content::Exports { capture, .. } => return remarks::note_ending(capture),
             Content::Messages { splitter, .. } => splitter.end(),
         };
         match end {

@@ -25,10 +25,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use twixt_capture::{BatchEnd, SourceCounts};
 use twixt_model::{TimeSource, Timestamp};
+use twixt_offline::Capture;
 
 use crate::exit::Exit;
-use crate::input::Capture;
-use crate::progress::Progress;
+use crate::progress::ReadProgress;
+use crate::remarks::note_ending;
 
 /// A capture or an interface.
 #[derive(Args, Clone, Debug)]
@@ -70,17 +71,16 @@ pub(crate) enum Source {
 /// A capture, with a person watching.
 pub(crate) struct CaptureSource {
     pub(crate) capture: Capture,
-    path: PathBuf,
     /// Shown as long as it is there.
-    progress: Option<Progress>,
+    progress: Option<ReadProgress>,
 }
 
 impl Source {
     /// Opens a capture; `-` is standard input.
     pub(crate) fn capture(path: &Path) -> anyhow::Result<Self> {
         let capture = Capture::open(path)?;
-        let progress = Some(Progress::new(capture.size_bytes()));
-        Ok(Self::Capture(Box::new(CaptureSource { capture, path: path.to_owned(), progress })))
+        let progress = Some(ReadProgress::new(capture.size_bytes()));
+        Ok(Self::Capture(Box::new(CaptureSource { capture, progress })))
     }
 
     /// Opens an interface.
@@ -127,7 +127,7 @@ impl Source {
     /// The path or the interface, for messages.
     pub(crate) fn name(&self) -> String {
         match self {
-            Self::Capture(source) => source.path.display().to_string(),
+            Self::Capture(source) => source.capture.path().display().to_string(),
             Self::Interface(interface) => interface.name().to_owned(),
         }
     }
@@ -148,7 +148,7 @@ impl Source {
     pub(crate) fn conclude(mut self, exit: Exit) -> Exit {
         self.hide_progress();
         match self {
-            Self::Capture(source) => exit.or_partial(source.capture.note_ending(&source.path)),
+            Self::Capture(source) => exit.or_partial(note_ending(&source.capture)),
             Self::Interface(interface) => interface.conclude(exit),
         }
     }

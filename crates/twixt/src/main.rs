@@ -7,12 +7,11 @@ mod configuration;
 mod exit;
 mod flow_record_input;
 mod frame_input;
-mod input;
 mod logging;
-mod measure;
 mod output;
 mod plot;
 mod progress;
+mod remarks;
 
 use std::process::ExitCode;
 

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use twixt_offline::Progress;
 
 /// Shared by the threads that read.
-pub(crate) struct Progress {
+pub(crate) struct ReadProgress {
     bar: ProgressBar,
     started: Instant,
     shown: AtomicBool,
@@ -15,7 +16,7 @@ pub(crate) struct Progress {
 
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
-impl Progress {
+impl ReadProgress {
     /// Over so many bytes; hidden unless standard error is a terminal.
     pub(crate) fn new(total_bytes: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total_bytes), ProgressDrawTarget::hidden());
@@ -24,9 +25,10 @@ impl Progress {
         let shown = AtomicBool::new(!std::io::stderr().is_terminal());
         Self { bar, started: Instant::now(), shown }
     }
+}
 
-    /// So many more bytes were read.
-    pub(crate) fn advance(&self, bytes: u64) {
+impl Progress for ReadProgress {
+    fn advance(&self, bytes: u64) {
         self.bar.inc(bytes);
         if self.started.elapsed() > SHOWN_AFTER && !self.shown.swap(true, Ordering::Relaxed) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -34,7 +36,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ReadProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -7,7 +7,8 @@ use std::path::Path;
 use clap::{Arg, ArgMatches, Command};
 use twixt_measure::Sealed;
 use twixt_model::quantity::Nanoseconds;
-use twixt_synopsis::{ALGORITHMS, Algorithm, AnySynopsis, ConfigOption, OptionKind, Purpose, find};
+use twixt_offline::ChosenAlgorithm;
+use twixt_synopsis::{ALGORITHMS, Algorithm, ConfigOption, OptionKind, Purpose, find};
 
 use super::weights;
 use crate::configuration::{Configuration, SynopsisSettings};
@@ -69,21 +70,6 @@ pub(crate) struct AlgorithmArgs<A: Asks = Delays> {
     asks: PhantomData<A>,
 }
 
-/// An algorithm with its settings, ready to start.
-pub(crate) struct Chosen {
-    pub(crate) algorithm: &'static Algorithm,
-    pub(crate) estimator: Option<String>,
-    pub(crate) prototype: Box<dyn AnySynopsis>,
-}
-
-impl Chosen {
-    /// The same algorithm with the same settings.
-    pub(crate) fn again(&self) -> Self {
-        let (estimator, prototype) = (self.estimator.clone(), self.prototype.fresh());
-        Self { algorithm: self.algorithm, estimator, prototype }
-    }
-}
-
 impl<A: Asks> AlgorithmArgs<A> {
     /// An algorithm and an estimator by name, without any settings.
     pub(crate) fn named(name: Option<String>, estimator: Option<String>) -> Self {
@@ -91,7 +77,7 @@ impl<A: Asks> AlgorithmArgs<A> {
     }
 
     /// The algorithm and its settings; `default` if the user named none.
-    pub(crate) fn choose(&self, default: &str) -> anyhow::Result<Chosen> {
+    pub(crate) fn choose(&self, default: &str) -> anyhow::Result<ChosenAlgorithm> {
         let name = self.name.as_deref().or(self.written_name.as_deref()).unwrap_or(default);
         let algorithm =
             find(A::PURPOSE, name).ok_or_else(|| unknown_algorithm(A::PURPOSE, name))?;
@@ -107,18 +93,18 @@ impl<A: Asks> AlgorithmArgs<A> {
         }
         let settings = self.settings(algorithm)?;
         let prototype = (algorithm.start)(&settings).map_err(|error| usage(error.to_string()))?;
-        Ok(Chosen { algorithm, estimator: self.estimator.clone(), prototype })
+        Ok(ChosenAlgorithm { algorithm, estimator: self.estimator.clone(), prototype })
     }
 
     /// The algorithm of a recording, with its settings; of what was asked for, the estimator.
-    pub(crate) fn recorded(&self, first: &Sealed) -> anyhow::Result<Chosen> {
+    pub(crate) fn recorded(&self, first: &Sealed) -> anyhow::Result<ChosenAlgorithm> {
         let name = first.synopsis.name();
         let asked = self.choose(name)?;
         if asked.algorithm.name != name {
             let asked = asked.algorithm.name;
             return Err(usage(format!("it was recorded with {name}, not with {asked}")));
         }
-        Ok(Chosen { prototype: first.synopsis.fresh(), ..asked })
+        Ok(ChosenAlgorithm { prototype: first.synopsis.fresh(), ..asked })
     }
 
     /// The rules by which packets count several times, if the user gave some.

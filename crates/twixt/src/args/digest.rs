@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
-use crate::args::traffic::Split;
 use crate::configuration::Configuration;
 use clap::Args;
 use twixt_model::{DigestHash, DigestProfile, GroupPrefixes};
+use twixt_offline::{DigestPlan, Recognition, Split};
 use twixt_synopsis::By;
 use twixt_wire::{Digester, HashKey, PAYLOAD_BYTES_MAX};
 
@@ -45,31 +45,25 @@ impl FromStr for Groups {
     }
 }
 
-/// Which parts of a packet identify it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Recognition {
-    pub(crate) profile: DigestProfile,
-    pub(crate) payload_bytes: u8,
-}
-
 impl DigestArgs {
-    /// By what to recognise packets, if the captures have all of it.
-    pub(crate) fn recognition(&self) -> Recognition {
+    /// How packets are recognised.
+    pub(crate) fn plan(&self) -> DigestPlan {
         let profile = self.digest.unwrap_or_default();
         let payload_bytes = match profile {
             DigestProfile::Headers => 0,
             _ => self.payload_bytes.unwrap_or(PAYLOAD_BYTES_MAX),
         };
-        Recognition { profile, payload_bytes }
+        DigestPlan {
+            recognition: Recognition { profile, payload_bytes },
+            hash: self.hash.unwrap_or_default(),
+            key: HashKey::from_passphrase(self.key.as_deref().unwrap_or_default()),
+            groups: self.group_by.map_or_else(GroupPrefixes::default, |groups| groups.0),
+        }
     }
 
     /// Computes digests that recognise packets so.
-    pub(crate) fn digester(&self, recognition: Recognition) -> Digester {
-        let Recognition { profile, payload_bytes } = recognition;
-        let key = HashKey::from_passphrase(self.key.as_deref().unwrap_or_default());
-        let groups = self.group_by.map_or_else(GroupPrefixes::default, |groups| groups.0);
-        Digester::new(profile, self.hash.unwrap_or_default(), payload_bytes, key)
-            .with_groups(groups)
+    pub(crate) fn digester(&self) -> Digester {
+        self.plan().digester()
     }
 
     /// Takes from the configuration file what the command line left out.

@@ -1,20 +1,17 @@
 //! Which flows to answer for, and what is known of their sizes.
 
-mod records;
-
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use twixt_flow::FlowReader;
 use twixt_model::{ClassId, FlowKey, Span};
-use twixt_synopsis::KnownFlow;
-use twixt_wire::Digester;
+use twixt_offline::{FlowList, FlowSizes, NamedFlow, RecordedSizes};
 
-use self::records::{Records, Within};
 use crate::exit::usage;
-use crate::flow_record_input::is_ipfix_file;
+use crate::flow_record_input::{is_ipfix_file, note_troubles, read_records};
 
 /// Which flows to answer for, where the algorithm keeps no flow keys of its own.
 #[derive(Args, Clone, Debug)]
@@ -33,7 +30,7 @@ pub(crate) struct FlowsArgs {
     flow: Vec<FlowKey>,
     /// Whether flow sizes are taken as known, or estimated from the synopsis alone
     #[arg(long, value_enum)]
-    sizes: Option<Sizes>,
+    sizes: Option<SizesArg>,
 }
 
 #[derive(Clone, Debug)]
@@ -57,132 +54,57 @@ impl FromStr for FlowSource {
 
 /// Whether flow sizes are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Sizes {
+enum SizesArg {
     /// Counted, or given in the file
     Known,
     /// Estimated from the synopsis alone
     Estimated,
 }
 
-/// A flow, with what else the file says of it.
-#[derive(Clone, Copy, Debug)]
-struct Named {
-    key: FlowKey,
-    packets: Option<u64>,
-    class: Option<ClassId>,
-}
-
-/// What the user said about flows.
-#[derive(Clone, Debug)]
-pub(crate) struct FlowList {
-    source: Listed,
-    pub(crate) sizes: Sizes,
-}
-
-/// Where names of flows come from.
-#[derive(Clone, Debug)]
-enum Listed {
-    Passing,
-    Table,
-    File(Vec<Named>),
-    Records(Vec<Named>, Records),
-}
-
 impl FlowsArgs {
     /// Reads the file, if there is one. `sizes` counts where the user said nothing.
-    pub(crate) fn list(&self, sizes: Sizes) -> anyhow::Result<FlowList> {
-        let named = |&key: &FlowKey| Named { key, packets: None, class: None };
-        let mut sizes = sizes;
-        let source = match &self.flows {
-            FlowSource::All if self.flow.is_empty() => Listed::Passing,
-            FlowSource::All => Listed::File(self.flow.iter().map(named).collect()),
-            FlowSource::Heavy => Listed::Table,
-            FlowSource::File(path) if is_ipfix_file(path) => {
-                let records = Records::read(path)?;
-                sizes = Sizes::Known;
-                let named = |(key, packets)| Named { key, packets: Some(packets), class: None };
-                Listed::Records(records.totals().map(named).collect(), records)
-            }
-            FlowSource::File(path) => Listed::File(read(path)?),
-        };
-        Ok(FlowList { source, sizes: self.sizes.unwrap_or(sizes) })
-    }
-}
-
-impl FlowList {
-    /// No flow is asked about.
-    pub(crate) const fn none() -> Self {
-        Self { source: Listed::File(Vec::new()), sizes: Sizes::Estimated }
-    }
-
-    /// Whether the flows that pass are to be noted.
-    pub(crate) const fn is_all(&self) -> bool {
-        matches!(self.source, Listed::Passing)
-    }
-
-    /// Whether the synopses name them.
-    pub(crate) const fn is_heavy(&self) -> bool {
-        matches!(self.source, Listed::Table)
-    }
-
-    /// Whether classes of flows are known.
-    pub(crate) fn has_classes(&self) -> bool {
-        match &self.source {
-            Listed::Passing => true,
-            Listed::Table => false,
-            Listed::File(named) | Listed::Records(named, _) => {
-                named.iter().all(|named| named.class.is_some())
-            }
-        }
-    }
-
-    /// Whether a flow is asked about.
-    pub(crate) fn asks_for(&self, flow: &FlowKey) -> bool {
-        match &self.source {
-            Listed::Passing | Listed::Table => true,
-            Listed::File(named) | Listed::Records(named, _) => {
-                named.iter().any(|named| named.key == *flow)
-            }
-        }
-    }
-
-    /// The named flows, under the hashes that observations have.
-    pub(crate) fn known(&self, digester: &Digester) -> Vec<KnownFlow> {
-        let known = |named: &Named| KnownFlow {
-            hash: digester.flow_hash(&named.key),
-            key: named.key,
-            group: digester.group(&named.key),
-            packets: named.packets.filter(|_| self.sizes == Sizes::Known),
-            class: named.class.unwrap_or_default(),
-        };
-        match &self.source {
-            Listed::File(named) | Listed::Records(named, _) => named.iter().map(known).collect(),
-            Listed::Passing | Listed::Table => Vec::new(),
-        }
-    }
-
-    /// The flows of one epoch with their sizes there; `None` where those are the same in all.
-    /// Where a record goes on beyond the epoch, the size there is left to the synopses.
-    pub(crate) fn known_within(&self, digester: &Digester, span: Span) -> Option<Vec<KnownFlow>> {
-        let Listed::Records(_, records) = &self.source else { return None };
-        let told = self.sizes == Sizes::Known;
-        let flows = self.known(digester).into_iter();
-        let sized = flows.filter_map(|flow| match records.within(&flow.key, span) {
-            Within::Absent => None,
-            Within::Packets(packets) if told => Some(KnownFlow { packets: Some(packets), ..flow }),
-            Within::Packets(_) | Within::Unknown => Some(KnownFlow { packets: None, ..flow }),
+    pub(crate) fn list(&self, sizes: FlowSizes) -> anyhow::Result<FlowList> {
+        let asked = self.sizes.map(|sizes| match sizes {
+            SizesArg::Known => FlowSizes::Known,
+            SizesArg::Estimated => FlowSizes::Estimated,
         });
-        Some(sized.collect())
-    }
-
-    /// Whether sizes are told for all time together, and not epoch by epoch.
-    pub(crate) fn has_whole_sizes(&self) -> bool {
-        let Listed::File(named) = &self.source else { return false };
-        self.sizes == Sizes::Known && named.iter().any(|named| named.packets.is_some())
+        let sizes = asked.unwrap_or(sizes);
+        let named = |&key: &FlowKey| NamedFlow { key, packets: None, class: None };
+        Ok(match &self.flows {
+            FlowSource::All if self.flow.is_empty() => FlowList::passing(sizes),
+            FlowSource::All => FlowList::named(self.flow.iter().map(named).collect(), sizes),
+            FlowSource::Heavy => FlowList::heavy(sizes),
+            FlowSource::File(path) if is_ipfix_file(path) => {
+                FlowList::recorded(read_sizes(path)?, asked.unwrap_or(FlowSizes::Known))
+            }
+            FlowSource::File(path) => FlowList::named(read(path)?, sizes),
+        })
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<Vec<Named>> {
+/// Records that are held in memory at most.
+const RECORDS_MAX: usize = 1 << 22;
+
+fn read_sizes(path: &Path) -> anyhow::Result<RecordedSizes> {
+    let mut reader = FlowReader::default();
+    let (mut sizes, mut count) = (RecordedSizes::default(), 0);
+    read_records(path, &mut reader, &mut |read| {
+        count += 1;
+        if count <= RECORDS_MAX {
+            let span = Span { start: read.record.first, end: read.record.last };
+            sizes.add(read.record.key, span, read.record.packets);
+        }
+    })?;
+    let shown = path.display().to_string();
+    note_troubles(&shown, &reader);
+    match count {
+        0 => Err(usage(format!("{shown}: there is no flow record in it"))),
+        1..=RECORDS_MAX => Ok(sizes),
+        _ => Err(usage(format!("{shown}: more than {RECORDS_MAX} flow records; split it"))),
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<NamedFlow>> {
     let shown = path.display();
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read flows from {shown}"))?;
@@ -190,7 +112,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<Named>> {
 }
 
 /// One flow a line, or CSV whose heading names the columns.
-fn parse(text: &str) -> Result<Vec<Named>, (usize, String)> {
+fn parse(text: &str) -> Result<Vec<NamedFlow>, (usize, String)> {
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
     let heading = lines.next_if(|(_, line)| line.split(',').any(|column| column == "scope"));
     let column = |name: &str| heading?.1.split(',').position(|column| column == name);
@@ -213,7 +135,7 @@ fn parse(text: &str) -> Result<Vec<Named>, (usize, String)> {
         // Rules are numbered from 1; no rule is the class beyond all of them.
         let class = number(class_at, "number of a rule")?.unwrap_or(0);
         let class = u16::try_from(class).unwrap_or(0).wrapping_sub(1);
-        Ok(Named { key, packets, class: class_at.map(|_| ClassId(class)) })
+        Ok(NamedFlow { key, packets, class: class_at.map(|_| ClassId(class)) })
     };
     lines.map(flow).collect()
 }

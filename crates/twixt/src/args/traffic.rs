@@ -1,4 +1,4 @@
-//! Which packets are measured, and how estimates are split up.
+//! Which packets are measured.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -6,8 +6,8 @@ use std::str::FromStr;
 use anyhow::Context;
 use clap::Args;
 use twixt_model::{Needs, Prefix};
-use twixt_synopsis::By;
-use twixt_wire::{Digester, Filter, Observer, ObserverOptions};
+use twixt_offline::Traffic;
+use twixt_wire::{Digester, Filter, Observer};
 
 use super::weights;
 use crate::configuration::{ClassSettings, Configuration};
@@ -65,16 +65,20 @@ impl TrafficArgs {
         }
     }
 
-    /// An observer of these packets that computes what is needed.
-    pub(crate) fn observer(&self, needs: Needs, digester: Digester) -> anyhow::Result<Observer> {
-        let options = ObserverOptions {
-            needs,
+    /// The packets that are measured.
+    pub(crate) fn traffic(&self) -> anyhow::Result<Traffic> {
+        Ok(Traffic {
+            toward: self.toward,
             outer: self.outer,
             filter: self.filter()?,
             classes: self.all_classes()?,
-            digester,
-        };
-        Observer::new(options).map_err(|error| usage(error.to_string()))
+            weighed: self.weights_file.is_some(),
+        })
+    }
+
+    /// An observer of these packets that computes what is needed.
+    pub(crate) fn observer(&self, needs: Needs, digester: Digester) -> anyhow::Result<Observer> {
+        self.traffic()?.observer(needs, digester).map_err(|error| usage(error.to_string()))
     }
 
     /// Takes from the configuration file what the command line left out.
@@ -104,11 +108,6 @@ impl TrafficArgs {
     /// Tells apart the packets that these rules weigh.
     pub(crate) fn weighed(self, rules: Option<&Path>) -> Self {
         Self { weights_file: rules.map(Path::to_owned), ..self }
-    }
-
-    /// Whether packets are told apart by their weights.
-    pub(crate) const fn is_weighed(&self) -> bool {
-        self.weights_file.is_some()
     }
 
     /// Whether the user told which packets go downstream.
@@ -147,49 +146,5 @@ impl TrafficArgs {
             }
         }
         Ok(classes.into_iter().map(|class| (class.name, class.filter)).collect())
-    }
-}
-
-/// How estimates are split up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Split {
-    /// As the algorithm can tell packets apart.
-    By(By),
-    /// One per class, each with a synopsis of its own.
-    Class,
-}
-
-/// Bits of an IPv6 prefix when only those of IPv4 are given: what a site usually gets.
-const DEFAULT_V6_BITS: u8 = 48;
-
-impl Split {
-    /// What is asked of the algorithm; classes have a synopsis each.
-    pub(crate) fn by(self) -> By {
-        match self {
-            Self::By(by) => by,
-            Self::Class => By::All,
-        }
-    }
-}
-
-impl FromStr for Split {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "use all, flow, class, or prefix/24 (prefix/24,48 for IPv6 too)".to_owned();
-        match text {
-            "all" => return Ok(Self::By(By::All)),
-            "flow" => return Ok(Self::By(By::Flow)),
-            "class" => return Ok(Self::Class),
-            _ => {}
-        }
-        let lengths = text.strip_prefix("prefix/").ok_or_else(wrong)?;
-        let (v4, v6) = lengths.split_once(',').unwrap_or((lengths, ""));
-        let v4 = v4.parse().ok().filter(|&bits| bits <= 32).ok_or_else(wrong)?;
-        let v6 = match v6 {
-            "" => DEFAULT_V6_BITS,
-            bits => bits.parse().ok().filter(|&bits| bits <= 128).ok_or_else(wrong)?,
-        };
-        Ok(Self::By(By::Prefix { v4, v6 }))
     }
 }

@@ -142,7 +142,7 @@ impl Args {
     fn config(self, file: Option<&Path>) -> anyhow::Result<AgentConfig> {
         let written = AgentSettings::load(file)?;
         let digest = self.digest.clone().with(&written.general());
-        let digester = digest.digester(digest.recognition());
+        let digester = digest.digester();
         let algorithms = self.algorithms.clone();
         self.over(written)?.resolve(&algorithms, digester)
     }

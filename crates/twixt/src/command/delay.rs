@@ -4,19 +4,19 @@ use std::path::PathBuf;
 
 use twixt_measure::{Cutting, Sealed};
 use twixt_model::EpochRule;
-
-use crate::args::{
-    AlgorithmArgs, Chosen, ClockUse, Cut, DigestArgs, EpochLength, FlowsArgs, Sizes, Split,
-    TrafficArgs,
+use twixt_offline::{
+    Beside, ChosenAlgorithm, Files, FlowSizes, Measured, PairMeasured, Plan, Problem, Split,
+    epoch_files, is_epoch_file, is_standard_input, one_read, segment, two_reads,
 };
+
+use crate::args::{AlgorithmArgs, ClockArg, Cut, DigestArgs, EpochLength, FlowsArgs, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::input;
-use crate::measure::{self, Beside, Files, Measured, PairMeasured, Plan, Problem};
 use crate::output::{
     self, DelayDocument, Format, ROWS_DEFAULT, SegmentDocument, SegmentsDocument, delay_report,
     estimate_rows, units,
 };
+use crate::remarks::Terminal;
 
 /// One-way delay, deviation and loss between two captures or epoch files
 #[derive(clap::Args)]
@@ -66,7 +66,7 @@ pub(super) struct PairArgs {
     one_pass: bool,
     /// What to do about clocks that differ
     #[arg(long, value_enum, default_value_t, value_name = "USE")]
-    clock: ClockUse,
+    clock: ClockArg,
     #[command(flatten)]
     pub(super) flows: FlowsArgs,
     #[command(flatten)]
@@ -98,12 +98,12 @@ impl PairArgs {
 
     /// What ends an epoch.
     pub(super) fn cutting(&self, split: Split) -> anyhow::Result<Cutting> {
-        self.cut.cutting(self.rule(), split, &measure::segment().upstream.0)
+        self.cut.cutting(self.rule(), split, &segment().upstream.0)
     }
 
     /// Refuses what cannot be read so.
     pub(super) fn check(&self) -> anyhow::Result<()> {
-        let stdin = [&self.upstream, &self.downstream].map(|path| input::is_stdin(path));
+        let stdin = [&self.upstream, &self.downstream].map(|path| is_standard_input(path));
         if stdin == [true, true] {
             return Err(usage("only one of the two captures can be standard input"));
         }
@@ -117,7 +117,7 @@ impl PairArgs {
                 "--cut markers needs --one-pass: markers say where to begin and to end",
             ));
         }
-        if self.one_pass && self.clock == ClockUse::Correct {
+        if self.one_pass && self.clock == ClockArg::Correct {
             return Err(usage(
                 "--clock correct cannot go with --one-pass: what clocks do is known after a first read",
             ));
@@ -132,7 +132,7 @@ impl PairArgs {
 
     /// Whether the inputs are epoch files; one alone is refused.
     fn are_epoch_files(&self) -> anyhow::Result<bool> {
-        match [&self.upstream, &self.downstream].map(|path| input::is_epoch_file(path)) {
+        match [&self.upstream, &self.downstream].map(|path| is_epoch_file(path)) {
             [true, true] => Ok(true),
             [false, false] => Ok(false),
             _ => Err(usage(
@@ -143,15 +143,15 @@ impl PairArgs {
     }
 
     /// The plan for an algorithm, with estimates split up like this.
-    pub(super) fn plan(&self, chosen: Chosen, split: Split) -> anyhow::Result<Plan<'_>> {
+    pub(super) fn plan(&self, chosen: ChosenAlgorithm, split: Split) -> anyhow::Result<Plan> {
         let plan = Plan {
-            traffic: &self.traffic,
-            digest: &self.digest,
+            traffic: self.traffic.traffic()?,
+            digest: self.digest.plan(),
             algorithms: vec![chosen],
             split,
             rule: self.rule(),
             cutting: self.cutting(split)?,
-            flows: self.flows.list(Sizes::Estimated)?,
+            flows: self.flows.list(FlowSizes::Estimated)?,
             beside: self.beside(),
         };
         plan.check()?;
@@ -160,15 +160,15 @@ impl PairArgs {
 
     /// What is done beside measuring.
     pub(super) fn beside(&self) -> Beside {
-        Beside { clock: self.clock, ..Beside::default() }
+        Beside { clock: self.clock.into(), ..Beside::default() }
     }
 
     /// The plan that fits what was recorded.
-    pub(super) fn recorded_plan(&self, first: &Sealed, split: Split) -> anyhow::Result<Plan<'_>> {
+    pub(super) fn recorded_plan(&self, first: &Sealed, split: Split) -> anyhow::Result<Plan> {
         if self.epoch.is_some() || self.traffic.tells_direction() {
             return Err(applies_when_recorded());
         }
-        if self.clock == ClockUse::Correct {
+        if self.clock == ClockArg::Correct {
             return Err(usage("--clock correct needs captures: recorded times stay as they are"));
         }
         let plan = self.plan(self.algorithm.recorded(first)?, split)?;
@@ -177,9 +177,9 @@ impl PairArgs {
     }
 
     /// Measures two captures.
-    pub(super) fn measure(&self, plan: &Plan<'_>, both: bool) -> anyhow::Result<PairMeasured> {
-        let reads_stamps = |chosen: &Chosen| chosen.prototype.reads_stamps();
-        if input::is_stdin(&self.upstream) && plan.algorithms.iter().any(reads_stamps) {
+    pub(super) fn measure(&self, plan: &Plan, both: bool) -> anyhow::Result<PairMeasured> {
+        let reads_stamps = |chosen: &ChosenAlgorithm| chosen.prototype.reads_stamps();
+        if is_standard_input(&self.upstream) && plan.algorithms.iter().any(reads_stamps) {
             return Err(usage(
                 "the upstream capture says when packets were sent, so it is read before the \
                  other: it cannot be standard input",
@@ -191,13 +191,13 @@ impl PairArgs {
     /// Measures any two captures.
     pub(super) fn measure_between(
         &self,
-        plan: &Plan<'_>,
+        plan: &Plan,
         files: Files<'_>,
         both: bool,
     ) -> anyhow::Result<PairMeasured> {
         match self.one_pass {
-            true => measure::one_read(plan, files),
-            false => measure::two_reads(plan, files, both),
+            true => Ok(one_read(plan, files, &Terminal)?),
+            false => Ok(two_reads(plan, files, both, &Terminal)?),
         }
     }
 }
@@ -205,7 +205,7 @@ impl PairArgs {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.pair.check()?;
     let (plan, measured) = match args.pair.are_epoch_files()? {
-        true => measure::epoch_files(args.pair.files(), |first| args.recorded(first))?,
+        true => epoch_files(args.pair.files(), &Terminal, |first| args.recorded(first))?,
         false => {
             let plan = args.plan()?;
             let measured = args.pair.measure(&plan, args.both)?;
@@ -228,21 +228,21 @@ impl Args {
         Self { pair: self.pair.with(configuration), ..self }
     }
 
-    fn plan(&self) -> anyhow::Result<Plan<'_>> {
+    fn plan(&self) -> anyhow::Result<Plan> {
         let mut plan = self.pair.plan(self.pair.algorithm.choose("exact")?, self.by)?;
         plan.beside.sample_bytes_per_second = self.sample_budget;
         Ok(plan)
     }
 
     /// The plan that fits what was recorded.
-    fn recorded(&self, first: &Sealed) -> anyhow::Result<Plan<'_>> {
+    fn recorded(&self, first: &Sealed) -> anyhow::Result<Plan> {
         match self.both || self.sample_budget.is_some() {
             true => Err(applies_when_recorded()),
             false => self.pair.recorded_plan(first, self.by),
         }
     }
 
-    fn print(&self, plan: &Plan<'_>, measured: &PairMeasured) -> anyhow::Result<()> {
+    fn print(&self, plan: &Plan, measured: &PairMeasured) -> anyhow::Result<()> {
         let chosen = &plan.algorithms[0];
         let rows = || {
             measured.segments.iter().flat_map(|segment| {
@@ -270,7 +270,7 @@ impl Args {
         }
     }
 
-    fn print_json(&self, chosen: &Chosen, measured: &PairMeasured) -> anyhow::Result<()> {
+    fn print_json(&self, chosen: &ChosenAlgorithm, measured: &PairMeasured) -> anyhow::Result<()> {
         let files = self.pair.files();
         let document = |segment: &Measured| {
             DelayDocument::new(segment.files(files), chosen, segment, &segment.concluded[0])

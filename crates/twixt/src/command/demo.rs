@@ -7,11 +7,11 @@ mod scenario;
 
 use serde::Serialize;
 use twixt_model::{EpochRule, Estimate};
+use twixt_offline::segment;
 use twixt_sim::Simulation;
 use twixt_synopsis::By;
 
 use crate::exit::Exit;
-use crate::measure::segment;
 use crate::output::{self, Format};
 use measurement::{Asked, Finding, measure};
 use scenario::Scenario;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use twixt_model::{HeavyFlow, Span};
+use twixt_offline::ChosenAlgorithm;
 use twixt_synopsis::{Estimator, Question, Totals};
 
 use super::one_point::{Seen, read};
-use crate::args::{AlgorithmArgs, Chosen, Heavies, TrafficArgs};
+use crate::args::{AlgorithmArgs, Heavies, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::frame_input::SourceArgs;
@@ -75,7 +76,12 @@ impl Args {
         Self { algorithm: self.algorithm.with(configuration), ..self }
     }
 
-    fn largest(&self, chosen: &Chosen, seen: &Seen, span: Span) -> anyhow::Result<Vec<HeavyFlow>> {
+    fn largest(
+        &self,
+        chosen: &ChosenAlgorithm,
+        seen: &Seen,
+        span: Span,
+    ) -> anyhow::Result<Vec<HeavyFlow>> {
         let Estimator::Heavy(estimator) = &chosen.algorithm.estimator else {
             unreachable!("the command offers no algorithm for anything else")
         };

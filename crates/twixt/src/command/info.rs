@@ -8,11 +8,12 @@ mod store;
 
 use std::path::PathBuf;
 
+use twixt_offline::{is_epoch_file, is_standard_input};
+
 use crate::args::TrafficArgs;
 use crate::exit::{Exit, usage};
 use crate::flow_record_input;
 use crate::frame_input::{LiveArgs, Source};
-use crate::input;
 use crate::output::Format;
 
 /// What is in a capture, an epoch file, a store or a file of flow records, or passes an interface
@@ -51,8 +52,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return store::run(path, args.format);
     }
     match path {
-        path if input::is_stdin(path) => capture::run(Source::capture(path)?, &args.traffic, args),
-        path if input::is_epoch_file(path) => epochs::run(path, args.format),
+        path if is_standard_input(path) => {
+            capture::run(Source::capture(path)?, &args.traffic, args)
+        }
+        path if is_epoch_file(path) => epochs::run(path, args.format),
         path if flow_record_input::is_ipfix_file(path) => flow_records::run(path, args.format),
         path => capture::run(Source::capture(path)?, &args.traffic, args),
     }

@@ -2,10 +2,11 @@
 
 use twixt_model::{DigestHash, DigestProfile, Needs, Span};
 use twixt_observe::{PacketPath, PointCounts, SynopsisFeed};
+use twixt_offline::ChosenAlgorithm;
 use twixt_synopsis::AnySynopsis;
 use twixt_wire::{Digester, HashKey};
 
-use crate::args::{Chosen, TrafficArgs};
+use crate::args::TrafficArgs;
 use crate::exit::{Exit, usage};
 use crate::frame_input::SourceArgs;
 
@@ -25,7 +26,7 @@ pub(crate) struct Seen {
 pub(crate) fn read(
     source: &SourceArgs,
     traffic: &TrafficArgs,
-    chosen: &Chosen,
+    chosen: &ChosenAlgorithm,
     most: Option<u64>,
 ) -> anyhow::Result<Seen> {
     let mut path = path(traffic, chosen, most)?;
@@ -44,7 +45,7 @@ pub(crate) fn read(
 
 fn path(
     traffic: &TrafficArgs,
-    chosen: &Chosen,
+    chosen: &ChosenAlgorithm,
     most: Option<u64>,
 ) -> anyhow::Result<PacketPath<SynopsisFeed>> {
     if traffic.has_classes() {

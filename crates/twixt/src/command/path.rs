@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::delay::{PairArgs, has_answer, note_problems};
-use crate::args::Split;
 use crate::configuration::Configuration;
 use crate::exit::{Exit, usage};
-use crate::input;
-use crate::measure::{self, Files, Measured, PairMeasured, Plan};
 use crate::output::{
     self, DelayDocument, EstimateRow, Format, SegmentDocument, SegmentsDocument, estimate_rows,
 };
+use crate::remarks::Terminal;
 use breakdown::Breakdown;
+use twixt_offline::{
+    Files, Measured, PairMeasured, Plan, Split, epoch_files, is_epoch_file, is_standard_input,
+};
 
 /// Which segment of a chain of captures or epoch files added the delay, the variance, the loss
 ///
@@ -101,12 +102,12 @@ impl Args {
     /// Refuses what cannot be read so.
     fn check(&self) -> anyhow::Result<()> {
         let points = self.points();
-        if points.iter().any(|point| input::is_stdin(point)) {
+        if points.iter().any(|point| is_standard_input(point)) {
             return Err(usage(
                 "the captures of a path are read several times: give files, not standard input",
             ));
         }
-        let recorded = points.iter().filter(|point| input::is_epoch_file(point)).count();
+        let recorded = points.iter().filter(|point| is_epoch_file(point)).count();
         if recorded != 0 && recorded != points.len() {
             return Err(usage(
                 "some files hold epochs and others are captures: record the captures first, with \
@@ -117,9 +118,9 @@ impl Args {
     }
 
     /// As `delay` does.
-    fn measure(&self, files: Files<'_>) -> anyhow::Result<(Plan<'_>, PairMeasured)> {
-        if input::is_epoch_file(files.upstream) {
-            return measure::epoch_files(files, |first| self.pair.recorded_plan(first, self.by));
+    fn measure(&self, files: Files<'_>) -> anyhow::Result<(Plan, PairMeasured)> {
+        if is_epoch_file(files.upstream) {
+            return epoch_files(files, &Terminal, |first| self.pair.recorded_plan(first, self.by));
         }
         let plan = self.pair.plan(self.pair.algorithm.choose("exact")?, self.by)?;
         let measured = self.pair.measure_between(&plan, files, false)?;
@@ -128,7 +129,7 @@ impl Args {
 
     fn print(
         &self,
-        plan: &Plan<'_>,
+        plan: &Plan,
         sections: &[Section<'_>],
         total: &Section<'_>,
     ) -> anyhow::Result<()> {

@@ -12,16 +12,16 @@ mod touched;
 use std::path::{Path, PathBuf};
 
 use twixt_model::{Epoch, Scope, Span, Timestamp, by_scope};
+use twixt_offline::{Beside, Files, FlowSizes, Measured, Plan, Split};
 use twixt_store::{Log, Options};
 use twixt_synopsis::By;
 
 use super::delay::{has_answer, is_empty, note_problems};
 use crate::args::{
-    AlgorithmArgs, Delays, DigestArgs, FlowsArgs, Moment, Sizes, Split, TrafficArgs, foreign_zone,
+    AlgorithmArgs, Delays, DigestArgs, FlowsArgs, Moment, TrafficArgs, foreign_zone,
 };
 use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::measure::{Beside, Files, Measured, Plan};
 use crate::output::{self, Format, ROWS_DEFAULT, delay_report, estimate_rows, total_report, units};
 pub(crate) use document::DamageDocument;
 use document::{Missing, QueryDocument};
@@ -169,9 +169,9 @@ impl Args {
         Ok(Span { start, end })
     }
 
-    fn plan(&self, epochs: &Epochs<'_>) -> anyhow::Result<Plan<'_>> {
+    fn plan(&self, epochs: &Epochs<'_>) -> anyhow::Result<Plan> {
         let first = epochs.first();
-        let flows = self.flows.list(Sizes::Estimated)?;
+        let flows = self.flows.list(FlowSizes::Estimated)?;
         if flows.has_whole_sizes() && epochs.count() > 1 {
             return Err(usage(
                 "--sizes known: the list says how many packets flows have in all, not in each of \
@@ -181,8 +181,8 @@ impl Args {
         let named = if flows.is_all() { By::All } else { By::Flow };
         let asked = AlgorithmArgs::<Delays>::named(self.algorithm.clone(), self.estimator.clone());
         let plan = Plan {
-            traffic: &self.traffic,
-            digest: &self.digest,
+            traffic: self.traffic.traffic()?,
+            digest: self.digest.plan(),
             algorithms: vec![asked.recorded(first)?],
             split: self.by.unwrap_or(Split::By(named)),
             rule: first.rule,
@@ -198,7 +198,7 @@ impl Args {
     fn print(
         &self,
         format: Format,
-        plan: &Plan<'_>,
+        plan: &Plan,
         mut measured: Measured,
         missing: &Missing,
         touched: Touched,

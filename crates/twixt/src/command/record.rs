@@ -9,14 +9,14 @@ use twixt_capture::Frame;
 use twixt_measure::Cutting;
 use twixt_model::{Delay, EpochRule, PointId, TimeSource};
 use twixt_observe::{LATENESS, Meters, MetersConfig, PacketPath};
+use twixt_offline::{Beside, FlowList, Plan, Split};
 use twixt_synopsis::By;
 use twixt_wire::Observer;
 
-use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, FlowList, Split, TrafficArgs};
+use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::frame_input::{OnePass, SoFar, Source, SourceArgs};
-use crate::measure::{Beside, Plan};
 use crate::output::units;
 use retention::Retention;
 use sink::{Sink, Target};
@@ -77,8 +77,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let rule = args.epoch.map_or(EpochRule::WHOLE, |epoch| epoch.0);
     let plan = Plan {
-        traffic: &args.traffic,
-        digest: &args.digest,
+        traffic: args.traffic.traffic()?,
+        digest: args.digest.plan(),
         algorithms: vec![args.algorithm.choose("lda")?],
         split: args.by,
         rule,
@@ -86,8 +86,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         flows: FlowList::none(),
         beside: Beside::default(),
     };
-    let observer =
-        args.traffic.observer(plan.needs(), args.digest.digester(args.digest.recognition()))?;
+    let observer = args.traffic.observer(plan.needs(), args.digest.digester())?;
     let source = args.source.open()?;
     let config = args.meters_config(&plan, &observer, source.time_source());
     let meters =
@@ -126,7 +125,7 @@ impl Args {
 
     fn meters_config(
         &self,
-        plan: &Plan<'_>,
+        plan: &Plan,
         observer: &Observer,
         time_source: TimeSource,
     ) -> MetersConfig {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use twixt_model::{ReorderEstimate, Span};
+use twixt_offline::ChosenAlgorithm;
 use twixt_synopsis::{Estimator, Question};
 
 use super::one_point::{Seen, read};
-use crate::args::{AlgorithmArgs, Chosen, Reorderings, TrafficArgs};
+use crate::args::{AlgorithmArgs, Reorderings, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, usage};
 use crate::frame_input::SourceArgs;
@@ -72,7 +73,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(seen.exit)
 }
 
-fn conclude(chosen: &Chosen, seen: &Seen, span: Span) -> anyhow::Result<Vec<ReorderEstimate>> {
+fn conclude(
+    chosen: &ChosenAlgorithm,
+    seen: &Seen,
+    span: Span,
+) -> anyhow::Result<Vec<ReorderEstimate>> {
     let Estimator::Reorder(estimator) = &chosen.algorithm.estimator else {
         unreachable!("the command offers no algorithm for anything else")
     };

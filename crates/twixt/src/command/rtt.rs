@@ -114,7 +114,7 @@ impl Args {
 
     fn observer(&self) -> anyhow::Result<Observer> {
         let needs = Needs { digest: false, flow: false, detail: true, group: false };
-        self.traffic.observer(needs, self.digest.digester(self.digest.recognition()))
+        self.traffic.observer(needs, self.digest.digester())
     }
 
     fn rule(&self) -> EpochRule {

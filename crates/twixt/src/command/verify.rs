@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use twixt_model::{DelayEstimate, Estimate, Scope, by_scope, total};
+use twixt_offline::{Concluded, FlowSizes, Plan, Split};
 use twixt_synopsis::By;
 
 use super::delay::{PairArgs, note_problems};
-use crate::args::{AlgorithmArgs, Delays, Sizes, Split};
+use crate::args::{AlgorithmArgs, Delays};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer};
-use crate::measure::{Concluded, Plan};
 use crate::output::{self, Format, Table, units};
 
 /// An algorithm beside the exact referee: its error, by flow size
@@ -32,13 +32,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let chosen = args.pair.algorithm.choose("lda")?;
     let referee = AlgorithmArgs::<Delays>::default().choose("exact")?;
     let plan = Plan {
-        traffic: &args.pair.traffic,
-        digest: &args.pair.digest,
+        traffic: args.pair.traffic.traffic()?,
+        digest: args.pair.digest.plan(),
         algorithms: vec![chosen, referee],
         split: Split::By(By::Flow),
         rule: args.pair.rule(),
         cutting: args.pair.cutting(Split::By(By::Flow))?,
-        flows: args.pair.flows.list(Sizes::Known)?,
+        flows: args.pair.flows.list(FlowSizes::Known)?,
         beside: args.pair.beside(),
     };
     plan.check_flows()?;

@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use twixt_model::{Delay, DelaySample, Estimate, OrderStatistics, Percentile};
 use twixt_observe::PointCounts;
-
-use crate::args::Chosen;
-
-use crate::measure::{Concluded, Files, Measured};
+use twixt_offline::{ChosenAlgorithm, Concluded, Files, Measured};
 
 /// One estimate. What is not known is null.
 #[derive(Clone, Debug, Serialize)]
@@ -223,7 +220,7 @@ impl DelayDocument {
     /// Of what one algorithm concluded along one segment.
     pub(crate) fn new(
         files: Files<'_>,
-        chosen: &Chosen,
+        chosen: &ChosenAlgorithm,
         measured: &Measured,
         concluded: &Concluded,
     ) -> Self {

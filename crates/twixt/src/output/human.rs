@@ -3,11 +3,9 @@
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 use twixt_model::{Delay, DelayEstimate, DelaySample, Estimate, OrderStatistics, Percentile};
 use twixt_observe::PointCounts;
+use twixt_offline::{ChosenAlgorithm, Concluded, Files, Measured};
 
 use super::units;
-use crate::args::Chosen;
-
-use crate::measure::{Concluded, Files, Measured};
 
 /// Shown where nothing is known.
 pub(crate) const UNKNOWN: &str = "–";
@@ -51,7 +49,7 @@ impl std::fmt::Display for Table {
 /// What one algorithm concluded along one segment.
 pub(crate) fn delay_report(
     files: Files<'_>,
-    chosen: &Chosen,
+    chosen: &ChosenAlgorithm,
     measured: &Measured,
     concluded: &Concluded,
     rows: usize,

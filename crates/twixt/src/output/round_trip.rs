@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use twixt_model::{Percentile, RoundTripEstimate, RoundTripSample, RoundTripTimes, Scope, Span};
+use twixt_offline::ChosenAlgorithm;
 
 use super::units;
-use crate::args::Chosen;
 use crate::command::{Watched, WatchedEpoch};
 
 /// `twixt rtt -F json`.
@@ -83,7 +83,11 @@ struct TimesDocument {
 
 impl RoundTripDocument {
     /// Of what was concluded at a point.
-    pub(crate) fn new(chosen: &Chosen, watched: &Watched, epochs: &[WatchedEpoch]) -> Self {
+    pub(crate) fn new(
+        chosen: &ChosenAlgorithm,
+        watched: &Watched,
+        epochs: &[WatchedEpoch],
+    ) -> Self {
         Self {
             algorithm: chosen.algorithm.name,
             config: chosen.prototype.config(),

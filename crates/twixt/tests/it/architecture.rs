@@ -32,6 +32,11 @@ const RULES: &[Rule] = &[
         pure: true,
     },
     Rule { name: "capture", may_use: &["model"], pure: false },
+    Rule {
+        name: "offline",
+        may_use: &["model", "wire", "synopsis", "measure", "observe", "capture"],
+        pure: false,
+    },
     Rule { name: "store", may_use: &["model"], pure: false },
     Rule { name: "history", may_use: &["model", "store"], pure: false },
     Rule {

@@ -3,10 +3,9 @@
 use anyhow::bail;
 use twixt_measure::{Meter, MeterConfig, Pairing, PairingConfig, PairingEvent, QuestionTemplate};
 use twixt_model::{BatchBuffer, Delay, EpochRule, Estimate, PointId, Segment, Timestamp};
+use twixt_offline::segment;
 use twixt_sim::{Point, Simulation};
 use twixt_synopsis::{AnySynopsis, By, Purpose, find};
-
-use crate::measure::segment;
 
 /// What one algorithm concluded.
 pub(super) struct Finding {

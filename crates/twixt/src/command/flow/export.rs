@@ -150,7 +150,7 @@ impl Args {
         }
         let needs =
             Needs { digest: true, flow: select == Select::Flow, detail: true, group: false };
-        let digester = self.digest.digester(self.digest.recognition());
+        let digester = self.digest.digester();
         let timeout = |length: Nanoseconds| length.0.max(1) as u64;
         let observer = self.traffic.observer(needs, digester)?;
         let metering = Metering {

@@ -6,15 +6,14 @@ use serde::Serialize;
 use twixt_flow::EXAMPLE_ENTERPRISE;
 use twixt_model::quantity::Nanoseconds;
 use twixt_model::{Estimate, FlowRecord, Prefix, Span};
+use twixt_offline::{ChosenAlgorithm, Concluded, DirectionFound, Files, Measured, Split};
 use twixt_synopsis::cnf::{AssociationCounts, CnfConfig, PairingCounts, RecordEstimator};
 use twixt_synopsis::{By, Purpose, find};
 
 use super::point_records::PointRecords;
 use super::results;
 use super::streams::Streams;
-use crate::args::{Chosen, Split};
 use crate::exit::{Exit, no_answer, usage};
-use crate::measure::{Concluded, DirectionFound, Files, Measured};
 use crate::output::{
     self, DelayDocument, Format, ROWS_DEFAULT, delay_report, estimate_rows, units,
 };
@@ -174,7 +173,7 @@ impl Args {
     }
 
     /// The settings of cnf that the command line and this rate amount to.
-    fn settings(&self, associate: &str, rate: f64) -> anyhow::Result<(Chosen, CnfConfig)> {
+    fn settings(&self, associate: &str, rate: f64) -> anyhow::Result<(ChosenAlgorithm, CnfConfig)> {
         let mut settings = toml::Table::new();
         let mut set = |name: &str, value: toml::Value| settings.insert(name.to_owned(), value);
         set("sampling", self.sampling.unwrap_or(rate).into());
@@ -196,7 +195,7 @@ impl Args {
         let algorithm = find(Purpose::Delay, "cnf").expect("it is in the registry");
         let prototype = (algorithm.start)(&settings).map_err(|error| usage(error.to_string()))?;
         let estimator = Some(self.estimator.clone());
-        Ok((Chosen { algorithm, estimator, prototype }, config))
+        Ok((ChosenAlgorithm { algorithm, estimator, prototype }, config))
     }
 
     fn paired(
@@ -230,7 +229,7 @@ impl Args {
         }
     }
 
-    fn print(&self, chosen: &Chosen, paired: &Paired) -> anyhow::Result<()> {
+    fn print(&self, chosen: &ChosenAlgorithm, paired: &Paired) -> anyhow::Result<()> {
         let files = Files { upstream: &self.upstream, downstream: &self.downstream };
         let (measured, concluded) = (&paired.measured, &paired.measured.concluded[0]);
         match self.format {

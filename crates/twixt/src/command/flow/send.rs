@@ -8,8 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
-
-use crate::input;
+use twixt_offline::is_standard_input;
 
 /// Between two datagrams: a capture is read faster than collectors take what comes of it.
 const DATAGRAM_PAUSE: Duration = Duration::from_micros(200);
@@ -25,7 +24,7 @@ impl Outlet {
     /// A file, or standard output.
     pub(super) fn file(path: &Path) -> anyhow::Result<Self> {
         let name = path.display().to_string();
-        let out: Box<dyn Write> = match input::is_stdin(path) {
+        let out: Box<dyn Write> = match is_standard_input(path) {
             true => Box::new(io::stdout().lock()),
             false => Box::new(File::create(path).with_context(|| format!("cannot write {name}"))?),
         };

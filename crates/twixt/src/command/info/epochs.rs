@@ -6,14 +6,15 @@ use std::path::Path;
 use serde::Serialize;
 use twixt_measure::Sealed;
 use twixt_model::Timestamp;
+use twixt_offline::read_epochs;
 
 use crate::exit::Exit;
-use crate::input;
 use crate::output::{self, Format, Table, units};
+use crate::remarks::Terminal;
 
 pub(super) fn run(path: &Path, format: Format) -> anyhow::Result<Exit> {
     let mut epochs = Vec::new();
-    let partial = input::read_epochs(path, |sealed| epochs.push(EpochDocument::from(&sealed)))?;
+    let partial = read_epochs(path, &Terminal, |sealed| epochs.push(EpochDocument::from(&sealed)))?;
     let document = EpochsDocument { file: path.display().to_string(), format: "epochs", epochs };
     match format {
         Format::Json => output::json(&document)?,

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use twixt_model::Estimate;
+use twixt_offline::ChosenAlgorithm;
 
 use super::Section;
 use super::breakdown::{Breakdown, Part, Rest};
-use crate::args::Chosen;
 use crate::output::{SegmentDocument, SegmentsDocument, Table, UNKNOWN, counts, delays, units};
 
 /// `twixt path -F json`: the shape of several segments, with what they do not explain.
@@ -67,7 +67,7 @@ impl MostDocument {
 
 /// A table of the segments, the whole and the rest, and who added the most.
 pub(super) fn report(
-    chosen: &Chosen,
+    chosen: &ChosenAlgorithm,
     sections: &[Section<'_>],
     total: &Section<'_>,
     breakdown: &Breakdown,

@@ -9,9 +9,9 @@ use clap::ValueEnum;
 use serde::Serialize;
 use twixt_evaluate::{Axis, Figure, Mark, Series};
 use twixt_network::{FILE_BYTES_MAX, Plan, ShortestPaths, Step, Strategy, Topology, import};
+use twixt_offline::is_standard_input;
 
 use crate::exit::{Exit, note};
-use crate::input::is_stdin;
 use crate::output::{self, Format, Table, units};
 use crate::plot;
 
@@ -111,7 +111,7 @@ fn draw(path: &Path, plan: &Plan) -> anyhow::Result<()> {
 /// The file, or as much of it as is enough to refuse it.
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     let shown = path.display();
-    let source: Box<dyn Read> = if is_stdin(path) {
+    let source: Box<dyn Read> = if is_standard_input(path) {
         Box::new(io::stdin().lock())
     } else {
         Box::new(File::open(path).with_context(|| format!("cannot open {shown}"))?)

@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 use twixt_model::{EpochRule, Estimate};
+use twixt_offline::{ChosenAlgorithm, Files, Measured};
 use twixt_store::Damage;
 
 use super::{EpochRange, Touched, note_some};
-use crate::args::Chosen;
 use crate::exit::note;
-use crate::measure::{Files, Measured};
 use crate::output::{DelayDocument, EstimateRow, units};
 
 /// What a store does not have of what was asked for.
@@ -88,7 +87,7 @@ pub(crate) struct DamageDocument {
 impl QueryDocument {
     pub(super) fn new(
         files: Files<'_>,
-        chosen: &Chosen,
+        chosen: &ChosenAlgorithm,
         measured: &Measured,
         totals: &[Estimate],
         missing: &Missing,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use twixt_measure::Sealed;
 use twixt_model::{Epoch, EpochRule, PointId, Segment, Span, Timestamp};
+use twixt_offline::{End, Measured, Plan, Recordings, Split, rough_delay};
 use twixt_store::{Damage, Found, Log, Payloads};
 use twixt_synopsis::{By, KnownFlow};
 
@@ -12,9 +13,7 @@ use super::document::Missing;
 use super::families::{Families, is_of};
 use super::heads::Heads;
 use super::{Args, EpochRange, Touched};
-use crate::args::Split;
 use crate::exit::no_answer;
-use crate::measure::{End, Measured, Plan, Recordings, rough_delay};
 
 /// Records of both points, found but not yet read.
 pub(super) struct Epochs<'a> {
@@ -92,7 +91,7 @@ impl<'a> Epochs<'a> {
     }
 
     /// Reads and pairs them. Afterwards it is known what could not be read.
-    pub(super) fn pair(&mut self, plan: &Plan<'_>) -> Measured {
+    pub(super) fn pair(&mut self, plan: &Plan) -> Measured {
         let recordings = Recordings {
             segment: Segment {
                 upstream: PointId(self.args.from.clone()),
@@ -130,10 +129,10 @@ impl<'a> Epochs<'a> {
 
     /// The flows that are asked about, if nothing else is: epochs are read no further than that.
     /// Points with different settings are compared by folding, which takes all there is.
-    fn only_flows(&self, plan: &Plan<'_>) -> Vec<KnownFlow> {
+    fn only_flows(&self, plan: &Plan) -> Vec<KnownFlow> {
         let by_flow = matches!(plan.split, Split::By(By::Flow | By::Prefix { .. }));
         match by_flow && self.are_alike {
-            true => plan.flows.known(&plan.digest.digester(plan.digest.recognition())),
+            true => plan.flows.known(&plan.digest.digester()),
             false => Vec::new(),
         }
     }

@@ -12,10 +12,10 @@ use twixt_collector::api::{
 };
 use twixt_history::{Answer, Question, ROWS_MAX, Reader, Step, to_parquet};
 use twixt_model::{PointId, Scope, Segment};
+use twixt_offline::Split;
 use twixt_synopsis::By;
 
 use super::QueryFormat;
-use crate::args::Split;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::output;
 use asking::Collector;

@@ -8,11 +8,11 @@ use anyhow::Context;
 use twixt_measure::{FILE_HEADER, Sealed, Stream, record_header};
 use twixt_model::{PointId, Span, Timestamp};
 use twixt_observe::Meters;
+use twixt_offline::is_standard_input;
 use twixt_store::{Appended, Durability, Entry, Log, Options, StoreError, Writer};
 
 use super::retention::{Forgotten, Retention};
 use crate::exit::{note, usage};
-use crate::input;
 use crate::output::units;
 
 /// What the user named.
@@ -65,7 +65,7 @@ pub(super) struct EpochWriter {
 impl EpochWriter {
     fn create(path: &Path) -> anyhow::Result<Self> {
         let name = path.display().to_string();
-        let out: Box<dyn Write> = match input::is_stdin(path) {
+        let out: Box<dyn Write> = match is_standard_input(path) {
             true => Box::new(io::stdout().lock()),
             false => Box::new(File::create(path).with_context(|| format!("cannot write {name}"))?),
         };

@@ -7,15 +7,16 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use twixt_capture::{BatchEnd, Frame};
 use twixt_observe::is_timeless;
+use twixt_offline::Capture;
 use twixt_sim::{Arrival, Config, ConfigError, Point, Simulation};
 use twixt_wire::{LinkType, ParseOptions, Skip, SkipCounts, parse};
 
 use super::output_files::Frames;
 use super::{Made, hop, refused};
 use crate::exit::{no_answer, note};
-use crate::input::Capture;
 use crate::output::units;
-use crate::progress::Progress;
+use crate::progress::ReadProgress;
+use crate::remarks::note_ending;
 
 /// Bytes kept of a frame: the headers, and enough payload to tell packets apart.
 pub(super) const FRAME_BYTES_KEPT: usize = 128;
@@ -57,7 +58,7 @@ impl OwnTrace {
             partial: false,
         };
         trace.read_frames(&mut capture).with_context(|| path.display().to_string())?;
-        trace.partial = capture.note_ending(path);
+        trace.partial = note_ending(&capture);
         trace.note_skipped(path);
         Ok(trace)
     }
@@ -81,7 +82,7 @@ impl OwnTrace {
     }
 
     fn read_frames(&mut self, capture: &mut Capture) -> anyhow::Result<()> {
-        let progress = Progress::new(capture.size_bytes());
+        let progress = ReadProgress::new(capture.size_bytes());
         let mut problem = None;
         loop {
             let end = capture.read_batch(&progress, |frame| {

@@ -2,9 +2,8 @@
 
 use twixt_measure::{MARKER_BYTES, Marker};
 use twixt_model::{Delay, Epoch, EpochRule, PointId, Timestamp};
+use twixt_offline::segment;
 use twixt_sim::{Direction, Point, Simulation};
-
-use crate::measure::segment;
 
 /// A marker at one point.
 pub(super) struct MarkerFrame {

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use twixt_capture::{BatchEnd, Frame};
 use twixt_model::{DigestHash, DigestProfile, FlowHash, Needs};
+use twixt_offline::Capture;
 use twixt_wire::{Digester, FrameBytes, HashKey, LinkType, Observer, ObserverOptions};
 
 use crate::exit::{note, usage};
-use crate::input::Capture;
 use crate::output::units;
-use crate::progress::Progress;
+use crate::progress::ReadProgress;
+use crate::remarks::note_ending;
 
 /// Flows told apart at most.
 const FLOWS_MAX: usize = 1 << 22;
@@ -30,10 +31,10 @@ pub(super) fn flow_sizes(path: &Path) -> anyhow::Result<Vec<u64>> {
     };
     let observer = Observer::new(options).map_err(|error| usage(error.to_string()))?;
     let mut found = Found::default();
-    let progress = Progress::new(capture.size_bytes());
+    let progress = ReadProgress::new(capture.size_bytes());
     while capture.read_batch(&progress, |frame| found.add(&observer, &frame)) == BatchEnd::More {}
     drop(progress);
-    capture.note_ending(path);
+    note_ending(&capture);
     if found.refused > 0 {
         let refused = units::count(found.refused);
         note(format_args!("{refused} packets of further flows were left out"));

@@ -7,39 +7,33 @@ use twixt_model::{Detail, Observation, Timestamp};
 use twixt_observe::{Meters, PacketSink, SeenPacket};
 use twixt_wire::{Observer, Packet, Skip, SkipCounts};
 
-use super::correction::Correction;
-use super::directory::Directory;
-use super::pairs::Sent;
-use super::stamps::Stamps;
-
-/// Which end of the segment a capture is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SegmentEnd {
-    Upstream,
-    Downstream,
-}
+use crate::correction::Correction;
+use crate::directory::Directory;
+use crate::pairs::Sent;
+use crate::recorded::End;
+use crate::stamps::Stamps;
 
 /// Which packets count.
-pub(super) struct Selection<'a> {
-    pub(super) end: SegmentEnd,
+pub(crate) struct Selection<'a> {
+    pub(crate) end: End,
     /// The directions of flows; every packet goes downstream if `None`.
-    pub(super) verdicts: Option<&'a Verdicts>,
+    pub(crate) verdicts: Option<&'a Verdicts>,
     /// The common stretch; everything if `None`.
-    pub(super) edges: Option<&'a Edges>,
+    pub(crate) edges: Option<&'a Edges>,
 }
 
 /// Packets of one end of a segment on their way to meters.
-pub(super) struct EndSink<'a> {
-    pub(super) selection: Selection<'a>,
-    pub(super) meters: Meters,
+pub(crate) struct EndSink<'a> {
+    pub(crate) selection: Selection<'a>,
+    pub(crate) meters: Meters,
     /// The flows that passed, for algorithms that must be told.
-    pub(super) directory: Option<Directory>,
+    pub(crate) directory: Option<Directory>,
     /// When packets were sent, if an algorithm wants to know.
-    pub(super) stamps: Option<Stamps>,
+    pub(crate) stamps: Option<Stamps>,
     /// What puts the clock right, if it should be.
-    pub(super) correction: Option<Correction>,
+    pub(crate) correction: Option<Correction>,
     /// Details are read.
-    pub(super) detailed: bool,
+    pub(crate) detailed: bool,
     stage: Stage,
     held: Vec<HeldPacket>,
     held_refused: u64,
@@ -49,7 +43,7 @@ pub(super) struct EndSink<'a> {
 
 /// How far a capture is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     /// Near the start of the common stretch: everything is held back.
     Start,
     /// Beyond it: what lies near the end of the stretch is held back.
@@ -78,8 +72,8 @@ impl Selection<'_> {
         }
         let place = match (self.edges, self.end) {
             (None, _) => Place::Inside,
-            (Some(edges), SegmentEnd::Upstream) => edges.upstream(seen.frame.time),
-            (Some(edges), SegmentEnd::Downstream) => edges.downstream(seen.frame.time),
+            (Some(edges), End::Upstream) => edges.upstream(seen.frame.time),
+            (Some(edges), End::Downstream) => edges.downstream(seen.frame.time),
         };
         match place {
             Place::Outside => Err(Skip::OutsideStretch),
@@ -91,15 +85,15 @@ impl Selection<'_> {
     fn end_from(&self) -> Timestamp {
         match (self.edges, self.end) {
             (None, _) => Timestamp::MAX,
-            (Some(edges), SegmentEnd::Upstream) => edges.end_from().0,
-            (Some(edges), SegmentEnd::Downstream) => edges.end_from().1,
+            (Some(edges), End::Upstream) => edges.end_from().0,
+            (Some(edges), End::Downstream) => edges.end_from().1,
         }
     }
 }
 
 impl<'a> EndSink<'a> {
     /// Nothing seen yet.
-    pub(super) fn new(selection: Selection<'a>, meters: Meters, detailed: bool) -> Self {
+    pub(crate) fn new(selection: Selection<'a>, meters: Meters, detailed: bool) -> Self {
         Self {
             selection,
             meters,
@@ -116,39 +110,39 @@ impl<'a> EndSink<'a> {
     }
 
     /// What is held back from now on.
-    pub(super) const fn enter(&mut self, stage: Stage) {
+    pub(crate) const fn enter(&mut self, stage: Stage) {
         self.stage = stage;
     }
 
     /// When the first packet was seen.
-    pub(super) const fn first(&self) -> Option<Timestamp> {
+    pub(crate) const fn first(&self) -> Option<Timestamp> {
         self.first
     }
 
     /// The latest time of any frame.
-    pub(super) const fn latest(&self) -> Timestamp {
+    pub(crate) const fn latest(&self) -> Timestamp {
         self.latest
     }
 
     /// Seals what is over. Packets held back at the end are still to come: their epochs stay open.
-    pub(super) fn advance(&mut self) {
+    pub(crate) fn advance(&mut self) {
         let reached = self.corrected(self.latest.min(self.selection.end_from()));
         self.meters.advance(reached);
     }
 
     /// Packets held back at one end of the stretch.
-    pub(super) fn held_at(&self, place: Place) -> impl Iterator<Item = Observation> {
+    pub(crate) fn held_at(&self, place: Place) -> impl Iterator<Item = Observation> {
         self.held.iter().filter(move |held| held.place == place).map(|held| held.observation)
     }
 
     /// Packets that could not be held back.
-    pub(super) const fn held_refused(&self) -> u64 {
+    pub(crate) const fn held_refused(&self) -> u64 {
         self.held_refused
     }
 
     /// Measures or skips the packets held back at `place`, and measures those inside. Counts what
     /// is skipped.
-    pub(super) fn release(&mut self, place: Place, keep: &[bool]) -> SkipCounts {
+    pub(crate) fn release(&mut self, place: Place, keep: &[bool]) -> SkipCounts {
         let (mut keep, mut skipped) = (keep.iter(), SkipCounts::default());
         for held in std::mem::take(&mut self.held) {
             let counts = match held.place {
@@ -168,7 +162,7 @@ impl<'a> EndSink<'a> {
     }
 
     /// The next sealed epoch.
-    pub(super) fn poll(&mut self) -> Option<Sent> {
+    pub(crate) fn poll(&mut self) -> Option<Sent> {
         let (algorithm, sealed) = self.meters.poll()?;
         let directory = self.directory.as_mut();
         let flows = directory.and_then(|directory| directory.take(algorithm, sealed.epoch));
@@ -225,9 +219,9 @@ impl PacketSink for EndSink<'_> {
 }
 
 /// Keeps nothing of packets but when they were sent.
-pub(super) struct StampSink<'a> {
-    pub(super) selection: Selection<'a>,
-    pub(super) stamps: Stamps,
+pub(crate) struct StampSink<'a> {
+    pub(crate) selection: Selection<'a>,
+    pub(crate) stamps: Stamps,
 }
 
 impl PacketSink for StampSink<'_> {
@@ -239,7 +233,7 @@ impl PacketSink for StampSink<'_> {
 }
 
 /// The ends of a packet's flow, for judging its direction.
-pub(super) fn flow_ends(observer: &Observer, packet: &Packet) -> FlowEnds {
+pub(crate) fn flow_ends(observer: &Observer, packet: &Packet) -> FlowEnds {
     let digester = observer.digester();
     let (source, destination) = digester.address_hashes(packet);
     FlowEnds { reverse: digester.flow_hash(&packet.flow_key().reversed()), source, destination }

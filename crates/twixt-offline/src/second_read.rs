@@ -8,34 +8,35 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use twixt_measure::clock::ClockReport;
-use twixt_measure::survey::{ClockDifference, Comparison, DelayRange, Place, resolve};
+use twixt_measure::survey::{
+    ClockDifference, Comparison, DelayRange, Edges, Method, Place, resolve,
+};
 use twixt_model::{Delay, Epoch, Observation};
 
-use super::correction::Correction;
-use super::pairs::Sent;
-use super::reading::{Boundaries, Excerpt, Reading};
-use super::selection::SegmentEnd;
-use super::stamps::Stamps;
-use super::{
-    Concluded, DirectionFound, Files, Measured, Pairs, Plan, direction_of, edges, guard, segment,
-};
-use crate::args::{ClockUse, Recognition};
-use crate::exit::{note, usage};
-use crate::output::units;
-use crate::progress::Progress;
+use crate::beside::ClockUse;
+use crate::correction::Correction;
+use crate::error::OfflineError;
+use crate::measured::{DirectionFound, Files, Measured, segment};
+use crate::pairs::{Concluded, Pairs, Sent};
+use crate::plan::{Plan, Recognition};
+use crate::reading::{Boundaries, Excerpt, Reading};
+use crate::recorded::End;
+use crate::report::{Progress, Remark, Reporter};
+use crate::stamps::Stamps;
 
 /// Measures the packets that go downstream, in the stretch that both points saw. Says too whether
 /// a part of the input was unusable.
-pub(super) fn measure(
-    plan: &Plan<'_>,
+pub(crate) fn measure(
+    plan: &Plan,
     files: Files<'_>,
     comparison: &Comparison,
     recognition: Recognition,
-) -> anyhow::Result<(Measured, bool)> {
-    let edges = edges(comparison)?;
+    reporter: &dyn Reporter,
+) -> Result<(Measured, bool), OfflineError> {
+    let edges = Edges::new(comparison).ok_or(OfflineError::NoOverlap)?;
     let seen = comparison.downstream_delays.expect("directions without packets were left out");
     let clocks = comparison.clocks();
-    let correction = correction(plan, clocks.as_ref(), comparison);
+    let correction = correction(plan, clocks.as_ref(), comparison, reporter);
     let corrected = correction.is_some();
     let delays = correction.as_ref().and_then(|right| right.delays(comparison)).unwrap_or(seen);
     let excerpt = |end, verdicts| Excerpt {
@@ -45,30 +46,34 @@ pub(super) fn measure(
         verdicts: plan.traffic.toward.is_none().then_some(verdicts),
         edges: Some(&edges),
     };
-    let upstream = excerpt(SegmentEnd::Upstream, &comparison.upstream);
-    let downstream = excerpt(SegmentEnd::Downstream, &comparison.downstream);
+    let upstream = excerpt(End::Upstream, &comparison.upstream);
+    let downstream = excerpt(End::Downstream, &comparison.downstream);
     check_epochs(plan, seen)?;
     let guard = Some(guard(comparison));
     // The downstream clock is taken to be ahead by the smallest delay, for cutting epochs only:
     // so its epochs line up, and the fewest packets are in flight at a boundary.
     let mut up = Reading::new(plan, files, upstream, Boundaries { shift: Delay::ZERO, guard })?;
-    let stamps = stamps(plan, files, upstream)?;
+    let stamps = stamps(plan, files, upstream, reporter)?;
     let mut down = Reading::new(plan, files, downstream, Boundaries { shift: delays.min, guard })?
         .with_stamps(stamps)
         .with_correction(correction);
-    let progress = Progress::new(up.capture().size_bytes() + down.capture().size_bytes());
+    let progress = reporter.progress(up.capture().size_bytes() + down.capture().size_bytes());
     let (up_until, down_until) = edges.start_until();
     thread::scope(|scope| {
-        scope.spawn(|| down.read_start(down_until, &progress));
-        up.read_start(up_until, &progress);
+        scope.spawn(|| down.read_start(down_until, progress.as_ref()));
+        up.read_start(up_until, progress.as_ref());
     });
     sort_out(&edges, Place::Start, &mut up, &mut down);
     let mut pairs = Pairs::new(plan, segment(), up.digester(), delays.median);
-    read_both(&mut pairs, &mut up, &mut down, &progress);
+    read_both(&mut pairs, &mut up, &mut down, progress.as_ref());
     sort_out(&edges, Place::End, &mut up, &mut down);
+    let refused = up.held_refused() + down.held_refused();
+    if refused > 0 {
+        reporter.remark(Remark::HeldRefused { packets: refused });
+    }
     drop(progress);
     let direction = direction_of(comparison);
-    let (measured, partial) = conclude(plan, pairs, up, down, direction);
+    let (measured, partial) = conclude(plan, pairs, up, down, direction, reporter);
     let clock = clocks.as_ref().and_then(drifting_offset).or_else(|| comparison.clock());
     let negative_delays = comparison.negative_delays;
     let mut measured = Measured { clock, clocks, corrected, negative_delays, ..measured };
@@ -78,16 +83,17 @@ pub(super) fn measure(
 
 /// What puts the downstream clock right, if it should be and something is known of it.
 fn correction(
-    plan: &Plan<'_>,
+    plan: &Plan,
     clocks: Option<&ClockReport>,
     comparison: &Comparison,
+    reporter: &dyn Reporter,
 ) -> Option<Correction> {
     if plan.beside.clock == ClockUse::Report {
         return None;
     }
     let correction = Correction::new(clocks, comparison);
     if correction.is_none() {
-        note("nothing is known of the clocks that could be taken out of delays");
+        reporter.remark(Remark::ClocksUnknown);
     }
     correction
 }
@@ -102,74 +108,73 @@ fn drifting_offset(report: &ClockReport) -> Option<ClockDifference> {
 
 /// When packets were sent, if an algorithm wants to know: that takes a read of its own.
 fn stamps(
-    plan: &Plan<'_>,
+    plan: &Plan,
     files: Files<'_>,
     upstream: Excerpt<'_>,
-) -> anyhow::Result<Option<Stamps>> {
+    reporter: &dyn Reporter,
+) -> Result<Option<Stamps>, OfflineError> {
     match plan.algorithms.iter().any(|chosen| chosen.prototype.reads_stamps()) {
-        true => upstream.stamps(plan, files).map(Some),
+        true => upstream.stamps(plan, files, reporter).map(Some),
         false => Ok(None),
     }
 }
 
 /// A packet under way at the end of an epoch is found again in the next one: not if delays differ
 /// by more than half an epoch, and then it would look lost.
-fn check_epochs(plan: &Plan<'_>, delays: DelayRange) -> anyhow::Result<()> {
-    let differ = delays.max - delays.min;
+fn check_epochs(plan: &Plan, delays: DelayRange) -> Result<(), OfflineError> {
+    let spread_ns = (delays.max - delays.min).as_nanos();
     match plan.rule.length_ns() {
-        Some(length_ns) if length_ns / 2 <= differ.as_nanos() => {
-            let shown = |ns: i64| units::duration(ns as f64);
-            Err(usage(format!(
-                "epochs of {} are too short here: delays differ by up to {}, so that packets under \
-                 way at the end of an epoch could not be told from lost ones; use --epoch {}ms or \
-                 more, or none",
-                shown(length_ns),
-                shown(differ.as_nanos()),
-                // Twice what is needed: then losses are told from late packets as well.
-                4 * differ.as_nanos() / 1_000_000 + 1
-            )))
+        Some(length_ns) if length_ns / 2 <= spread_ns => {
+            Err(OfflineError::EpochsTooShort { length_ns, spread_ns })
         }
         _ => Ok(()),
     }
 }
 
 /// Measures every packet that the user selected.
-pub(super) fn measure_all(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(Measured, bool)> {
-    let recognition = plan.digest.recognition();
+pub(crate) fn measure_all(
+    plan: &Plan,
+    files: Files<'_>,
+    reporter: &dyn Reporter,
+) -> Result<(Measured, bool), OfflineError> {
+    let recognition = plan.digest.recognition;
     let excerpt = |end| Excerpt { end, recognition, verdicts: None, edges: None };
-    let upstream = excerpt(SegmentEnd::Upstream);
+    let upstream = excerpt(End::Upstream);
     let mut up = Reading::new(plan, files, upstream, Boundaries::default())?;
-    let stamps = stamps(plan, files, upstream)?;
-    let downstream = excerpt(SegmentEnd::Downstream);
+    let stamps = stamps(plan, files, upstream, reporter)?;
+    let downstream = excerpt(End::Downstream);
     let mut down =
         Reading::new(plan, files, downstream, Boundaries::default())?.with_stamps(stamps);
-    let progress = Progress::new(up.capture().size_bytes() + down.capture().size_bytes());
+    let progress = reporter.progress(up.capture().size_bytes() + down.capture().size_bytes());
     // The first packets give a rough idea of the delay, clock offset included.
-    up.read_batch(&progress);
-    down.read_batch(&progress);
+    up.read_batch(progress.as_ref());
+    down.read_batch(progress.as_ref());
     let reference = match (up.first(), down.first()) {
         (Some(sent), Some(received)) => received - sent,
         _ => Delay::ZERO,
     };
     let mut pairs = Pairs::new(plan, segment(), up.digester(), reference);
-    read_both(&mut pairs, &mut up, &mut down, &progress);
+    read_both(&mut pairs, &mut up, &mut down, progress.as_ref());
     drop(progress);
     let decided_by = if plan.traffic.toward.is_some() { "toward" } else { "filter" };
     let direction = DirectionFound { decided_by, unknown_flows: 0 };
-    up.capture().note_ending(files.upstream);
-    down.capture().note_ending(files.downstream);
-    Ok(conclude(plan, pairs, up, down, direction))
+    for reading in [&up, &down] {
+        reading.capture().ended_early().into_iter().for_each(|remark| reporter.remark(remark));
+    }
+    Ok(conclude(plan, pairs, up, down, direction, reporter))
 }
 
 fn conclude(
-    plan: &Plan<'_>,
+    plan: &Plan,
     mut pairs: Pairs,
     up: Reading<'_>,
     down: Reading<'_>,
     direction: DirectionFound,
+    reporter: &dyn Reporter,
 ) -> (Measured, bool) {
-    let partial = up.capture().is_partial() || down.capture().is_partial();
-    let ((upstream, mut sealed), (downstream, more)) = (up.finish(), down.finish());
+    let partial = [&up, &down].iter().any(|reading| reading.capture().ended_early().is_some());
+    let (upstream, mut sealed) = up.finish(reporter);
+    let (downstream, more) = down.finish(reporter);
     // In the order of their epochs, so that none waits for many of the other point's.
     sealed.extend(more);
     sealed.sort_by_key(|sent| sent.sealed.epoch);
@@ -194,23 +199,29 @@ fn conclude(
     (measured, partial)
 }
 
-/// Decides about the packets held back at one end of the stretch, and measures those that count.
-fn sort_out(
-    edges: &twixt_measure::survey::Edges,
-    place: Place,
-    up: &mut Reading<'_>,
-    down: &mut Reading<'_>,
-) {
+/// Decides about the packets held back at one end of the overlap, and measures those that count.
+fn sort_out(edges: &Edges, place: Place, up: &mut Reading<'_>, down: &mut Reading<'_>) {
     let at = |reading: &Reading<'_>| -> Vec<Observation> { reading.held_at(place).collect() };
     let resolved = resolve(edges, place, &at(up), &at(down));
     up.release(place, &resolved.upstream);
     down.release(place, &resolved.downstream);
-    let refused = up.held_refused() + down.held_refused();
-    if refused > 0 && place == Place::End {
-        note(format_args!(
-            "{} packets too many near the ends of the common stretch: its ends are not exact",
-            units::count(refused)
-        ));
+}
+
+/// Half the width of the zone around epochs' boundaries: beyond any delay that the survey saw.
+fn guard(comparison: &Comparison) -> Delay {
+    const LEAST: Delay = Delay::from_nanos(10_000_000);
+    let range = comparison.downstream_delays.map_or(Delay::ZERO, |range| range.max - range.min);
+    range + range + LEAST
+}
+
+/// How directions were decided. Where the user said so, no flow is in doubt.
+fn direction_of(comparison: &Comparison) -> DirectionFound {
+    DirectionFound {
+        decided_by: Method::name(comparison.decided_by),
+        unknown_flows: match comparison.decided_by {
+            Method::Told => 0,
+            _ => comparison.unknown_flows(),
+        },
     }
 }
 
@@ -222,7 +233,7 @@ fn read_both<'a>(
     pairs: &mut Pairs,
     up: &mut Reading<'a>,
     down: &mut Reading<'a>,
-    progress: &Progress,
+    progress: &dyn Progress,
 ) {
     thread::scope(|scope| {
         let read = |reading| {
@@ -235,7 +246,7 @@ fn read_both<'a>(
     });
 }
 
-fn read_on(reading: &mut Reading<'_>, sender: &SyncSender<Sent>, progress: &Progress) {
+fn read_on(reading: &mut Reading<'_>, sender: &SyncSender<Sent>, progress: &dyn Progress) {
     while reading.read_batch(progress) {
         while let Some(sealed) = reading.poll() {
             if sender.send(sealed).is_err() {

@@ -7,41 +7,42 @@ use twixt_model::{Delay, Needs, Observation, TimeSource, Timestamp};
 use twixt_observe::{LATENESS, Meters, MetersConfig, PacketPath, PacketSink, PointCounts};
 use twixt_wire::{Digester, Observer, SkipCounts};
 
-use super::correction::Correction;
-use super::directory::Directory;
-use super::pairs::Sent;
-use super::selection::{EndSink, SegmentEnd, Selection, Stage, StampSink};
-use super::stamps::Stamps;
-use super::{Files, Plan, segment};
-use crate::args::{Recognition, Sizes};
-use crate::exit::{note, usage};
-use crate::input::Capture;
-use crate::output::units;
-use crate::progress::Progress;
+use crate::capture::Capture;
+use crate::correction::Correction;
+use crate::directory::Directory;
+use crate::error::OfflineError;
+use crate::flow_list::FlowSizes;
+use crate::measured::{Files, segment};
+use crate::pairs::Sent;
+use crate::plan::{Plan, Recognition};
+use crate::recorded::End;
+use crate::report::{Progress, Remark, Reporter};
+use crate::selection::{EndSink, Selection, Stage, StampSink};
+use crate::stamps::Stamps;
 
 /// What is read of one end of the segment.
 #[derive(Clone, Copy)]
-pub(super) struct Excerpt<'a> {
-    pub(super) end: SegmentEnd,
+pub(crate) struct Excerpt<'a> {
+    pub(crate) end: End,
     /// How packets are recognised.
-    pub(super) recognition: Recognition,
+    pub(crate) recognition: Recognition,
     /// The directions of flows; every packet goes downstream if `None`.
-    pub(super) verdicts: Option<&'a Verdicts>,
+    pub(crate) verdicts: Option<&'a Verdicts>,
     /// The common stretch; everything if `None`.
-    pub(super) edges: Option<&'a Edges>,
+    pub(crate) edges: Option<&'a Edges>,
 }
 
 /// How the meters of one end cut epochs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Boundaries {
+pub(crate) struct Boundaries {
     /// What the clock is ahead.
-    pub(super) shift: Delay,
+    pub(crate) shift: Delay,
     /// Half the width of the zone around boundaries; `None`: the default.
-    pub(super) guard: Option<Delay>,
+    pub(crate) guard: Option<Delay>,
 }
 
 /// One capture while it is read for measuring.
-pub(super) struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     capture: Capture,
     path: PacketPath<EndSink<'a>>,
     /// Packets held back that do not count after all.
@@ -50,20 +51,20 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Excerpt<'a> {
-    fn observer(&self, plan: &Plan<'_>) -> anyhow::Result<Observer> {
+    fn observer(&self, plan: &Plan) -> Result<Observer, OfflineError> {
         let directions = Needs { flow: self.verdicts.is_some(), ..Needs::default() };
-        let digester = plan.digest.digester(self.recognition);
-        plan.traffic.observer(plan.needs().or(directions), digester)
+        let digester = plan.digest.digester_by(self.recognition);
+        Ok(plan.traffic.observer(plan.needs().or(directions), digester)?)
     }
 
-    fn open(&self, files: Files<'_>) -> anyhow::Result<Capture> {
-        Capture::open(match self.end {
-            SegmentEnd::Upstream => files.upstream,
-            SegmentEnd::Downstream => files.downstream,
-        })
+    fn open(&self, files: Files<'_>) -> Result<Capture, OfflineError> {
+        Ok(Capture::open(match self.end {
+            End::Upstream => files.upstream,
+            End::Downstream => files.downstream,
+        })?)
     }
 
-    fn path<S: PacketSink>(&self, plan: &Plan<'_>, sink: S) -> anyhow::Result<PacketPath<S>> {
+    fn path<S: PacketSink>(&self, plan: &Plan, sink: S) -> Result<PacketPath<S>, OfflineError> {
         Ok(PacketPath::new(self.observer(plan)?, sink)
             .toward(plan.traffic.toward)
             .following_markers(plan.cutting != Cutting::Timed))
@@ -74,16 +75,20 @@ impl<'a> Excerpt<'a> {
     }
 
     /// Reads to the end, and keeps nothing but the times of packets.
-    pub(super) fn stamps(&self, plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<Stamps> {
+    pub(crate) fn stamps(
+        &self,
+        plan: &Plan,
+        files: Files<'_>,
+        reporter: &dyn Reporter,
+    ) -> Result<Stamps, OfflineError> {
         let mut capture = self.open(files)?;
-        let progress = Progress::new(capture.size_bytes());
+        let progress = reporter.progress(capture.size_bytes());
         let sink = StampSink { selection: self.selection(), stamps: Stamps::default() };
         let mut path = self.path(plan, sink)?;
-        while capture.read_batch(&progress, |frame| path.take(&frame)) == BatchEnd::More {}
+        capture.read_to_end(progress.as_ref(), |frame| path.take(&frame));
         let stamps = path.into_sink().stamps.sorted();
         if stamps.refused() > 0 {
-            let refused = units::count(stamps.refused());
-            note(format_args!("the send times of {refused} packets could not be kept"));
+            reporter.remark(Remark::StampsRefused { packets: stamps.refused() });
         }
         Ok(stamps)
     }
@@ -91,19 +96,18 @@ impl<'a> Excerpt<'a> {
 
 impl<'a> Reading<'a> {
     /// Opens the capture of one end.
-    pub(super) fn new(
-        plan: &Plan<'_>,
+    pub(crate) fn new(
+        plan: &Plan,
         files: Files<'_>,
         excerpt: Excerpt<'a>,
         boundaries: Boundaries,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, OfflineError> {
         let config = meters_config(plan, excerpt.end, boundaries, &excerpt.observer(plan)?);
-        let meters =
-            Meters::new(&config, &plan.prototypes()).map_err(|error| usage(error.to_string()))?;
+        let meters = Meters::new(&config, &plan.prototypes())?;
         let mut sink = EndSink::new(excerpt.selection(), meters, plan.needs().detail);
-        if excerpt.end == SegmentEnd::Upstream && plan.notes_flows() {
+        if excerpt.end == End::Upstream && plan.notes_flows() {
             let asked_by = plan.algorithms.iter().map(|chosen| plan.asks_for_flows(chosen));
-            let sizes_known = plan.flows.sizes == Sizes::Known;
+            let sizes_known = plan.flows.sizes == FlowSizes::Known;
             sink.directory = Some(Directory::new(plan.rule, asked_by.collect(), sizes_known));
         }
         let path = excerpt.path(plan, sink)?;
@@ -112,29 +116,29 @@ impl<'a> Reading<'a> {
     }
 
     /// Hands every packet the time at which it was sent.
-    pub(super) fn with_stamps(mut self, stamps: Option<Stamps>) -> Self {
+    pub(crate) fn with_stamps(mut self, stamps: Option<Stamps>) -> Self {
         self.path.sink_mut().stamps = stamps;
         self
     }
 
     /// Puts the clock right; which packets count is decided by what it showed.
-    pub(super) fn with_correction(mut self, correction: Option<Correction>) -> Self {
+    pub(crate) fn with_correction(mut self, correction: Option<Correction>) -> Self {
         self.path.sink_mut().correction = correction;
         self
     }
 
     /// The capture that is read.
-    pub(super) const fn capture(&self) -> &Capture {
+    pub(crate) const fn capture(&self) -> &Capture {
         &self.capture
     }
 
     /// When the first packet was seen.
-    pub(super) const fn first(&self) -> Option<Timestamp> {
+    pub(crate) const fn first(&self) -> Option<Timestamp> {
         self.path.sink().first()
     }
 
     /// Reads on until a packet after `until` was seen, holding everything back.
-    pub(super) fn read_start(&mut self, until: Timestamp, progress: &Progress) {
+    pub(crate) fn read_start(&mut self, until: Timestamp, progress: &dyn Progress) {
         self.path.sink_mut().enter(Stage::Start);
         while !self.ended && self.path.sink().latest() <= until {
             self.read(progress);
@@ -143,40 +147,40 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads a batch, measuring what lies inside the stretch; false at the end.
-    pub(super) fn read_batch(&mut self, progress: &Progress) -> bool {
+    pub(crate) fn read_batch(&mut self, progress: &dyn Progress) -> bool {
         self.read(progress);
         self.path.sink_mut().advance();
         !self.ended
     }
 
     /// The next sealed epoch.
-    pub(super) fn poll(&mut self) -> Option<Sent> {
+    pub(crate) fn poll(&mut self) -> Option<Sent> {
         self.path.sink_mut().poll()
     }
 
     /// Computes digests and flow hashes.
-    pub(super) const fn digester(&self) -> &Digester {
+    pub(crate) const fn digester(&self) -> &Digester {
         self.path.observer().digester()
     }
 
     /// Packets held back at one end of the stretch.
-    pub(super) fn held_at(&self, place: Place) -> impl Iterator<Item = Observation> {
+    pub(crate) fn held_at(&self, place: Place) -> impl Iterator<Item = Observation> {
         self.path.sink().held_at(place)
     }
 
     /// Packets that could not be held back.
-    pub(super) const fn held_refused(&self) -> u64 {
+    pub(crate) const fn held_refused(&self) -> u64 {
         self.path.sink().held_refused()
     }
 
     /// Measures or skips the packets held back at `place`, and measures those inside.
-    pub(super) fn release(&mut self, place: Place, keep: &[bool]) {
+    pub(crate) fn release(&mut self, place: Place, keep: &[bool]) {
         let skipped = self.path.sink_mut().release(place, keep);
         skipped.iter().for_each(|(skip, count)| self.released.add(skip, count));
     }
 
     /// Seals what is open, and says what was counted.
-    pub(super) fn finish(mut self) -> (PointCounts, Vec<Sent>) {
+    pub(crate) fn finish(mut self, reporter: &dyn Reporter) -> (PointCounts, Vec<Sent>) {
         let source = self.capture.file().counts();
         let mut skipped = self.path.skipped_with(source);
         self.released.iter().for_each(|(skip, count)| skipped.add(skip, count));
@@ -184,7 +188,10 @@ impl<'a> Reading<'a> {
         sink.meters.count_skipped(&skipped);
         sink.meters.finish();
         let sent = std::iter::from_fn(|| sink.poll()).collect();
-        note_refused_flows(sink.directory.as_ref());
+        let refused = sink.directory.as_ref().map_or(0, Directory::refused);
+        if refused > 0 {
+            reporter.remark(Remark::FlowsRefused { packets: refused });
+        }
         let counts = PointCounts {
             packets: sink.meters.packets(),
             skipped: skipped.iter().map(|(skip, count)| (skip.name().to_owned(), count)).collect(),
@@ -193,7 +200,7 @@ impl<'a> Reading<'a> {
         (counts, sent)
     }
 
-    fn read(&mut self, progress: &Progress) {
+    fn read(&mut self, progress: &dyn Progress) {
         let path = &mut self.path;
         let end = self.capture.read_batch(progress, |frame| path.take(&frame));
         self.ended = end == BatchEnd::End;
@@ -201,8 +208,8 @@ impl<'a> Reading<'a> {
 }
 
 fn meters_config(
-    plan: &Plan<'_>,
-    end: SegmentEnd,
+    plan: &Plan,
+    end: End,
     Boundaries { shift, guard }: Boundaries,
     observer: &Observer,
 ) -> MetersConfig {
@@ -210,8 +217,8 @@ fn meters_config(
     MetersConfig {
         domain: String::new(),
         point: match end {
-            SegmentEnd::Upstream => segment.upstream,
-            SegmentEnd::Downstream => segment.downstream,
+            End::Upstream => segment.upstream,
+            End::Downstream => segment.downstream,
         },
         run: 0,
         rule: plan.rule,
@@ -222,15 +229,5 @@ fn meters_config(
         time_source: TimeSource::File,
         cutting: plan.cutting.clone(),
         classes: plan.class_names(observer),
-    }
-}
-
-fn note_refused_flows(directory: Option<&Directory>) {
-    let refused = directory.map_or(0, Directory::refused);
-    if refused > 0 {
-        note(format_args!(
-            "{} packets belong to flows beyond the number that is told apart: nothing is said of these",
-            units::count(refused)
-        ));
     }
 }

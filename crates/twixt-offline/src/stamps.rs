@@ -11,7 +11,7 @@ const STAMPS_MAX: usize = 1 << 26;
 
 /// Send times by packet.
 #[derive(Default)]
-pub(super) struct Stamps {
+pub(crate) struct Stamps {
     /// In order once all are known.
     sent: Vec<(PacketDigest, Timestamp)>,
     /// Of equal packets, how many were taken since the first of them.
@@ -21,7 +21,7 @@ pub(super) struct Stamps {
 
 impl Stamps {
     /// Keeps when a packet was sent.
-    pub(super) fn note(&mut self, packet: &Observation) {
+    pub(crate) fn note(&mut self, packet: &Observation) {
         match self.sent.len() < STAMPS_MAX {
             true => self.sent.push((packet.digest, packet.time)),
             false => self.refused += 1,
@@ -29,14 +29,14 @@ impl Stamps {
     }
 
     /// All are known.
-    pub(super) fn sorted(mut self) -> Self {
+    pub(crate) fn sorted(mut self) -> Self {
         self.sent.sort_unstable();
         self.taken = vec![0; self.sent.len()];
         self
     }
 
     /// When a packet was sent; of several equal ones, each time is given out once, in order.
-    pub(super) fn take(&mut self, digest: PacketDigest) -> Option<Timestamp> {
+    pub(crate) fn take(&mut self, digest: PacketDigest) -> Option<Timestamp> {
         let first = self.sent.partition_point(|(other, _)| *other < digest);
         let taken = self.taken.get_mut(first)?;
         let (found, sent) = *self.sent.get(first + *taken as usize)?;
@@ -47,7 +47,7 @@ impl Stamps {
     }
 
     /// Packets whose send times could not be kept.
-    pub(super) const fn refused(&self) -> u64 {
+    pub(crate) const fn refused(&self) -> u64 {
         self.refused
     }
 }

@@ -1,21 +1,18 @@
 //! The first read of two captures: what do they have in common?
 
-use std::path::Path;
 use std::thread;
 
-use twixt_capture::BatchEnd;
 use twixt_measure::survey::{Passage, PointSurvey, Sighting};
 use twixt_model::{DigestProfile, Direction, Needs, Timestamp};
 use twixt_observe::{FrameParts, PacketPath, PacketSink, SeenPacket};
 use twixt_wire::{Available, Observer, Skip, SkipCounts, available};
 
-use super::selection::flow_ends;
-use super::{Files, Plan};
-use crate::args::Recognition;
-use crate::exit::note;
-use crate::input::Capture;
-use crate::output::units;
-use crate::progress::Progress;
+use crate::capture::Capture;
+use crate::error::OfflineError;
+use crate::measured::Files;
+use crate::plan::{Plan, Recognition};
+use crate::report::{Remark, Reporter};
+use crate::selection::flow_ends;
 
 /// What the first read of one capture found.
 pub(crate) struct Surveyed {
@@ -41,11 +38,15 @@ pub(crate) struct CaptureSurvey {
 
 /// Surveys both captures; again with less if one of them is cut so short that packets could not be
 /// recognised by what was asked for.
-pub(crate) fn survey(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(Surveyed, Surveyed)> {
-    let asked = plan.digest.recognition();
-    let (up, down) = survey_with(plan, files, asked)?;
-    for (path, surveyed) in [(files.upstream, &up), (files.downstream, &down)] {
-        surveyed.note_trouble(path);
+pub(crate) fn survey(
+    plan: &Plan,
+    files: Files<'_>,
+    reporter: &dyn Reporter,
+) -> Result<(Surveyed, Surveyed), OfflineError> {
+    let asked = plan.digest.recognition;
+    let (up, down) = survey_with(plan, files, asked, reporter)?;
+    for surveyed in [&up, &down] {
+        surveyed.remarks().for_each(|remark| reporter.remark(remark));
     }
     let possible = up.possible(down.possible(asked));
     if possible == asked {
@@ -53,40 +54,30 @@ pub(crate) fn survey(plan: &Plan<'_>, files: Files<'_>) -> anyhow::Result<(Surve
     }
     // Equal cuts are what everyone would expect; unequal ones may surprise.
     if up.possible(asked) != down.possible(asked) {
-        note_unequal(files, up.possible(asked) == possible, possible);
+        let is_up_shorter = up.possible(asked) == possible;
+        let Files { upstream: shorter, downstream: longer } =
+            if is_up_shorter { files } else { files.swapped() };
+        let (shorter, longer) = (shorter.to_owned(), longer.to_owned());
+        reporter.remark(Remark::UnequalCuts { shorter, longer, recognition: possible });
     }
-    survey_with(plan, files, possible)
-}
-
-fn note_unequal(files: Files<'_>, upstream_is_shorter: bool, possible: Recognition) {
-    let (shorter, longer) = match upstream_is_shorter {
-        true => (files.upstream, files.downstream),
-        false => (files.downstream, files.upstream),
-    };
-    let by = match (possible.profile, possible.payload_bytes) {
-        (DigestProfile::Headers, _) => "their fixed headers".to_owned(),
-        (_, 0) => "their headers".to_owned(),
-        (_, bytes) => format!("their headers and {bytes} bytes of payload"),
-    };
-    let (shorter, longer) = (shorter.display(), longer.display());
-    note(format_args!(
-        "{shorter} is cut shorter than {longer}: packets are recognised by {by}, which both have"
-    ));
+    survey_with(plan, files, possible, reporter)
 }
 
 fn survey_with(
-    plan: &Plan<'_>,
+    plan: &Plan,
     files: Files<'_>,
     recognition: Recognition,
-) -> anyhow::Result<(Surveyed, Surveyed)> {
+    reporter: &dyn Reporter,
+) -> Result<(Surveyed, Surveyed), OfflineError> {
     let needs = Needs { digest: true, flow: true, detail: false, group: false };
-    let observer = plan.traffic.observer(needs, plan.digest.digester(recognition))?;
+    let observer = plan.traffic.observer(needs, plan.digest.digester_by(recognition))?;
     let (up, down) = (Capture::open(files.upstream)?, Capture::open(files.downstream)?);
-    let progress = Progress::new(up.size_bytes() + down.size_bytes());
+    let progress = reporter.progress(up.size_bytes() + down.size_bytes());
+    let toward = plan.traffic.toward;
     let run = |mut capture: Capture| {
         let path = PacketPath::new(observer.clone(), CaptureSurvey::new());
-        let mut path = path.toward(plan.traffic.toward);
-        while capture.read_batch(&progress, |frame| path.take(&frame)) == BatchEnd::More {}
+        let mut path = path.toward(toward);
+        capture.read_to_end(progress.as_ref(), |frame| path.take(&frame));
         let (packets, skipped) = (path.packets(), path.skipped());
         Surveyed { noted: path.into_sink(), packets, skipped, recognition, capture }
     };
@@ -111,16 +102,11 @@ impl Surveyed {
         }
     }
 
-    fn note_trouble(&self, path: &Path) {
-        self.capture.note_ending(path);
-        if self.noted.headers_cut > 0 {
-            note(format_args!(
-                "{}: {} packets are cut within their headers and may not be recognised; capture \
-                 with a larger snap length",
-                path.display(),
-                units::count(self.noted.headers_cut)
-            ));
-        }
+    /// What is wrong with the capture.
+    fn remarks(&self) -> impl Iterator<Item = Remark> {
+        let (path, packets) = (self.capture.path().to_owned(), self.noted.headers_cut);
+        let cut = (packets > 0).then_some(Remark::HeadersCut { path, packets });
+        self.capture.ended_early().into_iter().chain(cut)
     }
 }
 

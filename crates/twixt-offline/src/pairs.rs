@@ -8,42 +8,47 @@ use twixt_measure::clock::{ClockPoint, ClockReport, diagnose};
 use twixt_measure::survey::ClockDifference;
 use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
 use twixt_model::{Delay, Epoch, Estimate, Scope, Segment, Span};
-
-use super::Plan;
 use twixt_synopsis::KnownFlow;
 use twixt_wire::Digester;
 
-use crate::args::Chosen;
+use crate::chosen::ChosenAlgorithm;
+use crate::plan::Plan;
 
 /// What one algorithm concluded.
-#[derive(Default)]
-pub(crate) struct Concluded {
-    pub(crate) estimates: Vec<Estimate>,
+#[derive(Debug, Default)]
+pub struct Concluded {
+    /// Of all epochs.
+    pub estimates: Vec<Estimate>,
     /// Epochs that were estimated, in all classes together.
     epochs: BTreeSet<Epoch>,
     /// State that one point kept per epoch, at most, over all classes.
-    pub(crate) synopsis_bytes: u64,
+    pub synopsis_bytes: u64,
     /// The stretch of upstream time that was measured.
-    pub(crate) span: Option<Span>,
+    pub span: Option<Span>,
     /// Why epochs were left out.
-    pub(crate) problems: Vec<Problem>,
+    pub problems: Vec<Problem>,
 }
 
 /// An epoch that was left out.
-pub(crate) struct Problem {
-    pub(crate) epoch: Epoch,
-    pub(crate) reason: String,
+#[derive(Debug)]
+pub struct Problem {
+    /// Which one.
+    pub epoch: Epoch,
+    /// Why.
+    pub reason: String,
 }
 
 impl Concluded {
     /// Of one epoch that covers everything.
-    pub(crate) fn whole(estimates: Vec<Estimate>, synopsis_bytes: u64, span: Span) -> Self {
+    #[must_use]
+    pub fn whole(estimates: Vec<Estimate>, synopsis_bytes: u64, span: Span) -> Self {
         let epochs = BTreeSet::from([Epoch(0)]);
         Self { estimates, epochs, synopsis_bytes, span: Some(span), problems: Vec::new() }
     }
 
     /// How many epochs were estimated.
-    pub(crate) fn epochs(&self) -> u64 {
+    #[must_use]
+    pub fn epochs(&self) -> u64 {
         self.epochs.len() as u64
     }
 
@@ -59,13 +64,15 @@ impl Concluded {
 
     /// The clocks' difference, where the delays cannot be explained otherwise: there was no
     /// survey that could tell more.
-    pub(crate) fn clock(&self) -> Option<ClockDifference> {
+    #[must_use]
+    pub fn clock(&self) -> Option<ClockDifference> {
         let means = self.estimates.iter().filter_map(|estimate| estimate.delay);
         ClockDifference::from_delay(means.map(|delay| delay.mean()).min()?)
     }
 
     /// What sampled packets tell of the clocks, if there are any.
-    pub(crate) fn clocks(&self) -> Option<ClockReport> {
+    #[must_use]
+    pub fn clocks(&self) -> Option<ClockReport> {
         let samples = self.estimates.iter().filter_map(|estimate| estimate.sample.as_deref());
         let points: Vec<ClockPoint> = samples.flat_map(ClockPoint::of_sample).collect();
         diagnose(&points, &[])
@@ -105,7 +112,7 @@ pub(crate) struct Sent {
 }
 
 /// Pairings for each algorithm and class.
-pub(crate) struct Pairs {
+pub struct Pairs {
     segment: Segment,
     /// Other epochs help to sort out packets in flight, and are not concluded.
     asked: RangeInclusive<Epoch>,
@@ -127,14 +134,15 @@ struct ClassPairs {
 
 impl Pairs {
     /// Nothing received yet. `reference` is a rough idea of the delay.
+    #[must_use]
     pub(crate) fn new(
-        plan: &Plan<'_>,
+        plan: &Plan,
         segment: Segment,
         digester: &Digester,
         reference: Delay,
     ) -> Self {
         let known: Arc<[KnownFlow]> = plan.flows.known(digester).into();
-        let algorithm = |chosen: &Chosen| AlgorithmPairs {
+        let algorithm = |chosen: &ChosenAlgorithm| AlgorithmPairs {
             question: QuestionTemplate {
                 by: plan.by(chosen),
                 estimator: chosen.estimator.clone(),

@@ -10,7 +10,7 @@ use twixt_synopsis::KnownFlow;
 const FLOWS_MAX: usize = 1 << 20;
 
 /// Names and sizes of flows.
-pub(super) struct Directory {
+pub(crate) struct Directory {
     rule: EpochRule,
     /// By algorithm, whether it must be told the flows.
     asked_by: Vec<bool>,
@@ -30,12 +30,12 @@ struct PassingFlow {
 
 impl Directory {
     /// Nothing seen yet.
-    pub(super) const fn new(rule: EpochRule, asked_by: Vec<bool>, sizes_known: bool) -> Self {
+    pub(crate) const fn new(rule: EpochRule, asked_by: Vec<bool>, sizes_known: bool) -> Self {
         Self { rule, asked_by, sizes_known, epochs: BTreeMap::new(), refused: 0 }
     }
 
     /// Notes a packet.
-    pub(super) fn note(&mut self, packet: &Observation, key: FlowKey) {
+    pub(crate) fn note(&mut self, packet: &Observation, key: FlowKey) {
         let flows = self.epochs.entry(self.rule.epoch_of(packet.time)).or_default();
         if let Some(noted) = flows.get_mut(&packet.flow) {
             noted.packets += 1;
@@ -49,7 +49,7 @@ impl Directory {
 
     /// The flows of an epoch, which is forgotten, if the algorithm must be told; in the order of
     /// their keys, so that equal captures give equal answers.
-    pub(super) fn take(&mut self, algorithm: usize, epoch: Epoch) -> Option<Arc<[KnownFlow]>> {
+    pub(crate) fn take(&mut self, algorithm: usize, epoch: Epoch) -> Option<Arc<[KnownFlow]>> {
         if !self.asked_by[algorithm] {
             return None;
         }
@@ -68,7 +68,7 @@ impl Directory {
     }
 
     /// Packets of flows beyond the bound.
-    pub(super) const fn refused(&self) -> u64 {
+    pub(crate) const fn refused(&self) -> u64 {
         self.refused
     }
 }

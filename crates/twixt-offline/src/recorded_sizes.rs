@@ -1,72 +1,46 @@
-//! Sizes of flows out of flow records: those know how many packets, and when.
+//! Sizes of flows out of flow records: how many packets, and when.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use twixt_flow::FlowReader;
 use twixt_model::{FlowKey, Span};
 
-use crate::exit::usage;
-use crate::flow_record_input::{note_troubles, read_records};
-
-/// Records that are held in memory at most.
-const RECORDS_MAX: usize = 1 << 22;
-
-/// What flow records say of flows.
+/// Sizes of flows, as flow records have them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Records {
-    flows: BTreeMap<FlowKey, Vec<Part>>,
+pub struct RecordedSizes {
+    flows: BTreeMap<FlowKey, Vec<RecordedPackets>>,
 }
 
 /// Some of a flow's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Part {
+struct RecordedPackets {
     span: Span,
     packets: u64,
 }
 
 /// What is known of a flow in a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Within {
+pub(crate) enum Within {
     Absent,
     /// A record goes on beyond: so many of its packets may be elsewhere.
     Unknown,
     Packets(u64),
 }
 
-impl Records {
-    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let mut reader = FlowReader::default();
-        let (mut records, mut count) = (Self::default(), 0);
-        read_records(path, &mut reader, &mut |read| {
-            count += 1;
-            if count <= RECORDS_MAX {
-                let span = Span { start: read.record.first, end: read.record.last };
-                records.add(read.record.key, Part { span, packets: read.record.packets });
-            }
-        })?;
-        let shown = path.display().to_string();
-        note_troubles(&shown, &reader);
-        match count {
-            0 => Err(usage(format!("{shown}: there is no flow record in it"))),
-            1..=RECORDS_MAX => Ok(records),
-            _ => Err(usage(format!("{shown}: more than {RECORDS_MAX} flow records; split it"))),
-        }
-    }
-
-    fn add(&mut self, key: FlowKey, part: Part) {
-        self.flows.entry(key).or_default().push(part);
+impl RecordedSizes {
+    /// Adds so many packets of a flow.
+    pub fn add(&mut self, key: FlowKey, span: Span, packets: u64) {
+        self.flows.entry(key).or_default().push(RecordedPackets { span, packets });
     }
 
     /// The flows, and how many packets all of their records have.
-    pub(super) fn totals(&self) -> impl Iterator<Item = (FlowKey, u64)> + '_ {
+    pub(crate) fn totals(&self) -> impl Iterator<Item = (FlowKey, u64)> + '_ {
         self.flows.iter().map(|(&key, parts)| {
             (key, parts.iter().fold(0, |sum: u64, part| sum.saturating_add(part.packets)))
         })
     }
 
     /// How many packets of a flow came within a stretch of time.
-    pub(super) fn within(&self, key: &FlowKey, span: Span) -> Within {
+    pub(crate) fn within(&self, key: &FlowKey, span: Span) -> Within {
         let parts = self.flows.get(key).into_iter().flatten();
         let mut within = Within::Absent;
         for part in parts.filter(|part| part.span.start <= span.end && span.start <= part.span.end)
@@ -96,9 +70,9 @@ mod tests {
             end: Timestamp::from_nanos(end),
         };
         let key = FlowKey::default();
-        let mut records = Records::default();
+        let mut records = RecordedSizes::default();
         for (start, end, packets) in [(5, 9, 10), (10, 14, 3), (15, 19, 4), (18, 25, 7)] {
-            records.add(key, Part { span: span(start, end), packets });
+            records.add(key, span(start, end), packets);
         }
         let check = |start, end, expected| {
             assert_eq!(records.within(&key, span(start, end)), expected, "{start} to {end}");

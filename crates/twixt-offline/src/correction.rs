@@ -6,7 +6,7 @@ use twixt_model::{Delay, Timestamp};
 
 /// Turns what the downstream clock shows into what the upstream one would have shown.
 #[derive(Clone, Debug)]
-pub(super) struct Correction {
+pub(crate) struct Correction {
     report: ClockReport,
     /// About how much later packets are seen downstream, clocks included: what is known of the
     /// clocks is known by upstream time.
@@ -15,19 +15,19 @@ pub(super) struct Correction {
 
 impl Correction {
     /// By what two captures tell; `None` if that is nothing.
-    pub(super) fn new(report: Option<&ClockReport>, comparison: &Comparison) -> Option<Self> {
+    pub(crate) fn new(report: Option<&ClockReport>, comparison: &Comparison) -> Option<Self> {
         let report = report.filter(|report| report.knows_something())?.clone();
         let later = comparison.downstream_delays?.median;
         Some(Self { report, later })
     }
 
     /// What the clock should have shown.
-    pub(super) fn apply(&self, time: Timestamp) -> Timestamp {
+    pub(crate) fn apply(&self, time: Timestamp) -> Timestamp {
         time - self.report.ahead(time - self.later)
     }
 
     /// Delays of the packets that were compared, as they are then.
-    pub(super) fn delays(&self, comparison: &Comparison) -> Option<DelayRange> {
+    pub(crate) fn delays(&self, comparison: &Comparison) -> Option<DelayRange> {
         let corrected = comparison
             .downstream_points
             .iter()

@@ -6,36 +6,36 @@ use twixt_measure::Sealed;
 use twixt_model::{Delay, Epoch, Segment, Timestamp};
 use twixt_observe::PointCounts;
 
-use super::pairs::{Concluded, Pairs, Sent};
-use super::{DirectionFound, Measured, Plan};
+use crate::measured::{DirectionFound, Measured, segment};
+use crate::pairs::{Concluded, Pairs, Sent};
+use crate::plan::Plan;
 
 /// What is known of two recordings before they are read.
-pub(crate) struct Recordings {
+#[derive(Debug)]
+pub struct Recordings {
     /// The names of the points, which may well be the same.
-    pub(crate) segment: Segment,
+    pub segment: Segment,
     /// A rough idea of the delay.
-    pub(crate) reference: Delay,
+    pub reference: Delay,
     /// The epochs to answer for. Their neighbours help to sort out packets in flight.
-    pub(crate) asked: RangeInclusive<Epoch>,
+    pub asked: RangeInclusive<Epoch>,
 }
 
 /// Which of the two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum End {
+pub enum End {
+    /// Where packets pass first.
     Upstream,
+    /// Where they pass second.
     Downstream,
 }
 
 impl Recordings {
     /// Pairs epochs of both points, which come in order.
-    pub(crate) fn pair(
-        &self,
-        plan: &Plan<'_>,
-        epochs: impl IntoIterator<Item = (End, Sealed)>,
-    ) -> Measured {
+    pub fn pair(&self, plan: &Plan, epochs: impl IntoIterator<Item = (End, Sealed)>) -> Measured {
         // Called by their role, as two recordings may have the same name.
-        let segment = super::segment();
-        let digester = plan.digest.digester(plan.digest.recognition());
+        let segment = segment();
+        let digester = plan.digest.digester();
         let pairs = Pairs::new(plan, segment.clone(), &digester, self.reference);
         let mut pairs = pairs.only(self.asked.clone());
         let (mut upstream, mut downstream) = (PointCounts::default(), PointCounts::default());
@@ -71,7 +71,7 @@ impl Recordings {
 
     /// With the users' names for the points in what went wrong.
     fn named(&self, mut concluded: Concluded) -> Concluded {
-        let role = super::segment();
+        let role = segment();
         for problem in &mut concluded.problems {
             let named = [
                 (&role.upstream, &self.segment.upstream),
@@ -89,16 +89,12 @@ impl Recordings {
 }
 
 /// Pairs what two epoch files hold.
-pub(super) fn pair_files(
-    plan: &Plan<'_>,
-    upstream: Vec<Sealed>,
-    downstream: Vec<Sealed>,
-) -> Measured {
+pub(crate) fn pair_files(plan: &Plan, upstream: Vec<Sealed>, downstream: Vec<Sealed>) -> Measured {
     let first = |epochs: &[Sealed]| {
         epochs.iter().filter_map(|sealed| sealed.seen).map(|seen| seen.start).min()
     };
     let recordings = Recordings {
-        segment: super::segment(),
+        segment: segment(),
         reference: rough_delay(first(&upstream), first(&downstream)),
         asked: Epoch(i64::MIN)..=Epoch(i64::MAX),
     };
@@ -130,7 +126,8 @@ fn without_idle_edges(
 }
 
 /// What the first packets of both points let expect.
-pub(crate) fn rough_delay(sent: Option<Timestamp>, received: Option<Timestamp>) -> Delay {
+#[must_use]
+pub fn rough_delay(sent: Option<Timestamp>, received: Option<Timestamp>) -> Delay {
     received.zip(sent).map_or(Delay::ZERO, |(received, sent)| received - sent)
 }
 

@@ -1,0 +1,161 @@
+//! Why two captures cannot be measured as asked.
+
+use std::io;
+use std::path::PathBuf;
+
+use twixt_capture::CaptureError;
+use twixt_measure::{FileError, MeterError};
+use twixt_model::DigestIdentity;
+use twixt_synopsis::ConfigError;
+use twixt_wire::ObserverError;
+
+/// What kind of failure it is, for exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// What was asked makes no sense.
+    Usage,
+    /// There is not enough in the files to answer.
+    NoAnswer,
+    /// A file cannot be read.
+    Failure,
+}
+
+/// Why two captures cannot be measured as asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OfflineError {
+    /// The algorithm cannot answer per flow. Use another, or do not split by flow.
+    #[error("{algorithm} does not tell flows apart")]
+    NotPerFlow {
+        /// Its name.
+        algorithm: &'static str,
+    },
+    /// Flows were to be named by a table that is not kept. Give the algorithm one.
+    #[error("{algorithm} keeps no table of large flows")]
+    NoTable {
+        /// Its name.
+        algorithm: &'static str,
+    },
+    /// Packets are weighed by class, and the named flows have none. Name their classes.
+    #[error("packets are weighed by rules, and the list of flows does not name them")]
+    NoClasses,
+    /// A recording has no flow keys. Name the flows.
+    #[error("{algorithm} keeps no flow keys, so a recording cannot name flows")]
+    NoFlowKeys {
+        /// Its name.
+        algorithm: &'static str,
+    },
+    /// A recording has the keys of large flows only. Ask for those, or name the flows.
+    #[error("{algorithm} keeps the keys of large flows only")]
+    LargeFlowKeys {
+        /// Its name.
+        algorithm: &'static str,
+    },
+    /// Flows would not be recognised. Use the key and hash of the recording.
+    #[error("it was recorded with another key or hash ({recorded})")]
+    OtherKey {
+        /// That of the recording.
+        recorded: DigestIdentity,
+    },
+    /// A sample beside a sample. Ask for one of them.
+    #[error("a sample is kept beside another algorithm, not beside itself")]
+    SampleTwice,
+    /// How large a sample may become depends on the length of an epoch. Choose one.
+    #[error("the size of a sample is given per second, and the length of an epoch is not known")]
+    SampleWithoutLength,
+    /// The sample would hold nothing. Allow more bytes.
+    #[error("a sample of {bytes} bytes for an epoch is too small to tell anything")]
+    SampleTooSmall {
+        /// What an epoch may take.
+        bytes: u64,
+    },
+    /// Packets in flight at the end of an epoch could not be told from lost ones. Use longer epochs.
+    #[error("epochs are too short: delays differ by up to half an epoch or more")]
+    EpochsTooShort {
+        /// Their length.
+        length_ns: i64,
+        /// By how much delays differ.
+        spread_ns: i64,
+    },
+    /// The settings of an algorithm make no sense.
+    #[error(transparent)]
+    Settings(#[from] ConfigError),
+    /// Epochs cannot be cut so.
+    #[error(transparent)]
+    Meter(#[from] MeterError),
+    /// Packets cannot be observed so.
+    #[error(transparent)]
+    Observer(#[from] ObserverError),
+    /// A capture has no packets, or all were skipped.
+    #[error("{path}: nothing to measure, {why}", path = path.display())]
+    NothingToMeasure {
+        /// The capture.
+        path: PathBuf,
+        /// How many frames were skipped for which reason.
+        why: String,
+    },
+    /// No packet is in both captures. Were they taken on the same path at the same time?
+    #[error(
+        "the two captures have no packet in common: were they taken on the same path at the same time?"
+    )]
+    NothingInCommon,
+    /// Every packet in common goes the other way. Swap the captures.
+    #[error("every packet in common goes the other way")]
+    OtherWayOnly,
+    /// The captures were taken one after the other.
+    #[error("the two captures do not overlap in time")]
+    NoOverlap,
+    /// An epoch file is empty.
+    #[error("{path}: there are no epochs in it", path = path.display())]
+    NoEpochs {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A capture cannot be read.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// The system cannot read a file.
+    #[error("cannot read {path}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is not what `record` writes.
+    #[error("{path}", path = path.display())]
+    EpochFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: FileError,
+    },
+}
+
+impl OfflineError {
+    /// What kind of failure it is.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotPerFlow { .. }
+            | Self::NoTable { .. }
+            | Self::NoClasses
+            | Self::NoFlowKeys { .. }
+            | Self::LargeFlowKeys { .. }
+            | Self::OtherKey { .. }
+            | Self::SampleTwice
+            | Self::SampleWithoutLength
+            | Self::SampleTooSmall { .. }
+            | Self::EpochsTooShort { .. }
+            | Self::Settings(_)
+            | Self::Meter(_)
+            | Self::Observer(_) => ErrorKind::Usage,
+            Self::NothingToMeasure { .. }
+            | Self::NothingInCommon
+            | Self::OtherWayOnly
+            | Self::NoOverlap
+            | Self::NoEpochs { .. } => ErrorKind::NoAnswer,
+            Self::Capture(_) | Self::Read { .. } | Self::EpochFile { .. } => ErrorKind::Failure,
+        }
+    }
+}

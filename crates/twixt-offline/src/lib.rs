@@ -1,0 +1,43 @@
+//! What two captures, or two recordings of epochs, tell about the segment between them.
+//!
+//! A capture is read twice: first to survey what the two have in common, then to measure that.
+//!
+//! Nothing is printed here. What a person may want to know while captures are read goes to a
+//! [`Reporter`]; what cannot be done is an [`OfflineError`].
+
+mod beside;
+mod capture;
+mod chosen;
+mod correction;
+mod directory;
+mod epoch_file;
+mod error;
+mod first_read;
+mod flow_list;
+mod measured;
+mod pairs;
+mod plan;
+mod reading;
+mod recorded;
+mod recorded_sizes;
+mod report;
+mod second_read;
+mod selection;
+mod split;
+mod stamps;
+mod two_captures;
+
+pub use beside::{Beside, ClockUse, KeptBeside};
+pub use capture::{Capture, is_standard_input};
+pub use chosen::ChosenAlgorithm;
+pub use epoch_file::{is_epoch_file, read_epochs};
+pub use error::{ErrorKind, OfflineError};
+pub use flow_list::{FlowList, FlowSizes, NamedFlow};
+pub use measured::{DirectionFound, Files, Measured, PairMeasured, segment};
+pub use pairs::{Concluded, Pairs, Problem};
+pub use plan::{DigestPlan, Plan, Recognition, Traffic};
+pub use recorded::{End, Recordings, rough_delay};
+pub use recorded_sizes::RecordedSizes;
+pub use report::{Progress, Remark, Reporter};
+pub use split::Split;
+pub use two_captures::{epoch_files, one_read, two_reads};

@@ -1,0 +1,103 @@
+//! What a person may want to know while captures are read. Whoever calls decides how it is shown.
+
+use std::path::PathBuf;
+
+use twixt_capture::Ending;
+use twixt_measure::FileError;
+
+use crate::plan::Recognition;
+
+/// Takes what a person may want to know.
+pub trait Reporter: Sync {
+    /// A read of so many bytes begins; the end of the returned value is its end.
+    fn progress(&self, total_bytes: u64) -> Box<dyn Progress>;
+
+    /// Takes a remark.
+    fn remark(&self, remark: Remark);
+}
+
+/// Takes how far a read has come, from several threads.
+pub trait Progress: Sync {
+    /// So many more bytes were read.
+    fn advance(&self, bytes: u64);
+}
+
+/// What a person should know but did not ask for.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remark {
+    /// A capture ended before its end. The frames before that were used.
+    EndedEarly {
+        /// The capture.
+        path: PathBuf,
+        /// How it ended.
+        ending: Ending,
+        /// Frames that were read.
+        frames: u64,
+    },
+    /// Packets are cut within their headers and may not be recognised.
+    HeadersCut {
+        /// The capture.
+        path: PathBuf,
+        /// How many.
+        packets: u64,
+    },
+    /// One capture is cut shorter than the other: packets are recognised by what both have.
+    UnequalCuts {
+        /// The one with less of each packet.
+        shorter: PathBuf,
+        /// The other.
+        longer: PathBuf,
+        /// By what packets are recognised.
+        recognition: Recognition,
+    },
+    /// No packet that both captures hold goes this way.
+    NothingGoes {
+        /// The upstream capture.
+        upstream: PathBuf,
+        /// The downstream one.
+        downstream: PathBuf,
+    },
+    /// Nothing is known of the clocks that could be taken out of delays.
+    ClocksUnknown,
+    /// Send times that were not kept for want of room.
+    StampsRefused {
+        /// Of how many packets.
+        packets: u64,
+    },
+    /// Packets of flows beyond the number that is told apart.
+    FlowsRefused {
+        /// How many.
+        packets: u64,
+    },
+    /// Packets near the ends of the overlap that could not be held back: its ends are not exact.
+    HeldRefused {
+        /// How many.
+        packets: u64,
+    },
+    /// A record of an epoch file is left out.
+    RecordLeftOut {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with the record.
+        error: FileError,
+    },
+    /// An epoch file ends in an unfinished record.
+    RecordUnfinished {
+        /// The file.
+        path: PathBuf,
+        /// How much of the record is there.
+        bytes: u64,
+        /// Epochs before it.
+        records: u64,
+    },
+    /// An epoch file is damaged. The epochs before that were read.
+    EpochsDamaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: FileError,
+        /// Epochs before it.
+        records: u64,
+    },
+}

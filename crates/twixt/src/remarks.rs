@@ -1,0 +1,132 @@
+//! What the libraries report, in the words of the command line.
+
+use twixt_model::DigestProfile;
+use twixt_offline::{Capture, OfflineError, Progress, Recognition, Remark, Reporter};
+
+use crate::exit::note;
+use crate::output::units;
+use crate::progress::ReadProgress;
+
+/// Shows what is reported on standard error.
+pub(crate) struct Terminal;
+
+impl Reporter for Terminal {
+    fn progress(&self, total_bytes: u64) -> Box<dyn Progress> {
+        Box::new(ReadProgress::new(total_bytes))
+    }
+
+    fn remark(&self, remark: Remark) {
+        note(text(&remark));
+    }
+}
+
+/// Notes what is wrong with how a capture ended; whether there was something.
+pub(crate) fn note_ending(capture: &Capture) -> bool {
+    let remark = capture.ended_early();
+    remark.iter().for_each(|remark| note(text(remark)));
+    remark.is_some()
+}
+
+/// What the user can do about an error, if anything.
+pub(crate) fn advice(error: &OfflineError) -> Option<String> {
+    let advice = match error {
+        OfflineError::NotPerFlow { .. } => {
+            "use --by all or --by class, or another algorithm".to_owned()
+        }
+        OfflineError::NoTable { .. } => {
+            "give it one with --heavy-entries N, if it can have one".to_owned()
+        }
+        OfflineError::NoClasses => {
+            "with --weights, the file of flows needs a column `class`: the number of the rule that \
+             each flow matches"
+                .to_owned()
+        }
+        OfflineError::NoFlowKeys { .. } => "give --flow or --flows FILE".to_owned(),
+        OfflineError::LargeFlowKeys { .. } => {
+            "give --flows heavy, --flow or --flows FILE".to_owned()
+        }
+        OfflineError::OtherKey { .. } => {
+            "give the same --key and --hash, or no flow will be recognised".to_owned()
+        }
+        OfflineError::SampleTwice => {
+            "with --algorithm sample, use --memory instead of --sample-budget".to_owned()
+        }
+        OfflineError::SampleWithoutLength => "with --one-pass, add --epoch".to_owned(),
+        OfflineError::SampleTooSmall { .. } => "use a larger --sample-budget".to_owned(),
+        OfflineError::EpochsTooShort { length_ns, spread_ns } => format!(
+            "at {} they are too short for delays that differ by {}, because packets in flight at \
+             the end of an epoch could not be told from lost ones; use --epoch {}ms or more, or \
+             none",
+            units::duration(*length_ns as f64),
+            units::duration(*spread_ns as f64),
+            // Twice what is needed: then losses are told from late packets as well.
+            4 * spread_ns / 1_000_000 + 1
+        ),
+        OfflineError::NothingInCommon => {
+            "If addresses are translated between them, try --digest nat; if one is cut to headers, \
+             --digest headers"
+                .to_owned()
+        }
+        OfflineError::OtherWayOnly => "swap the two captures, or use --both".to_owned(),
+        _ => return None,
+    };
+    Some(advice)
+}
+
+fn text(remark: &Remark) -> String {
+    match remark {
+        Remark::EndedEarly { path, ending, frames } => {
+            let (path, frames) = (path.display(), units::count(*frames));
+            format!("{path}: {ending}; the {frames} frames before that were used")
+        }
+        Remark::HeadersCut { path, packets } => format!(
+            "{}: {} packets are cut within their headers and may not be recognised; capture with a \
+             larger snap length",
+            path.display(),
+            units::count(*packets)
+        ),
+        Remark::UnequalCuts { shorter, longer, recognition } => format!(
+            "{} is cut shorter than {}: packets are recognised by {}, which both have",
+            shorter.display(),
+            longer.display(),
+            by_what(*recognition)
+        ),
+        Remark::NothingGoes { upstream, downstream } => {
+            let (from, to) = (upstream.display(), downstream.display());
+            format!("no packet that both captures hold goes from {from} to {to}")
+        }
+        Remark::ClocksUnknown => {
+            "nothing is known of the clocks that could be taken out of delays".to_owned()
+        }
+        Remark::StampsRefused { packets } => {
+            format!("the send times of {} packets could not be kept", units::count(*packets))
+        }
+        Remark::FlowsRefused { packets } => format!(
+            "{} packets belong to flows beyond the maximum number of flows and are not reported",
+            units::count(*packets)
+        ),
+        Remark::HeldRefused { packets } => format!(
+            "{} packets too many near the ends of the overlap: its ends are not exact",
+            units::count(*packets)
+        ),
+        Remark::RecordLeftOut { path, error } => {
+            format!("{}: {error}; the record is left out", path.display())
+        }
+        Remark::RecordUnfinished { path, bytes, records } => format!(
+            "{}: the last {bytes} bytes are an unfinished record; {records} epochs were read",
+            path.display()
+        ),
+        Remark::EpochsDamaged { path, error, records } => {
+            format!("{}: {error}; {records} epochs before it were read", path.display())
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn by_what(recognition: Recognition) -> String {
+    match (recognition.profile, recognition.payload_bytes) {
+        (DigestProfile::Headers, _) => "their fixed headers".to_owned(),
+        (_, 0) => "their headers".to_owned(),
+        (_, bytes) => format!("their headers and {bytes} bytes of payload"),
+    }
+}
