@@ -28,13 +28,13 @@ pub(crate) enum Stop {
 pub(crate) enum Damage {
     #[error("{format} version {major}.{minor} is not supported")]
     Version { format: CaptureFormat, major: u16, minor: u16 },
-    #[error("a packet of {captured} bytes, more than the {limit} that are possible")]
+    #[error("a packet of {captured} bytes, at most {limit} are possible")]
     FrameLength { captured: u32, limit: u32 },
-    #[error("a packet of {captured} bytes in a block with room for {room}")]
+    #[error("a packet of {captured} bytes in a block with space for {room}")]
     FrameBeyondBlock { captured: u32, room: usize },
     #[error("a block of {length} bytes, which is not a multiple of 4 from 12 to {limit}")]
     BlockLength { length: u32, limit: u32 },
-    #[error("a block of {length} bytes that says {trailer} at its end")]
+    #[error("a block of {length} bytes with the length {trailer} at its end")]
     BlockTrailer { length: u32, trailer: u32 },
     #[error("a block of type {kind:#010x} that is too short for its fields")]
     BlockTooShort { kind: u32 },

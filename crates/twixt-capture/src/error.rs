@@ -22,7 +22,10 @@ pub enum CaptureError {
         file: String,
     },
     /// The file may not be read by this user. Change its permissions, or copy it.
-    #[error("{file}: permission denied; tcpdump run by root writes files that only some may read")]
+    #[error(
+        "{file}: permission denied; captures written by root's tcpdump may be readable by few \
+         users"
+    )]
     PermissionDenied {
         /// The path as given.
         file: String,
@@ -85,7 +88,7 @@ pub enum CaptureError {
     #[error(transparent)]
     Live(#[from] crate::LiveError),
     /// The header of the file, or the compression around it, is damaged. Copy it again.
-    #[error("{file}: damaged at its very beginning: {detail}")]
+    #[error("{file}: damaged at the beginning: {detail}")]
     HeaderDamaged {
         /// The path as given.
         file: String,

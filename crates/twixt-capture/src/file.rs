@@ -258,7 +258,7 @@ impl CaptureFile {
                 Ending::Truncated { offset, detail }
             }
             Blame::CompressedWrongly => {
-                let detail = format!("the {compression} stream around it is wrong: {error}");
+                let detail = format!("the {compression} stream around it is invalid: {error}");
                 Ending::Damaged { offset, detail }
             }
         }

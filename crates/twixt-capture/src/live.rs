@@ -64,7 +64,7 @@ impl fmt::Display for LiveEnding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Stopped => "stopped",
-            Self::InterfaceGone => "the interface went away",
+            Self::InterfaceGone => "the interface disappeared",
         })
     }
 }

@@ -15,7 +15,7 @@ pub enum PrivilegeError {
         name: String,
     },
     /// Only root may become somebody else. Start as root, or as that user, and name no user.
-    #[error("only root can become {name:?}: start as root, or leave the user out")]
+    #[error("only root can switch to user {name:?}: start as root, or omit the user")]
     NotRoot {
         /// The name as given.
         name: String,
@@ -117,7 +117,7 @@ mod linux {
         let may_capture = capabilities()? & (1 << CAP_NET_RAW);
         let one: c_ulong = 1;
         // SAFETY: integers only.
-        step("keeping rights", unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, one) })?;
+        step("keeping capabilities", unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, one) })?;
         // SAFETY: one number, which lives through the call.
         step("leaving groups", unsafe { libc::setgroups(1, &raw const group) })?;
         // SAFETY: no pointers.
@@ -134,7 +134,7 @@ mod linux {
         // SAFETY: version 3 has two words; both pointers live through the call.
         let code =
             unsafe { libc::syscall(libc::SYS_capget, &raw const header, words.as_mut_ptr()) };
-        step("asking for rights", code as c_int)?;
+        step("reading capabilities", code as c_int)?;
         Ok(words[0].effective)
     }
 
@@ -145,7 +145,7 @@ mod linux {
         let words = [kept, CapabilityWord::default()];
         // SAFETY: version 3 has two words; both pointers live through the call.
         let code = unsafe { libc::syscall(libc::SYS_capset, &raw const header, words.as_ptr()) };
-        step("giving up rights", code as c_int)
+        step("dropping capabilities", code as c_int)
     }
 
     fn step(attempt: &'static str, code: c_int) -> Result<(), PrivilegeError> {

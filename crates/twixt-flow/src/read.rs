@@ -86,13 +86,13 @@ pub struct ReadRecord {
 #[non_exhaustive]
 pub enum Malformed {
     /// It is no flow export: another program sends to this port, or the file is something else.
-    #[error("version {version} is none of NetFlow v5, v9 and IPFIX")]
+    #[error("version {version} is neither NetFlow v5, v9 nor IPFIX")]
     Version {
         /// What stands where the version should.
         version: u16,
     },
     /// It ends too early: cut on its way, or by the snap length of a capture.
-    #[error("{what} is cut short")]
+    #[error("{what} is truncated")]
     Truncated {
         /// Which part.
         what: &'static str,

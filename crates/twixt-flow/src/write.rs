@@ -105,7 +105,7 @@ pub enum WriteError {
         nanoseconds: i64,
     },
     /// Source and destination are of different versions of IP.
-    #[error("the addresses of the flow do not belong together")]
+    #[error("the addresses of the flow differ in IP version")]
     Addresses,
 }
 

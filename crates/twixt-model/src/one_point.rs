@@ -64,23 +64,26 @@ impl RoundTripKind {
     pub const fn population(self) -> &'static str {
         match self {
             Self::TcpHandshake => {
-                "SYN to SYN-ACK, and SYN-ACK to the first ACK of it; none if either was sent again before the answer"
+                "SYN to SYN-ACK, and SYN-ACK to its first ACK; none if either was retransmitted \
+                 before the answer"
             }
             Self::TcpSequence => {
-                "in-order data to the first ACK equal to its end; none once data was sent again, came out of order, left a gap, or an ACK was repeated"
+                "in-order data to the first ACK equal to its end; none after a retransmission, \
+                 reordering, a gap, or a duplicate ACK"
             }
             Self::TcpTimestamp => {
                 "the first data with a TSval to the first packet that echoes it; delayed ACKs included"
             }
             Self::TcpDuration => "the first SYN to the first FIN or RST of either side",
-            Self::Dns => "query to the first answer with its id; none if the query was sent again",
+            Self::Dns => "query to the first answer with its id; none if the query was repeated",
             Self::Ntp => "client message to the server message that returns its timestamp",
-            Self::Icmp => "echo request to the first reply; none if the request was sent again",
+            Self::Icmp => "echo request to the first reply; none if the request was repeated",
             Self::QuicHandshake => {
-                "first Initial of the client to the first long header back; none if the Initial was sent again later"
+                "first Initial of the client to the first long header back; none if the Initial \
+                 was repeated later"
             }
             Self::QuicSpin => {
-                "edge to edge of the spin bit in one direction, without edges too early to be real"
+                "edge to edge of the spin bit in one direction, without implausibly early edges"
             }
         }
     }
@@ -98,7 +101,7 @@ impl FromStr for RoundTripKind {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
             let known = Self::ALL.map(Self::name).join(", ");
-            format!("no kind of round trip {text:?}; there are: {known}")
+            format!("unknown kind of round trip {text:?}; known are: {known}")
         })
     }
 }

@@ -97,7 +97,7 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 pub enum ImportError {
     /// The file is larger than [`FILE_BYTES_MAX`]. Leave out what is neither router nor link.
-    #[error("more than {} MiB; leave out what is neither router nor link", FILE_BYTES_MAX >> 20)]
+    #[error("more than {} MiB; remove everything except routers and links", FILE_BYTES_MAX >> 20)]
     TooLarge,
     /// The file is not UTF-8. Convert it.
     #[error("line {line}: not UTF-8; convert the file, as with iconv -f latin1 -t utf-8")]
@@ -120,8 +120,8 @@ pub enum ImportError {
     },
     /// A weight is not a number, or not within bounds. Correct it, or leave the link out.
     #[error(
-        "{place}: {text:?} is no weight; use a number from 0.000001 to {WEIGHT_MAX}, or leave out \
-         a link that carries nothing"
+        "{place}: {text:?} is not a valid weight; use a number from 0.000001 to {WEIGHT_MAX}, or \
+         remove an unused link"
     )]
     Weight {
         /// Where.

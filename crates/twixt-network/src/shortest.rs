@@ -22,7 +22,7 @@ pub enum PathsError {
     /// domain at a time.
     #[error(
         "the topology is too large: its graphs of shortest paths have more than {DAG_LINKS_MAX} \
-         links, and that after {sources} of its routers as sources; plan one area at a time"
+         links, after only {sources} of its routers as sources; plan one area at a time"
     )]
     TooLarge {
         /// How many sources fitted.
@@ -31,7 +31,7 @@ pub enum PathsError {
     /// There are so many paths of equal cost that their hops exceed [`HOPS_MAX`]. Tell links of
     /// equal weight apart, or plan one area at a time.
     #[error(
-        "too many shortest paths of equal cost: more than {HOPS_MAX} hops in all, and that after \
+        "too many shortest paths of equal cost: more than {HOPS_MAX} hops in all, after only \
          {sources} of the routers as sources; give the links different weights, or plan one area \
          at a time"
     )]

@@ -119,15 +119,13 @@ pub enum TopologyError {
         bytes: usize,
     },
     /// Two routers have the same identifier. Rename one.
-    #[error("router {router:?} for the second time; give one of the two another identifier")]
+    #[error("duplicate router {router:?}; rename one of the two")]
     DuplicateRouter {
         /// The identifier.
         router: String,
     },
     /// A link names a router that is not there. Add the router, or correct the link.
-    #[error(
-        "a link of router {router:?}, which is not among the routers; add it or correct the link"
-    )]
+    #[error("a link of unknown router {router:?}; add the router or correct the link")]
     UnknownRouter {
         /// The identifier.
         router: String,

@@ -113,7 +113,8 @@ pub enum ConfigError {
     /// The flows have more packets than can be held. Ask for fewer flows, smaller flows, or cut
     /// the trace with a number of packets.
     #[error(
-        "{packets} packets, but at most {most} can be simulated; ask for fewer or smaller flows, or cut the trace to a number of packets"
+        "{packets} packets, but at most {most} can be simulated; use fewer or smaller flows, or \
+         limit the number of packets"
     )]
     TooManyPackets {
         /// How many it would be.
@@ -125,7 +126,7 @@ pub enum ConfigError {
     #[error("there are no arrivals")]
     NoArrivals,
     /// A user's own trace stretches over more time than 64 bits can count twice.
-    #[error("the arrivals stretch over more than a century; the times in the trace are damaged")]
+    #[error("the arrivals span more than a century; the times in the trace are damaged")]
     ArrivalsTooLong,
     /// Return traffic answers synthetic packets only. A user's own trace brings its own.
     #[error("return traffic cannot be simulated for a trace of your own; use reverse none")]

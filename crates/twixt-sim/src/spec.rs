@@ -33,7 +33,7 @@ pub enum SpecError {
         known: String,
     },
     /// The key is there twice. Write it once.
-    #[error("{subject} {name:?}: key {key:?} is given twice")]
+    #[error("{subject} {name:?}: duplicate key {key:?}")]
     Repeated {
         /// What the model is for.
         subject: &'static str,
@@ -297,7 +297,7 @@ mod tests {
         refused::<DelayModel>("normal:mean=1ms", "constant:1ms | weibull:shape=0.6,scale=100us");
         refused::<DelayModel>("weibull:shape=1,mean=1ms", "known are: shape, scale");
         refused::<DelayModel>("weibull:shape=1", "scale is missing; write weibull:shape=");
-        refused::<DelayModel>("weibull:shape=1,shape=2,scale=1ms", "given twice");
+        refused::<DelayModel>("weibull:shape=1,shape=2,scale=1ms", "duplicate key");
         refused::<DelayModel>("weibull:shape=one,scale=1ms", "shape=one: invalid float");
         refused::<DelayModel>("weibull:shape=1,scale=1", "known are: ns, us");
         refused::<DelayModel>("constant", "delay is missing; write constant:1ms");

@@ -38,13 +38,13 @@ pub struct ObserverOptions {
 #[non_exhaustive]
 pub enum ObserverError {
     /// Every packet would be compared with all of them. Use fewer classes.
-    #[error("{found} classes, at most {CLASSES_MAX} are possible")]
+    #[error("{found} classes, at most {CLASSES_MAX} are supported")]
     TooManyClasses {
         /// How many there are.
         found: usize,
     },
     /// Two classes share a name, or one has that of the rest, `other`. Rename it.
-    #[error("class name {name:?} is used twice, or reserved")]
+    #[error("class name {name:?} is a duplicate or reserved")]
     ClassName {
         /// The name.
         name: String,

@@ -131,7 +131,7 @@ impl Default for SelectorInput {
 #[non_exhaustive]
 pub enum SelectorError {
     /// The range is empty or outside what the function gives. Give a range within its output.
-    #[error("{function} gives 0 to {}: {lowest} to {highest} is no range of it", function.output_max())]
+    #[error("{function} gives 0 to {}: {lowest} to {highest} is not a valid range", function.output_max())]
     Range {
         /// Which function.
         function: SelectionFunction,
@@ -141,7 +141,7 @@ pub enum SelectorError {
         highest: u32,
     },
     /// So few would be selected that none are, or more than there are. Use a rate above 0, up to 1.
-    #[error("a rate of {rate} is not above 0 and up to 1")]
+    #[error("a rate of {rate} is not in the range above 0 and up to 1")]
     Rate {
         /// The rate.
         rate: f64,

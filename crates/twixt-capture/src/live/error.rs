@@ -35,7 +35,7 @@ pub enum LiveError {
     },
     /// All interfaces at once would show most packets more than once. Name one.
     #[error(
-        "{interface}: would show packets once per interface that they cross; name one interface"
+        "{interface}: would capture packets once per interface that they cross; name one interface"
     )]
     EveryInterface {
         /// The interface as given.
@@ -60,7 +60,7 @@ pub enum LiveError {
         hardware_type: u16,
     },
     /// The kernel has no memory for the ring. Ask for a smaller one.
-    #[error("{interface}: no memory for a ring of {bytes} bytes; ask for a smaller one")]
+    #[error("{interface}: no memory for a ring of {bytes} bytes; use a smaller one")]
     NoMemory {
         /// The interface as given.
         interface: String,

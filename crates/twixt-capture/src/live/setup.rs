@@ -81,18 +81,18 @@ impl Opened {
         let name = InterfaceName::new(interface).ok_or_else(|| missing(interface))?;
         let index = socket.index_of(name).map_err(system("looking the interface up"))?;
         let kind = kind_of(&socket, interface, name)?;
-        if !socket.is_up(name).map_err(system("looking at the interface"))? {
+        if !socket.is_up(name).map_err(system("querying the interface"))? {
             return Err(LiveError::Down { interface: interface.to_owned() });
         }
         let packet_bytes_max =
-            socket.packet_bytes_max_of(name).map_err(system("looking at the interface"))?;
+            socket.packet_bytes_max_of(name).map_err(system("querying the interface"))?;
         let version = libc::tpacket_versions::TPACKET_V3 as c_int;
         socket
             .set_number(libc::PACKET_VERSION, version)
             .and_then(|()| socket.set_number(libc::PACKET_VNET_HDR, 1))
-            .map_err(system("asking for a ring that tells super-packets (Linux 4.6 or later)"))?;
+            .map_err(system("requesting a ring that marks super-packets (Linux 4.6 or later)"))?;
         let (time_source, time_remark) = prefer_times(&socket, name, options.times)
-            .map_err(system("asking for times of frames"))?;
+            .map_err(system("requesting frame timestamps"))?;
         socket.set_filter(&mut filter::closed()).map_err(system("setting a filter"))?;
         let ring = Ring::map(&socket, options.ring)
             .map_err(|source| ring_refused(interface, options, source))?;
@@ -142,7 +142,7 @@ impl Opened {
 fn kind_of(socket: &PacketSocket, interface: &str, name: InterfaceName) -> Result<Kind, LiveError> {
     let hardware_type = socket
         .hardware_type_of(name)
-        .map_err(|source| failed(interface, "looking at the interface", source))?;
+        .map_err(|source| failed(interface, "querying the interface", source))?;
     Kind::of(hardware_type).ok_or_else(|| LiveError::UnsupportedKind {
         interface: interface.to_owned(),
         hardware_type,
@@ -163,9 +163,9 @@ fn prefer_times(
     };
     let remark = match stamped {
         Ok(frames) if frames == libc::HWTSTAMP_FILTER_ALL.cast_signed() => None,
-        Ok(0) => Some("the adapter's time stamps are switched off".to_owned()),
-        Ok(frames) => Some(format!("the adapter stamps some frames only (filter {frames})")),
-        Err(error) => Some(format!("the adapter has no time stamps: {error}")),
+        Ok(0) => Some("the adapter's timestamps are switched off".to_owned()),
+        Ok(frames) => Some(format!("the adapter timestamps only some frames (filter {frames})")),
+        Err(error) => Some(format!("the adapter has no timestamps: {error}")),
     };
     if remark.is_some() {
         return Ok((TimeSource::Kernel, remark));
@@ -182,7 +182,7 @@ fn ring_refused(interface: &str, options: &LiveOptions, source: io::Error) -> Li
             bytes: options.ring.bytes(),
             source,
         },
-        _ => failed(interface, "making the ring", source),
+        _ => failed(interface, "creating the ring", source),
     }
 }
 

@@ -124,7 +124,7 @@ impl ReadCounts {
             ("messages out of order", self.out_of_order),
             ("clock steps", self.clock_steps),
             ("restarts", self.restarts),
-            ("opposite halves not used", self.reverse_halves),
+            ("reverse halves not used", self.reverse_halves),
             ("selectors refused", self.selectors_refused),
             ("exporters forgotten", self.streams_forgotten),
         ]

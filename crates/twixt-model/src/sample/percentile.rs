@@ -29,7 +29,7 @@ impl fmt::Display for TooFew {
         let Self { share, packets, needed } = self;
         // 0.999 as 99.9, without the noise of the last bits.
         let percent = (share * 1e6).round() / 1e4;
-        write!(formatter, "p{percent} takes {needed} sampled packets, there are {packets}")
+        write!(formatter, "p{percent} needs {needed} sampled packets, there are {packets}")
     }
 }
 
@@ -175,6 +175,6 @@ mod tests {
     #[test]
     fn the_message_says_what_is_missing() {
         let few = TooFew { share: 0.999, packets: 240, needed: 3688 };
-        assert_eq!(few.to_string(), "p99.9 takes 3688 sampled packets, there are 240");
+        assert_eq!(few.to_string(), "p99.9 needs 3688 sampled packets, there are 240");
     }
 }

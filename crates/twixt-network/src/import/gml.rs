@@ -127,7 +127,7 @@ fn unmatched(place: Place) -> ImportError {
 }
 
 fn unclosed(list: &List<'_>) -> ImportError {
-    let problem = format!("the list {:?} has no end; is the file cut short?", beginning(list.key));
+    let problem = format!("the list {:?} has no end; is the file truncated?", beginning(list.key));
     ImportError::syntax(list.place, problem)
 }
 
@@ -140,5 +140,8 @@ fn no_value(place: Place, key: &str) -> ImportError {
 }
 
 fn too_deep(place: Place) -> ImportError {
-    ImportError::syntax(place, format!("more than {DEPTH_MAX} lists in one another; flatten them"))
+    ImportError::syntax(
+        place,
+        format!("lists nested more than {DEPTH_MAX} levels deep; flatten them"),
+    )
 }

@@ -119,7 +119,7 @@ impl Document {
 
     fn open_graph(&mut self, place: Place, tag: &BytesStart<'_>) -> Result<(), ImportError> {
         if self.has_graph {
-            let problem = "a second graph, or one within another; keep one graph per file";
+            let problem = "a second or nested graph; keep one graph per file";
             return Err(ImportError::syntax(place, problem));
         }
         self.has_graph = true;
@@ -219,7 +219,7 @@ impl Document {
         if self.has_graph && self.item.is_none() {
             return self.draft.finish();
         }
-        Err(ImportError::syntax(place, "the file ends before its graph does; is it cut short?"))
+        Err(ImportError::syntax(place, "the file ends before its graph does; is it truncated?"))
     }
 }
 

@@ -103,24 +103,21 @@ fn names_are_told_apart() {
 
 #[test]
 fn errors_say_where_and_what_to_do() {
-    let weight =
-        "use a number from 0.000001 to 1000000000, or leave out a link that carries nothing";
-    check_refused("a b 1\nb c 0", &format!("line 2: \"0\" is no weight; {weight}"));
-    check_refused("a b 1\nb c nan", &format!("line 2: \"nan\" is no weight; {weight}"));
+    let weight = "use a number from 0.000001 to 1000000000, or remove an unused link";
+    check_refused("a b 1\nb c 0", &format!("line 2: \"0\" is not a valid weight; {weight}"));
+    check_refused("a b 1\nb c nan", &format!("line 2: \"nan\" is not a valid weight; {weight}"));
     check_refused("a b 1\nb c", "line 2: \"b c\" is not source, destination and weight");
     check_refused(
         r#"{"links": [{"from": "a", "to": "b", "weight": -1}]}"#,
-        &format!("element 1 of \"links\": \"-1\" is no weight; {weight}"),
+        &format!("element 1 of \"links\": \"-1\" is not a valid weight; {weight}"),
     );
     check_refused(
         r#"{"routers": ["a"], "links": [{"from": "a", "to": "b"}]}"#,
-        "element 1 of \"links\": a link of router \"b\", which is not among the routers; \
-         add it or correct the link",
+        "element 1 of \"links\": a link of unknown router \"b\"; add the router or correct the link",
     );
     check_refused(
         r#"{"routers": ["a", "a"], "links": []}"#,
-        "element 2 of \"routers\": router \"a\" for the second time; \
-         give one of the two another identifier",
+        "element 2 of \"routers\": duplicate router \"a\"; rename one of the two",
     );
     check_refused(
         "{\"links\":\n 5}",
@@ -135,7 +132,7 @@ fn errors_say_where_and_what_to_do() {
 
 #[test]
 fn gml_errors_say_where_and_what_to_do() {
-    let unclosed = "the list \"node\" has no end; is the file cut short?";
+    let unclosed = "the list \"node\" has no end; is the file truncated?";
     check_refused("graph [\n node [ id 1", &format!("line 2: {unclosed}"));
     check_refused("graph [ ]\n]", "line 2: \"]\" without a \"[\" before it; remove it");
     check_refused("graph [\n node [ ] ]", "line 2: a list \"node\" without \"id\"; add it");
@@ -144,14 +141,14 @@ fn gml_errors_say_where_and_what_to_do() {
         "graph [\n 1 2 \"x\" ]",
         "line 2: a value without a key before it; write: key value",
     );
-    check_refused("graph [\n a \"x ]", "line 2: a text without closing quote; add one");
+    check_refused("graph [\n a \"x ]", "line 2: a string without closing quote; add one");
     let deep = format!("graph [\n{}", "a [ ".repeat(100));
-    check_refused(&deep, "line 2: more than 32 lists in one another; flatten them");
+    check_refused(&deep, "line 2: lists nested more than 32 levels deep; flatten them");
 }
 
 #[test]
 fn graphml_errors_say_where_and_what_to_do() {
-    let cut = "the file ends before its graph does; is it cut short?";
+    let cut = "the file ends before its graph does; is it truncated?";
     check_refused("<graphml>\n</graphml>", &format!("line 2: {cut}"));
     check_refused(
         "<graph>\n<node/></graph>",
@@ -159,7 +156,7 @@ fn graphml_errors_say_where_and_what_to_do() {
     );
     check_refused(
         "<graph><node id='a'>\n<graph/></node></graph>",
-        "line 2: a second graph, or one within another; keep one graph per file",
+        "line 2: a second or nested graph; keep one graph per file",
     );
     assert!(matches!(
         import(b"<graph>\n<node id='a'></graph>"),

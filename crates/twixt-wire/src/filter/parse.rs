@@ -31,7 +31,7 @@ pub enum FilterError {
         found: String,
     },
     /// The text is longer than any filter needs. Use prefixes in place of many hosts.
-    #[error("{found} bytes long, at most {FILTER_BYTES_MAX} are possible")]
+    #[error("{found} bytes long, at most {FILTER_BYTES_MAX} are supported")]
     TooLong {
         /// How long it is.
         found: usize,

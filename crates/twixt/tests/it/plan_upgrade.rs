@@ -119,7 +119,9 @@ fn what_was_left_out_or_made_up_is_said() {
 
 #[test]
 fn what_is_no_topology_is_refused() {
-    plan("a b 1\nb c -2\n", "--count 1").expect(1).says(&["-: line 2", "\"-2\" is no weight"]);
+    plan("a b 1\nb c -2\n", "--count 1")
+        .expect(1)
+        .says(&["-: line 2", "\"-2\" is not a valid weight"]);
     plan("hello", "--count 1").expect(1).says(&["neither Rocketfuel weights, GML, GraphML"]);
     let missing = ["plan", "upgrade", "--topology", "missing.gml", "--count", "1"];
     twixt(missing).expect(1).says(&["cannot open missing.gml"]);

@@ -249,7 +249,7 @@ fn what_makes_no_sense_is_refused() {
     let folder = traces.join("tbf-queue");
     for (arguments, said) in [
         ("--samples", "-F jsonl"),
-        ("--kind tls", "no kind of round trip"),
+        ("--kind tls", "unknown kind of round trip"),
         ("--by host", "use all, flow"),
         ("-a lda", "no algorithm"),
         ("-a exact --entries 5", "no option --entries"),

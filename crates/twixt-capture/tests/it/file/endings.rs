@@ -104,7 +104,7 @@ fn damaged_blocks_end_the_file() {
             let block = words(&file, &[77, 16, 0, 20]);
             raw(file, block)
         },
-        "a block of 16 bytes that says 20 at its end",
+        "a block of 16 bytes with the length 20 at its end",
     );
     check_damaged(
         |file| {
@@ -125,7 +125,7 @@ fn damaged_blocks_end_the_file() {
             let body = file.body().u32(0).u64(0).u32(9).u32(9).u64(0);
             file.block(6, body)
         },
-        "a packet of 9 bytes in a block with room for 8",
+        "a packet of 9 bytes in a block with space for 8",
     );
     check_damaged(
         |file| {
@@ -135,7 +135,7 @@ fn damaged_blocks_end_the_file() {
         "a block of type 0x00000006 that is too short for its fields",
     );
     check_damaged(|file| file.enhanced(0, 1, &[0; 262_145]), {
-        "a packet of 262145 bytes, more than the 262144 that are possible"
+        "a packet of 262145 bytes, at most 262144 are possible"
     });
 }
 

@@ -117,7 +117,7 @@ fn an_absurd_length_is_damage_and_keeps_what_came_before() {
     };
     let (frames, ending, _) = file(1, MAX_FRAME_BYTES + 1);
     assert_eq!(frames.len(), 1);
-    let detail = "a packet of 262145 bytes, more than the 262144 that are possible".to_owned();
+    let detail = "a packet of 262145 bytes, at most 262144 are possible".to_owned();
     assert_eq!(ending, Ending::Damaged { offset: 24 + 19, detail });
     assert!(matches!(file(1, MAX_FRAME_BYTES).1, Ending::Truncated { offset: 43, .. }));
     assert!(matches!(file(249, MAX_FRAME_BYTES + 1).1, Ending::Truncated { offset: 43, .. }));

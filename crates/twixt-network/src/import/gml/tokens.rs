@@ -54,7 +54,7 @@ impl<'a> Tokens<'a> {
         self.take(1);
         let Some(end) = self.rest.find('"') else {
             self.rest = "";
-            return Err(ImportError::syntax(place, "a text without closing quote; add one"));
+            return Err(ImportError::syntax(place, "a string without closing quote; add one"));
         };
         let text = self.take(end);
         self.take(1);
