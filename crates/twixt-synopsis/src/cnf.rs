@@ -137,23 +137,27 @@ impl Synopsis for Cnf {
     const NAME: &'static str = "cnf";
     const TAG: u16 = 6;
     const SUMMARY: &'static str =
-        "delays out of flow records of consistently sampled packets; memory grows with these";
+        "delays from flow records of consistently sampled packets; memory grows with their number";
     const NEEDS: Needs = Needs { digest: true, flow: true, detail: true, group: false };
     const OPTIONS: &'static [ConfigOption] = &[
         option("sampling", OptionKind::Number, "share of packets or flows that are metered"),
         option("select", OptionKind::Choice(Select::NAMES), "what is sampled: packets or flows"),
-        option("active_timeout", OptionKind::Duration, "a record is closed after so long"),
-        option("inactive_timeout", OptionKind::Duration, "a record is closed after such silence"),
+        option("active_timeout", OptionKind::Duration, "close a record after this time"),
+        option(
+            "inactive_timeout",
+            OptionKind::Duration,
+            "close a record after this time without a packet",
+        ),
         option(
             "associate",
             OptionKind::Choice(config::ASSOCIATE_NAMES),
-            "how records are recognised: by packet labels, or by their times alone",
+            "how records are matched: by packet labels, or by their times alone",
         ),
-        option("propagation_min", OptionKind::Duration, "timing: least propagation delay"),
-        option("propagation_max", OptionKind::Duration, "timing: greatest propagation delay"),
-        option("processing", OptionKind::Duration, "timing: greatest time in queues"),
-        option("clock_bound", OptionKind::Duration, "timing: greatest difference of the clocks"),
-        option("outliers", OptionKind::Number, "share of the largest delays that is left out"),
+        option("propagation_min", OptionKind::Duration, "timing: smallest propagation delay"),
+        option("propagation_max", OptionKind::Duration, "timing: largest propagation delay"),
+        option("processing", OptionKind::Duration, "timing: largest time in queues"),
+        option("clock_bound", OptionKind::Duration, "timing: largest clock difference"),
+        option("outliers", OptionKind::Number, "share of the largest delays to leave out"),
     ];
     type Config = CnfConfig;
 

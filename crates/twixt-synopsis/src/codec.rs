@@ -124,7 +124,7 @@ pub enum DecodeError {
         tag: u16,
     },
     /// There is more than what was written.
-    #[error("{left} bytes too many")]
+    #[error("{left} surplus bytes")]
     Trailing {
         /// How many.
         left: u64,

@@ -83,7 +83,7 @@ impl Synopsis for Colate {
     const NAME: &'static str = "colate";
     const TAG: u16 = 4;
     const SUMMARY: &'static str =
-        "delay of any flow between any two points, long after, from few bits per packet";
+        "delay of any flow between any two points, queried later, from few bits per packet";
     const NEEDS: Needs = Needs { digest: true, flow: true, detail: false, group: false };
     const OPTIONS: &'static [ConfigOption] = &[
         ConfigOption { name: "counters", kind: OptionKind::Integer, help: "counters per vector" },
@@ -95,7 +95,7 @@ impl Synopsis for Colate {
         ConfigOption {
             name: "banks",
             kind: OptionKind::Integer,
-            help: "parts of a vector, by source and destination prefix, against other traffic",
+            help: "parts of a vector, by source and destination prefix, to separate other traffic",
         },
         ConfigOption {
             name: "sampling",
@@ -105,17 +105,17 @@ impl Synopsis for Colate {
         ConfigOption {
             name: "resolution",
             kind: OptionKind::Duration,
-            help: "times are rounded down to multiples of this, such as 1us",
+            help: "round times down to multiples of this, such as 1us",
         },
         ConfigOption {
             name: "time_bits",
             kind: OptionKind::Integer,
-            help: "bits of a sum of times that are kept, of 64",
+            help: "bits of a sum of times to store, out of 64",
         },
         ConfigOption {
             name: "digest_bits",
             kind: OptionKind::Integer,
-            help: "bits of a sum of digests that are kept, of 64",
+            help: "bits of a sum of digests to store, out of 64",
         },
     ];
     /// The first had no lengths of blocks.

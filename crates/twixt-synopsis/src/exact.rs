@@ -90,12 +90,12 @@ impl PartialEq for Exact {
 impl Synopsis for Exact {
     const NAME: &'static str = "exact";
     const TAG: u16 = 1;
-    const SUMMARY: &'static str = "every packet matched with itself; memory grows with packets";
+    const SUMMARY: &'static str = "every packet matched individually; memory grows with packets";
     const NEEDS: Needs = Needs { digest: true, flow: true, detail: true, group: false };
     const OPTIONS: &'static [ConfigOption] = &[ConfigOption {
         name: "window",
         kind: OptionKind::Duration,
-        help: "furthest that a packet's delay may lie from the median for it to be matched",
+        help: "largest difference from the median delay for a packet to be matched",
     }];
     type Config = ExactConfig;
 

@@ -159,7 +159,7 @@ impl Lds {
 impl Synopsis for Lds {
     const NAME: &'static str = "lds";
     const TAG: u16 = 3;
-    const SUMMARY: &'static str = "delay and loss of every flow that you can name, from one sketch";
+    const SUMMARY: &'static str = "delay and loss of any flow that you name, from one sketch";
     const NEEDS: Needs = Needs { digest: true, flow: true, detail: false, group: false };
     /// To the bit without a table of large flows. That table is merged as well as it can be: which
     /// flows it names depends on the order in which it sees their packets.
@@ -168,13 +168,13 @@ impl Synopsis for Lds {
         ConfigOption {
             name: "rows",
             kind: OptionKind::Integer,
-            help: "how many times each packet is counted, every time among other flows",
+            help: "rows of cells: each packet is counted once per row",
         },
         ConfigOption { name: "columns", kind: OptionKind::Integer, help: "cells per row" },
         ConfigOption {
             name: "virtual_cells",
             kind: OptionKind::Integer,
-            help: "cells of a row that a flow's packets spread over; more stand more loss",
+            help: "cells of a row that a flow's packets spread over; more tolerate more loss",
         },
         ConfigOption {
             name: "sampling",
@@ -184,12 +184,12 @@ impl Synopsis for Lds {
         ConfigOption {
             name: "alpha",
             kind: OptionKind::Number,
-            help: "how much fuller than the emptiest a cell may be to count, by estimator paper",
+            help: "estimator paper: also use cells with up to 1 + alpha times the fewest packets",
         },
         ConfigOption {
             name: "heavy_entries",
             kind: OptionKind::Integer,
-            help: "large flows whose names are kept beside the sketch, for --flows heavy",
+            help: "number of large flows whose keys are kept beside the sketch, for --flows heavy",
         },
         WEIGHTS_OPTION,
     ];

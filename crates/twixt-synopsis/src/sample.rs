@@ -92,12 +92,12 @@ impl Synopsis for Sample {
         ConfigOption {
             name: "budget_bytes",
             kind: OptionKind::Integer,
-            help: "bytes that the packets of an epoch may take",
+            help: "bytes for the sampled packets of an epoch",
         },
         ConfigOption {
             name: "keep",
             kind: OptionKind::Choice(KEPT),
-            help: "what is kept of a packet's flow: a hash, for --by, or nothing, for more packets",
+            help: "what to keep of a packet's flow: a hash, for --by, or nothing, for more packets",
         },
     ];
     type Config = SampleConfig;

@@ -50,13 +50,13 @@ impl Synopsis for Sds {
     const NAME: &'static str = "sds";
     const TAG: u16 = 5;
     const SUMMARY: &'static str =
-        "delay and deviation of every flow that you can name, if packets carry their send time";
+        "delay and deviation of any flow that you name, if packets carry their send time";
     const NEEDS: Needs = Needs { digest: true, flow: true, detail: true, group: false };
     const OPTIONS: &'static [ConfigOption] = &[
         ConfigOption {
             name: "rows",
             kind: OptionKind::Integer,
-            help: "how many times each packet is counted, every time among other flows",
+            help: "rows of cells: each packet is counted once per row",
         },
         ConfigOption { name: "columns", kind: OptionKind::Integer, help: "cells per row" },
         WEIGHTS_OPTION,

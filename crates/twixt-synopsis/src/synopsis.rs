@@ -281,5 +281,5 @@ pub enum OptionKind {
 pub(crate) const WEIGHTS_OPTION: ConfigOption = ConfigOption {
     name: "weights",
     kind: OptionKind::Weights,
-    help: "how many times packets count, a line FILTER: WEIGHT each; the first match decides",
+    help: "weights of packets, one line FILTER: WEIGHT each; the first match wins",
 };

@@ -260,8 +260,8 @@ impl CnfConfig {
             active_timeout: input.u64("active timeout")?,
             inactive_timeout: input.u64("inactive timeout")?,
             associate: name(ASSOCIATE_NAMES, input.u8("associate")?, "associate")?,
-            propagation_min: input.i64("least propagation")?,
-            propagation_max: input.i64("greatest propagation")?,
+            propagation_min: input.i64("smallest propagation")?,
+            propagation_max: input.i64("largest propagation")?,
             processing: input.i64("processing")?,
             clock_bound: input.i64("clock")?,
             outliers: input.f64("outliers")?,
@@ -272,5 +272,6 @@ impl CnfConfig {
 
 fn name(names: &[&str], number: u8, field: &'static str) -> Result<String, DecodeError> {
     let name = names.get(usize::from(number)).copied();
-    name.map(str::to_owned).ok_or_else(|| DecodeError::invalid(field, format!("no such: {number}")))
+    name.map(str::to_owned)
+        .ok_or_else(|| DecodeError::invalid(field, format!("unknown code {number}")))
 }

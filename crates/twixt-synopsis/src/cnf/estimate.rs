@@ -147,8 +147,8 @@ impl Group {
         let lost = every.then(|| self.upstream.checked_sub(self.downstream)).flatten();
         let reason = match (&self.delay, lost) {
             (None, _) => Some("none of its records was recognised downstream"),
-            (Some(_), None) => Some("interval and loss are not known from sampled records"),
-            (Some(_), Some(_)) => Some("the interval is not known from the ends of records"),
+            (Some(_), None) => Some("interval and loss are unknown with sampled records"),
+            (Some(_), Some(_)) => Some("no interval: only the ends of records are known"),
         };
         Estimate {
             scope,
@@ -195,9 +195,7 @@ pub(super) fn of_pair(pair: Pair<'_, Cnf>, question: &Question<'_>) -> Vec<Estim
 /// What is not known, and why: the rate that was achieved, which is not just what was asked for.
 fn sampled(selected: u64, packets: u64) -> String {
     let percent = selected as f64 / packets.max(1) as f64 * 100.0;
-    format!(
-        "the interval is not known from sampled records; {percent:.2} % of packets were metered"
-    )
+    format!("the interval is unknown with sampled records; {percent:.2} % of packets were metered")
 }
 
 fn nothing(packets: u64, lost: Option<u64>, span: Span) -> Estimate {

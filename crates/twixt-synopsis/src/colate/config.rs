@@ -75,7 +75,7 @@ impl ColateConfig {
     pub fn new(counters: u32, per_flow: u32, sampling: &[f64]) -> Result<Self, String> {
         let vectors = sampling.len();
         if vectors == 0 || vectors > VECTORS_MAX {
-            return Err(format!("sampling takes 1 to {VECTORS_MAX} rates, not {vectors}"));
+            return Err(format!("sampling needs 1 to {VECTORS_MAX} rates, not {vectors}"));
         }
         let most = COUNTERS_MAX / vectors as u32;
         if !(1..=most).contains(&counters) {
@@ -114,7 +114,7 @@ impl ColateConfig {
         let per_flow = self.per_flow;
         if !(1..=most).contains(&per_flow) {
             return Err(format!(
-                "per_flow must be between 1 and {most} with {} counters to a bank, not {per_flow}",
+                "per_flow must be between 1 and {most} with {} counters per bank, not {per_flow}",
                 counters / banks
             ));
         }

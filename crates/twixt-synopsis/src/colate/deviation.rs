@@ -68,7 +68,7 @@ pub(super) fn deviation(
     let squares = all_pairings(&beyond) - clear.len() as f64 * others.variance;
     match squares > 0.0 {
         true => Deviation::Known((squares / its_own).sqrt()),
-        false => Deviation::Unknown("no deviation: less than that of other flows"),
+        false => Deviation::Unknown("no deviation: smaller than that of other flows"),
     }
 }
 

@@ -94,7 +94,7 @@ fn answer(
         answer.reasons.push(match packets {
             0 => "no packets".into(),
             _ if intact.share > 0.0 => {
-                "no delay: its packets cannot be told from those of other flows".into()
+                "no delay: its packets cannot be distinguished from those of other flows".into()
             }
             _ => "no usable counter: packets were lost or added in all of them".into(),
         });
@@ -126,7 +126,7 @@ fn explain(
         Deviation::Unknown(reason) => answer.reasons.push(reason.into()),
     }
     if delay.half_width_ns.is_none() {
-        answer.reasons.push("no interval: the share of other flows is not known".into());
+        answer.reasons.push("no interval: the share of other flows is unknown".into());
     }
 }
 

@@ -84,7 +84,7 @@ impl Arrangement for SideBySide {
     type Placement = Sets;
     const NAME: &'static str = "rap-way";
     const TAG: u16 = 35;
-    const SUMMARY: &'static str = "RAP among the few counters of a set: constant time per packet";
+    const SUMMARY: &'static str = "RAP within small sets of counters: constant time per packet";
     const OPTIONS: &'static [ConfigOption] = &[
         ENTRIES_OPTION,
         ConfigOption { name: "ways", kind: OptionKind::Integer, help: "counters per set" },
@@ -99,7 +99,7 @@ impl Arrangement for Staged {
     type Placement = Stages;
     const NAME: &'static str = "precision";
     const TAG: u16 = 37;
-    const SUMMARY: &'static str = "RAP in stages, as switches do it";
+    const SUMMARY: &'static str = "RAP in stages, as in switches";
     const OPTIONS: &'static [ConfigOption] =
         &[ENTRIES_OPTION, ConfigOption { name: "ways", kind: OptionKind::Integer, help: "stages" }];
 

@@ -11,11 +11,8 @@ pub(super) const ENTRIES_MAX: u32 = 1 << 20;
 const WAYS_MAX: u32 = 64;
 const ENTRIES_DEFAULT: u32 = 1024;
 
-pub(super) const ENTRIES_OPTION: ConfigOption = ConfigOption {
-    name: "entries",
-    kind: OptionKind::Integer,
-    help: "flows that are counted at a time",
-};
+pub(super) const ENTRIES_OPTION: ConfigOption =
+    ConfigOption { name: "entries", kind: OptionKind::Integer, help: "flows counted at a time" };
 
 /// How many counters a table has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,7 +166,7 @@ impl<const WAYS: u32> WaysConfig<WAYS> {
         let config = Self::new(entries, ways);
         let config = config.map_err(|problem| DecodeError::invalid("entries", problem))?;
         if config.entries != entries {
-            let problem = format!("{entries} is no multiple of {ways}");
+            let problem = format!("{entries} is not a multiple of {ways}");
             return Err(DecodeError::invalid("entries", problem));
         }
         Ok(config)

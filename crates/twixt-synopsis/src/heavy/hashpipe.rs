@@ -47,7 +47,7 @@ pub(super) fn push<P: Placement>(slots: &mut Slots<P>, flow: FlowHash, key: &Flo
 impl FlowTable for HashPipeTable {
     const NAME: &'static str = "hashpipe";
     const TAG: u16 = 36;
-    const SUMMARY: &'static str = "counters pushed down a pipe of stages; never counts too many";
+    const SUMMARY: &'static str = "counters pushed through a pipeline of stages; never overcounts";
     const OPTIONS: &'static [ConfigOption] =
         &[ENTRIES_OPTION, ConfigOption { name: "ways", kind: OptionKind::Integer, help: "stages" }];
     type Config = WaysConfig<STAGES>;

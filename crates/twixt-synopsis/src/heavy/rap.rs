@@ -81,7 +81,7 @@ impl FlowTable for RapTable {
     const NAME: &'static str = "rap";
     const TAG: u16 = 34;
     const SUMMARY: &'static str =
-        "new flows take over the smallest counter rarely, so that large flows keep theirs";
+        "new flows rarely take over the smallest counter, so that large flows keep theirs";
     const OPTIONS: &'static [ConfigOption] = &[ENTRIES_OPTION];
     type Config = EntriesConfig;
 

@@ -94,7 +94,9 @@ impl<P: Placement> Slots<P> {
             *slot = match input.u8("counter")? {
                 0 => None,
                 1 => Some(Entry::decode(input)?),
-                mark => return Err(DecodeError::invalid("counter", format!("{mark} is no mark"))),
+                mark => {
+                    return Err(DecodeError::invalid("counter", format!("unknown mark {mark}")));
+                }
             };
         }
         Ok(slots)

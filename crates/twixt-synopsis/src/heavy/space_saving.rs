@@ -39,7 +39,7 @@ impl FlowTable for SpaceSavingTable {
     const NAME: &'static str = "space-saving";
     const TAG: u16 = 33;
     const SUMMARY: &'static str =
-        "new flows take over the smallest counter; never too few, by a known bound too many";
+        "new flows take over the smallest counter; never undercounts, overcounts by a known bound";
     const OPTIONS: &'static [ConfigOption] = &[ENTRIES_OPTION];
     type Config = EntriesConfig;
 

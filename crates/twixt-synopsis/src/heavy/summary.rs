@@ -170,7 +170,7 @@ impl Summary {
         for rank in 0..count {
             let entry = Entry::decode(input)?;
             if summary.index.find(entry.flow, |at| summary.entries[at].flow).is_some() {
-                return Err(DecodeError::invalid("entries", "a flow is there twice"));
+                return Err(DecodeError::invalid("entries", "duplicate flow"));
             }
             summary.insert(entry, rank as u64);
         }

@@ -17,8 +17,7 @@ pub(super) fn estimate(pair: Pair<'_, Lda>, question: &Question<'_>) -> Estimate
     let printed = question.estimator == Some("printed");
     let outcome = delay(&cells, question.reference.as_nanos(), received, printed);
     let used = packets_of(&cells);
-    let stray =
-        lost.is_none().then_some("more packets downstream than upstream: loss is not known");
+    let stray = lost.is_none().then_some("more packets downstream than upstream: loss is unknown");
     let reasons: Vec<&str> = outcome.reason.into_iter().chain(stray).collect();
     Estimate {
         scope: Scope::All,

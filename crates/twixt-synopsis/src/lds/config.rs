@@ -33,7 +33,7 @@ const COLUMNS_MAX: u32 = 1 << 24;
 const VIRTUAL_CELLS_MAX: u32 = 1024;
 const ALPHA_MAX: f64 = 1000.0;
 const HEAVY_WITH_WEIGHTS: &str =
-    "heavy_entries and weights do not go together: the table does not know classes";
+    "heavy_entries cannot be combined with weights: the table does not know classes";
 const WEIGHT_MAX: u32 = 1 << 16;
 /// As many as there can be classes, and one for what is in none.
 const CLASSES_MAX: usize = 257;
@@ -169,7 +169,7 @@ impl LdsConfig {
     /// When a weight is out of its range, or there are more than classes can be.
     pub fn with_weights(self, weights: &[u32]) -> Result<Self, String> {
         if weights.len() > CLASSES_MAX {
-            return Err(format!("{} weights, at most {CLASSES_MAX} are possible", weights.len()));
+            return Err(format!("{} weights, at most {CLASSES_MAX} are supported", weights.len()));
         }
         if self.heavy.is_some() && !weights.is_empty() {
             return Err(HEAVY_WITH_WEIGHTS.to_owned());

@@ -189,11 +189,11 @@ impl Answer {
         let reason: Option<Cow<'static, str>> = match table.config().is_spread() {
             _ if deviation_ns.is_some() => None,
             false => Some("no deviation: it has one cell per row".into()),
-            true => Some("no deviation: other flows weigh too much in its cells".into()),
+            true => Some("no deviation: other flows dominate its cells".into()),
         };
         self.reasons.extend(reason);
         if delay.half_width_ns.is_none() {
-            self.reasons.push("no interval: the share of other flows is not known".into());
+            self.reasons.push("no interval: the share of other flows is unknown".into());
         }
         self
     }

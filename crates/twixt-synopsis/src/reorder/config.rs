@@ -13,17 +13,17 @@ const RECORDS_MAX: u32 = 1 << 20;
 pub(super) const PREFIX_OPTION: ConfigOption = ConfigOption {
     name: "prefix",
     kind: OptionKind::Integer,
-    help: "bits of an IPv4 source address that count",
+    help: "prefix length of IPv4 source addresses",
 };
 pub(super) const PREFIX6_OPTION: ConfigOption = ConfigOption {
     name: "prefix6",
     kind: OptionKind::Integer,
-    help: "bits of an IPv6 source address that count",
+    help: "prefix length of IPv6 source addresses",
 };
 pub(super) const DEFINITION_OPTION: ConfigOption = ConfigOption {
     name: "definition",
     kind: OptionKind::Choice(Definition::NAMES),
-    help: "what a packet must not come behind: the previous one, or the highest so far",
+    help: "compare a packet with the previous one, or with the highest so far",
 };
 
 /// What counts as out of order, and for whom.
@@ -142,7 +142,7 @@ impl<const LARGE: bool> TryFrom<FollowSettings> for FollowConfig<LARGE> {
             settings.definition.unwrap_or(default.definition),
         )?;
         if !LARGE && settings.share.is_some() {
-            return Err("there is no share for large flows here; see hybrid".to_owned());
+            return Err("sampled has no share for large flows; use hybrid".to_owned());
         }
         Self {
             judging,
@@ -188,7 +188,7 @@ impl<const LARGE: bool> FollowConfig<LARGE> {
                 Err(format!("records must be between 4 and {RECORDS_MAX}, not {records}"))
             }
             () if cap == 0 => Err("cap must be at least 1".to_owned()),
-            () if self.stale > i64::MAX as u64 => Err("stale is longer than time".to_owned()),
+            () if self.stale > i64::MAX as u64 => Err("stale is too long".to_owned()),
             () if !(0.0..=1.0).contains(&share) => {
                 Err(format!("share must be between 0 and 1, not {share}"))
             }

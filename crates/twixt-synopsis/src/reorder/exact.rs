@@ -72,7 +72,7 @@ impl ReorderExact {
 impl Synopsis for ReorderExact {
     const NAME: &'static str = "exact";
     const TAG: u16 = 48;
-    const SUMMARY: &'static str = "every flow followed; memory grows with flows";
+    const SUMMARY: &'static str = "every flow tracked; memory grows with flows";
     const NEEDS: Needs = Needs { digest: false, flow: true, detail: true, group: false };
     const OPTIONS: &'static [ConfigOption] = &[PREFIX_OPTION, PREFIX6_OPTION, DEFINITION_OPTION];
     const PAGE: &'static str = "reorder";

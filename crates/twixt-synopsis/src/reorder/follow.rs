@@ -32,20 +32,17 @@ pub struct Follow<const LARGE: bool> {
 /// Prefixes that are told apart, for each record.
 const PREFIXES_PER_RECORD: usize = 4;
 
-const RECORDS_OPTION: ConfigOption = ConfigOption {
-    name: "records",
-    kind: OptionKind::Integer,
-    help: "flows that are followed at a time",
-};
+const RECORDS_OPTION: ConfigOption =
+    ConfigOption { name: "records", kind: OptionKind::Integer, help: "flows tracked at a time" };
 const STALE_OPTION: ConfigOption = ConfigOption {
     name: "stale",
     kind: OptionKind::Duration,
-    help: "a record that saw nothing for so long may be taken over",
+    help: "a record idle for this long may be taken over",
 };
 const CAP_OPTION: ConfigOption = ConfigOption {
     name: "cap",
     kind: OptionKind::Integer,
-    help: "a record that judged so many packets may be taken over",
+    help: "a record that judged this many packets may be taken over",
 };
 const SHARE_OPTION: ConfigOption = ConfigOption {
     name: "share",
@@ -81,9 +78,9 @@ impl<const LARGE: bool> Synopsis for Follow<LARGE> {
     const NAME: &'static str = if LARGE { "hybrid" } else { "sampled" };
     const TAG: u16 = if LARGE { 50 } else { 49 };
     const SUMMARY: &'static str = if LARGE {
-        "as sampled, and large flows besides for as long as they last"
+        "like sampled, plus large flows for as long as they last"
     } else {
-        "flows followed in turns, each for a short while, from records of fixed number"
+        "flows tracked in turn, each for a short time, with a fixed number of records"
     };
     const NEEDS: Needs = Needs { digest: false, flow: true, detail: true, group: false };
     const OPTIONS: &'static [ConfigOption] = if LARGE {

@@ -166,7 +166,7 @@ fn read_tally(input: &mut Reader<'_>) -> Result<Tally, DecodeError> {
     Ok(Tally {
         packets: input.u64("packets")?,
         out_of_order: input.u64("packets out of order")?,
-        retransmitted: input.u64("packets sent again")?,
+        retransmitted: input.u64("retransmitted packets")?,
         extent_sum: input.u64("sum of extents")?,
         extent_max: input.u32("largest extent")?,
     })

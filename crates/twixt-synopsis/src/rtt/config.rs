@@ -71,27 +71,27 @@ pub(super) struct Settings {
 pub(super) const KIND: ConfigOption = ConfigOption {
     name: "kind",
     kind: OptionKind::Text("KINDS"),
-    help: "kinds of round trip to measure, with commas between them",
+    help: "kinds of round trip to measure, comma separated",
 };
 pub(super) const BY: ConfigOption = ConfigOption {
     name: "by",
     kind: OptionKind::Text("SCOPE"),
-    help: "whose round trips to tell apart: all, flow, prefix/24, port or class",
+    help: "group round trips by all, flow, prefix/24, port or class",
 };
 pub(super) const FLOWS: ConfigOption = ConfigOption {
     name: "flows",
     kind: OptionKind::Integer,
-    help: "flows whose sequence numbers and spin bits are followed at once; 0 for none",
+    help: "flows whose sequence numbers and spin bits are tracked at once; 0 for none",
 };
 pub(super) const BUCKETS: ConfigOption = ConfigOption {
     name: "buckets",
     kind: OptionKind::Integer,
-    help: "buckets of a histogram at most, of 1 % each as long as they suffice",
+    help: "maximum number of buckets of a histogram, 1 % wide as long as they are enough",
 };
 pub(super) const SEED: ConfigOption = ConfigOption {
     name: "seed",
     kind: OptionKind::Integer,
-    help: "of the hash that chooses requests and places [default: 1]",
+    help: "seed of the hash that selects requests and entries [default: 1]",
 };
 
 impl Settings {
@@ -109,7 +109,7 @@ impl Settings {
         ];
         let known = |name: &str| options.iter().any(|option| option.name == name);
         match given.into_iter().find(|&(name, given)| given && !known(name)) {
-            Some((name, _)) => Err(format!("there is no setting {name}")),
+            Some((name, _)) => Err(format!("unknown setting {name}")),
             None => Ok(self),
         }
     }
@@ -174,7 +174,7 @@ impl Watch {
 
     pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let kinds = KindSet::from_bits(input.u16("kinds")?)
-            .ok_or_else(|| DecodeError::invalid("kinds", "are none that are known"))?;
+            .ok_or_else(|| DecodeError::invalid("kinds", "are unknown"))?;
         let watch = Self {
             kinds,
             by: Grouping::decode(input)?,

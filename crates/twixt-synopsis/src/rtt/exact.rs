@@ -60,7 +60,7 @@ impl Store for EveryRequest {
     const NAME: &'static str = "exact";
     const TAG: u16 = 16;
     const SUMMARY: &'static str =
-        "every request waits for its response; memory grows with requests";
+        "keeps every request until its response; memory grows with requests";
     const OPTIONS: &'static [ConfigOption] = &[KIND, BY];
     const BOUNDED: bool = false;
     type Config = ExactRoundTripsConfig;

@@ -165,8 +165,8 @@ impl FridgeStore {
 impl Store for FridgeStore {
     const NAME: &'static str = "fridge";
     const TAG: u16 = 18;
-    const SUMMARY: &'static str =
-        "a small table that counts what it loses, and so represents long round trips too";
+    const SUMMARY: &'static str = "a small table that corrects for what it loses, so that long round trips are represented \
+         too";
     const OPTIONS: &'static [ConfigOption] = &[
         KIND,
         BY,
@@ -174,7 +174,7 @@ impl Store for FridgeStore {
         ConfigOption {
             name: "entry_probability",
             kind: OptionKind::Number,
-            help: "share of requests to admit [default: what suits their pace and --longest]",
+            help: "share of requests to admit [default: from their rate and --longest]",
         },
         ConfigOption {
             name: "longest",

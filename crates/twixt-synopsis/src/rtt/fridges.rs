@@ -68,7 +68,7 @@ impl FridgesConfig {
 
 /// Reads `1024:0.0625,1024:0.002`: entries and probability of each.
 fn read_fridges(text: &str) -> Result<Vec<Compartment>, String> {
-    let wrong = || "write entries:probability of each, such as 1024:0.0625,1024:0.002".to_owned();
+    let wrong = || "write entries:probability for each, such as 1024:0.0625,1024:0.002".to_owned();
     let fridge = |part: &str| {
         let (entries, probability) = part.trim().split_once(':')?;
         Some(Compartment { entries: entries.parse().ok()?, probability: probability.parse().ok()? })

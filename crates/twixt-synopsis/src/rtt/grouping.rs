@@ -67,7 +67,7 @@ impl Grouping {
             [2, v4 @ 0..=32, v6 @ 0..=128] => Ok(Self::Prefix { v4, v6 }),
             [3, ..] => Ok(Self::Port),
             [4, ..] => Ok(Self::Class),
-            _ => Err(DecodeError::invalid("grouping", "is none that is known")),
+            _ => Err(DecodeError::invalid("grouping", "is unknown")),
         }
     }
 }

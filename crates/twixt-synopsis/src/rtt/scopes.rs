@@ -51,7 +51,7 @@ pub(super) fn read(input: &mut Reader<'_>) -> Result<Scope, DecodeError> {
             destination_port: input.u16("destination port")?,
             protocol: input.u8("protocol")?,
         }),
-        code => return Err(DecodeError::invalid("scope", format!("{code} is none"))),
+        code => return Err(DecodeError::invalid("scope", format!("{code} is unknown"))),
     })
 }
 

@@ -82,7 +82,7 @@ impl Store for NewestRequests {
     const NAME: &'static str = "simple";
     const TAG: u16 = 17;
     const SUMMARY: &'static str =
-        "a plain table where the newest request has the place; biased when it is small";
+        "a plain table in which new requests replace old ones; biased if it is small";
     const OPTIONS: &'static [ConfigOption] = &[
         KIND,
         BY,
@@ -90,7 +90,7 @@ impl Store for NewestRequests {
         ConfigOption {
             name: "expire",
             kind: OptionKind::Duration,
-            help: "how long a request keeps its place against newer ones [default: not at all]",
+            help: "how long a request keeps its entry against newer ones [default: not at all]",
         },
         FLOWS,
         BUCKETS,

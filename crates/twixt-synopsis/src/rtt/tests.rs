@@ -274,7 +274,7 @@ fn settings_are_checked() {
     };
     for (name, text, problem) in [
         ("exact", "entries = 5", "no setting entries"),
-        ("exact", "kind = \"tls\"", "no kind of round trip"),
+        ("exact", "kind = \"tls\"", "unknown kind of round trip"),
         ("simple", "fridges = \"1:1\"", "no setting fridges"),
         ("simple", "entries = 1", "entries must be"),
         ("fridge", "entry_probability = 0.0", "above 0"),

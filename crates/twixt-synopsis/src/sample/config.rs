@@ -114,12 +114,12 @@ impl SampleConfig {
 
     pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let budget_bytes = input.u32("sample budget")?;
-        let keeps_flows = match input.u8("what is kept of flows")? {
+        let keeps_flows = match input.u8("what to keep of flows")? {
             0 => false,
             1 => true,
             other => {
                 let problem = format!("{other} is not 0 or 1");
-                return Err(DecodeError::invalid("what is kept of flows", problem));
+                return Err(DecodeError::invalid("what to keep of flows", problem));
             }
         };
         Self::new(budget_bytes, keeps_flows)

@@ -97,7 +97,7 @@ impl Entries {
         for _ in 0..count {
             let (rank, time_ns) = (input.u64("packet rank")?, input.i64("packet time")?);
             if !level.keeps(rank) {
-                return Err(DecodeError::invalid("packet rank", "its level does not keep it"));
+                return Err(DecodeError::invalid("packet rank", "is not kept at its level"));
             }
             let flow = config.keeps_flows().then(|| input.u32("packet flow")).transpose()?;
             entries.push(Entry { rank, time_ns, flow });

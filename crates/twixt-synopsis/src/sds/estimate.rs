@@ -81,7 +81,7 @@ impl<'a> Table<'a> {
         let (missing, sent) = cells.min().expect("there is a row");
         let weight = self.weight_of(flow);
         match u64::try_from(missing).map(|missing| missing / weight) {
-            Err(_) => Err("loss is not known: its cells counted more downstream".into()),
+            Err(_) => Err("loss is unknown: its cells counted more packets downstream".into()),
             Ok(0) => Ok(0),
             Ok(lost) => match packets {
                 Some(packets) if packets.saturating_mul(2) >= sent / weight => {
@@ -114,10 +114,10 @@ fn all(table: &Table<'_>) -> Answer {
     if count == 0 {
         reasons.push("no packet carried its send time".into());
     } else if is_weighted {
-        reasons.push("no mean of all traffic: flows count by their weights".into());
+        reasons.push("no mean of all traffic: packets are weighted".into());
     }
     if lost.is_none() {
-        reasons.push("more packets downstream than upstream: loss is not known".into());
+        reasons.push("more packets downstream than upstream: loss is unknown".into());
     }
     let delay = (count > 0 && !is_weighted).then(|| {
         let mean = sum_ns as f64 / count as f64;

@@ -46,7 +46,9 @@ pub(super) fn as_printed(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> 
                 let emptiest = cells.into_iter().min_by_key(|cell| cell.exact.0);
                 answer.rest_on_cell(emptiest.expect("there is a row"), table, flow);
             }
-            None => answer.reasons.push("0/0: as printed, an empty cell is the emptiest".into()),
+            None => {
+                answer.reasons.push("0/0: as printed, an empty cell has the fewest packets".into())
+            }
         }
         answer
     });
@@ -157,7 +159,7 @@ fn joint_answer(
     let is_told = variance > 0.0 && variance_off <= VARIANCE_OFF_MAX * variance;
     let known = is_told && (found >= DEVIATION_PACKETS_MIN || variance_off == 0.0);
     if !known {
-        answer.reasons.push("no deviation: other flows weigh too much in its cells".into());
+        answer.reasons.push("no deviation: other flows dominate its cells".into());
     }
     answer.delay = Some(DelayEstimate {
         count: found,
@@ -208,8 +210,8 @@ impl Answer {
             order: None,
         });
         self.reasons.push(match is_alone {
-            true => "no interval: the share of other flows is not known".into(),
-            false => "no deviation, no interval: the share of other flows is not known".into(),
+            true => "no interval: the share of other flows is unknown".into(),
+            false => "no deviation, no interval: the share of other flows is unknown".into(),
         });
     }
 }

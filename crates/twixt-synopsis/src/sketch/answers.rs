@@ -115,16 +115,16 @@ fn all<S: Sketch>(table: &Table<'_, S>) -> Answer {
     });
     let mut reasons: Vec<Cow<'static, str>> = Vec::new();
     reasons.push(match delay {
-        None if is_weighted => "no mean of all traffic: flows count by their weights".into(),
+        None if is_weighted => "no mean of all traffic: packets are weighted".into(),
         None => "no usable cell: every cell lost a packet, or there were none".into(),
         // A cell's total varies with which flows fell into it, far more than packets do.
         Some(_) => "no deviation: cells hold whole flows".into(),
     });
     if delay.is_some() && !is_whole {
-        reasons.push("no interval: cells with loss are left out, and large flows with them".into());
+        reasons.push("no interval: cells with loss, and thus large flows, are left out".into());
     }
     if lost.is_none() {
-        reasons.push("more packets downstream than upstream: loss is not known".into());
+        reasons.push("more packets downstream than upstream: loss is unknown".into());
     }
     let used = if delay.is_some() { best.packets } else { 0 };
     Answer { packets: sent.packets, used, lost, bytes: Some(sent.bytes), delay, reasons }
@@ -161,7 +161,7 @@ fn together(answers: &[Answer]) -> Answer {
     }
     if lost.is_none() {
         let without = answers.iter().filter(|answer| answer.lost.is_none()).count();
-        reasons.push(format!("loss is not known for {without} flows").into());
+        reasons.push(format!("loss is unknown for {without} flows").into());
     }
     let (packets, used) = (total(|answer| answer.packets), total(|answer| answer.used));
     Answer { packets, used, lost, bytes, delay, reasons }

@@ -31,8 +31,11 @@ pub(crate) fn lost<S: Sketch>(
     let missing = table.missing_of(place, row);
     if missing <= 0 {
         return Err(match whole {
-            true => "loss is not known: some of its cells counted more downstream than upstream",
-            false => "loss is not known: none of the sampled packets was lost",
+            true => {
+                "loss is unknown: some of its cells counted more packets downstream than \
+                 upstream"
+            }
+            false => "loss is unknown: none of the sampled packets was lost",
         }
         .into());
     }

@@ -23,7 +23,7 @@ fn settings_are_checked() {
     check_refused("counters = 10\nper_flow = 11", "per_flow must be between 1 and 10");
     check_refused("counters = 10\nbanks = 3", "10 counters cannot be split into 3 equal banks");
     check_refused("banks = 0", "banks must be between 1 and 4096, not 0");
-    check_refused("sampling = []", "sampling takes 1 to 16 rates, not 0");
+    check_refused("sampling = []", "sampling needs 1 to 16 rates, not 0");
     check_refused("sampling = [1.5]", "a sampling rate must be above 0 and at most 1, not 1.5");
     check_refused("resolution = 0", "resolution must be between 1 ns and 1 s");
     check_refused("time_bits = 7", "time_bits must be between 8 and 64");

@@ -65,7 +65,7 @@ fn loss_among_many_other_packets_is_not_pinned_on_the_flow() {
 
 #[test]
 fn strays_make_loss_unknown() {
-    check(&[1.0], &[(100, 101)], Some(100), Err("more downstream"));
+    check(&[1.0], &[(100, 101)], Some(100), Err("more packets downstream"));
 }
 
 #[test]

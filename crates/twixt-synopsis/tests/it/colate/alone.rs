@@ -116,7 +116,7 @@ fn a_silent_flow_has_no_delay() {
         let found = Colate::estimate(Pair { upstream: &ends.0, downstream: &ends.1 }, &question);
         match found[0].delay {
             Some(_) => answered += 1,
-            None => assert!(found[0].reason.as_ref().unwrap().contains("cannot be told")),
+            None => assert!(found[0].reason.as_ref().unwrap().contains("cannot be distinguished")),
         }
     }
     // One in forty looks as if it had sent something, as intervals of 95 % have it.
