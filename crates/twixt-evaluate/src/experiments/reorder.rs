@@ -18,9 +18,9 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     algorithm: "Reordering",
     paper: "Detecting TCP packet reordering in the data plane, chapter 3",
     about: "3000 prefixes, 75 000 flows, about a million packets in 30 s. A prefix is heavy if it \
-            has at least 128 packets, more than 2 % of them truly out of order; it is told if \
-            more than 2 % of at least 32 judged packets were out of order. Recall and precision \
-            by records of flows.",
+         has at least 128 packets, more than 2 % of them truly out of order; it is reported if \
+         more than 2 % of at least 32 judged packets were out of order. Recall and precision by \
+         records of flows.",
     seeds: Seeds { quick: 3, full: 8 },
     trial,
     claims: &[
@@ -41,14 +41,14 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
             PRECISION_NOTE,
         ),
         claim(
-            "sampled, 1024 records: of all told, truly above the threshold",
+            "sampled, 1024 records: of all reported, truly above the threshold",
             "–",
             "sampled, above@1024",
             0.70,
             "prefixes of any size",
         ),
         Claim {
-            claim: "sampled, 1024 records: of all told, heavy",
+            claim: "sampled, 1024 records: of all reported, heavy",
             published: "–",
             value: "sampled, strict@1024",
             holds: Holds::Differs,
@@ -56,7 +56,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
                    most prefixes are small; `sampled` cannot know how many packets it did not see",
         },
         claim(
-            "sampled, 1024 records, verdict `above`: of all told, truly above the threshold",
+            "sampled, 1024 records, verdict `above`: of all reported, truly above the threshold",
             "–",
             "sampled, sure above@1024",
             0.98,
@@ -67,15 +67,15 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
             published: "higher",
             value: "hybrid, recall@1024 / sampled, recall@1024",
             holds: Holds::Differs,
-            note: "on this traffic all flows of a prefix are late alike, so that following the \
-                   large ones longer gains nothing; the published traces are not public",
+            note: "on this traffic all flows of a prefix are equally late, so tracking the large \
+                 ones longer gains nothing; the published traces are not public",
         },
     ],
     figures,
 };
 
-const PRECISION_NOTE: &str = "of the prefixes told that have at least 128 packets, those that are \
-                              truly above the threshold";
+const PRECISION_NOTE: &str = "of the reported prefixes with at least 128 packets, those that are \
+     truly above the threshold";
 
 const fn claim(
     claim: &'static str,

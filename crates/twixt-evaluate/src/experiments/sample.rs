@@ -16,9 +16,9 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     name: "sample-percentiles",
     algorithm: "Sample",
     paper: "no paper: order statistics with binomial intervals",
-    about: "Weibull delays (shape 0.6) above 1 ms and 1 % loss, 30 seconds in epochs of one, a \
-            sample of 4 KiB per second, 20 digest keys for each seed: 95 % intervals of \
-            percentiles that hold the exact one, and how wide they are.",
+    about: "Weibull delays (shape 0.6) above 1 ms and 1 % loss, 30 seconds in epochs of one \
+         second, a sample of 4 KiB per second, 20 digest keys for each seed: share of 95 % \
+         intervals of percentiles that contain the exact one, and their width.",
     seeds: Seeds { quick: 5, full: 10 },
     trial,
     claims: &[

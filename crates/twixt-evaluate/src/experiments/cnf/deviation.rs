@@ -20,8 +20,8 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     algorithm: "Consistent NetFlow",
     paper: "Consistent NetFlow, sections III-G and IV-E, Fig. 13 and 14",
     about: "A RED queue that drains ever more slowly, 1 % of packets metered: error of the \
-            deviation of flows above 100 packets of which two or more were metered, and the \
-            variance that delays show of what they have.",
+         deviation of flows above 100 packets of which two or more were metered, and the visible \
+         share of the variance of delays.",
     seeds: Seeds { quick: 1, full: 3 },
     trial,
     claims: &[
@@ -50,11 +50,12 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             published: "falls with loss, and rises a little at 4 to 5 %",
             value: "multiflow, fullest over emptiest",
             holds: Holds::AtMost(1.0),
-            note: "a full queue hardly moves: flows deviate by little then, and little is harder to \
-                   hit, as published for 4 to 5 %; the error of the mean does fall (cnf-loss)",
+            note: "a full queue hardly moves: flows then deviate little, and a small deviation is \
+                 harder to estimate, as published for 4 to 5 %; the error of the mean does fall \
+                 (cnf-loss)",
         },
         Claim {
-            claim: "ten delays with a correlation of 0.6: the variance they show, of what they have",
+            claim: "ten delays with a correlation of 0.6: visible share of their variance",
             published: "above 1: conservative",
             value: "shown@0.6",
             holds: Holds::AtLeast(1.0),
@@ -67,14 +68,15 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             published: "above 1: conservative",
             value: "variance of flows over that of all",
             holds: Holds::AtLeast(1.0),
-            note: "a flow sees the queue for a while only, and its delays are alike",
+            note: "a flow sees the queue only for a short time, and its delays are similar",
         },
         Claim {
             claim: "WISC-R1 to R3",
             published: "falls with loss",
             value: "",
             holds: Holds::Cannot,
-            note: "the traces of these routers cannot be had; the curve over loads stands for them",
+            note: "the traces of these routers are not available; the curve over loads replaces \
+                 them",
         },
     ],
     figures,

@@ -17,8 +17,9 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     algorithm: "Consistent NetFlow",
     paper: "Consistent NetFlow, section IV-C, Fig. 3 and 9",
     about: "A drop-tail queue of 10 000 packets at about 85 % load, 1 % of packets metered: error \
-            of the mean delay of flows with two or more metered packets, beside active test packets, trajectory sampling, interpolation \
-            between the ends of records, and reference packets (RLI).",
+         of the mean delay of flows with two or more metered packets, compared with active test \
+         packets, trajectory sampling, interpolation between the ends of records, and reference \
+         packets (RLI).",
     seeds: Seeds { quick: 2, full: 5 },
     trial,
     claims: &[
@@ -51,7 +52,8 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             value: "active over multiflow, short bursts",
             holds: Holds::AtLeast(2.0),
             note: "with bursts of 8 packets all flows of some length see the same mean delay, and \
-                   one number for all is as good as Multiflow: the advantage is that of slow load",
+                 one number for all is as good as Multiflow: its advantage needs slowly changing \
+                 load",
         },
         Claim {
             claim: "interpolation, 100 packets and more",
@@ -67,8 +69,8 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             published: "8 to 10 times (CHIC), 2 times (IPLS)",
             value: "multiflow over interpolation, 100+",
             holds: Holds::AtLeast(2.0),
-            note: "between the published factors of two traces: it follows from how fast the \
-                   queue moves",
+            note: "between the published factors of two traces: it depends on how fast the queue \
+                 moves",
         },
         Claim {
             claim: "trajectory sampling over Multiflow, 100 packets and more",

@@ -30,8 +30,8 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             published: "stable from 1 % on (CHIC)",
             value: "multiflow, 10 % over 1 %",
             holds: Holds::Between(0.7, 1.3),
-            note: "it goes on falling: with 10 % a flow of 100 packets has ten metered packets, \
-                   and its record covers nearly all of its life",
+            note: "it continues to fall: with 10 % a flow of 100 packets has ten metered packets, \
+                 and its record covers nearly all of its lifetime",
         },
     ],
     figures,

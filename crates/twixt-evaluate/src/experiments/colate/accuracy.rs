@@ -14,9 +14,9 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     name: "colate-accuracy",
     algorithm: "COLATE",
     paper: "COLATE, section 6.2.1",
-    about: "A million packets of flows of very unequal size in 11 383 to 455 334 counters, 20 to \
-            a flow, sizes known, also with 20 ms that all packets have in common: median error of \
-            the mean delay of flows of 1000 packets and more, relative to what varies.",
+    about: "A million packets of flows of very unequal size in 11 383 to 455 334 counters, 20 per \
+         flow, sizes known, also with 20 ms added to all packets: median error of the mean delay \
+         of flows of 1000 packets and more, relative to the variable part.",
     seeds: Seeds { quick: 2, full: 6 },
     trial,
     claims: &[
@@ -36,14 +36,14 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             Holds::AtMost(0.5),
         ),
         claim(
-            "joint, n = 45 533: with 20 ms in common, over without",
+            "joint, n = 45 533: with 20 ms added, over without",
             "–",
             "joint@45533 + 20 ms / joint@45533",
             Holds::Between(0.9, 1.1),
         )
-        .noting("everything is taken relative to the mean of all packets"),
+        .noting("everything is relative to the mean of all packets"),
         claim(
-            "paper, n = 45 533: with 20 ms in common, over without",
+            "paper, n = 45 533: with 20 ms added, over without",
             "not considered",
             "paper@45533 + 20 ms / paper@45533",
             Holds::Between(0.9, 1.1),

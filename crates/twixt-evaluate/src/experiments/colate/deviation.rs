@@ -10,8 +10,7 @@ use crate::figure::{Axis, Figure, Series};
 use crate::summary::Summary;
 
 const FLOOR: &str = "twenty counters are twenty numbers: their variance has a relative error of \
-                     sqrt(2 / 19) = 32 %, the deviation half of that, however often they are \
-                     paired anew";
+     sqrt(2 / 19) = 32 %, the deviation half of that, however often they are paired again";
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     name: "colate-deviation",

@@ -13,19 +13,19 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     name: "colate-per-flow",
     algorithm: "COLATE",
     paper: "COLATE, section 5, equations (13) to (15)",
-    about: "1 to 200 counters to a flow, a million packets, flows of 1000 packets and more: median \
-            error of the mean delay with 45 533 counters, flows without an answer there when \
-            0.1 % of packets are lost, and error of the deviation with 455 334 counters.",
+    about: "1 to 200 counters per flow, a million packets, flows of 1000 packets and more: median \
+         error of the mean delay with 45 533 counters, flows without an answer there when 0.1 % \
+         of packets are lost, and error of the deviation with 455 334 counters.",
     seeds: Seeds { quick: 2, full: 2 },
     trial,
     claims: &[
         claim("joint, m = 20: mean off by", "m = 20 is typical", "joint@20", Holds::AtMost(0.01)),
         claim("joint, m = 1: mean off by", "–", "joint@1", Holds::AtMost(0.001)).noting(
             "some ten counters for each flow: alone in one of them, a flow is known exactly. \
-             Spread over twenty it always meets others, and how its packets spread is not known",
+             Spread over twenty it always shares counters, and how its packets spread is unknown",
         ),
         claim("joint: m = 200 over m = 20", "–", "joint@200 / joint@20", Holds::AtLeast(1.5))
-            .noting("spread wide, every flow meets all others"),
+            .noting("spread widely, every flow shares counters with all others"),
         claim(
             "0.1 % lost, m = 1: flows without an answer",
             "–",

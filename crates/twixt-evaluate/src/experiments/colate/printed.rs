@@ -13,10 +13,10 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     name: "colate-printed",
     algorithm: "COLATE",
     paper: "COLATE, sections 3 and 4, equation (4)",
-    about: "The published system to the letter (each point draws a packet's counter at random and \
-            takes other flows out of its own sums of times) beside the corrected one, 45 533 \
-            counters for a million packets in a minute: median error of the mean delay of flows \
-            of 1000 packets and more.",
+    about: "The published system as printed (each point draws a packet's counter at random and \
+         subtracts other flows from its own sums of times) compared with the corrected one, 45 \
+         533 counters for a million packets in a minute: median error of the mean delay of flows \
+         of 1000 packets and more.",
     seeds: Seeds { quick: 2, full: 6 },
     trial,
     claims: &[
@@ -27,7 +27,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             Holds::Differs,
         )
         .noting(
-            "not percent: times the delay. What is left of other flows in each sum is whole time \
+            "not percent: times the delay. What remains of other flows in each sum is whole time \
              stamps, tens of seconds each, and a delay is a difference of two such sums",
         ),
         claim("as printed: share of flows within 5 %", "95 %", "printed, within", Holds::Differs)
@@ -38,7 +38,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "over formula",
             Holds::Between(0.7, 1.4),
         )
-        .noting("the failure is what arithmetic predicts, and no accident of this traffic"),
+        .noting("the failure is what arithmetic predicts, not an accident of this traffic"),
         claim(
             "corrected (joint): mean off by",
             "within 5 % for 95 % of flows",
@@ -46,7 +46,8 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             Holds::AtMost(0.01),
         )
         .noting(
-            "the packet picks its counter, alike at both points, and counters are compared first",
+            "the packet selects its counter, the same at both points, and counters are compared \
+             first",
         ),
     ],
     figures: |_: &Summary| Vec::new(),

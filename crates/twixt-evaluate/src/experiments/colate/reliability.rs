@@ -7,10 +7,9 @@ use crate::figure::{Axis, Figure, Series};
 use crate::summary::Summary;
 
 const SMALL_FLOWS: &str = "a flow of a few hundred packets has too small a part of its counters; \
-                           the paper's smallest flow is measured from traces that cannot be had";
-const CROWDED: &str = "what others leave in a flow's counters is more than that for flows of little \
-                       more than 1000 packets; `twixt plan colate` says beforehand what can be \
-                       reached";
+     the paper's smallest flow comes from traces that are not available";
+const CROWDED: &str = "for flows of little more than 1000 packets, the noise of other flows in \
+     their counters exceeds that; `twixt plan colate` predicts what can be reached";
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     name: "colate-reliability",

@@ -32,9 +32,9 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             Holds::Differs,
         )
         .noting(
-            "a median, and above 1 %: few counters are cheap because they tell little. The \
-             paper's own parameters give 0.31 bit per packet, not 0.1: 455 334 counters of 19 \
-             bits, filled once per 24.6 of 41.1 hours, for 46.9 million packets",
+            "a median, and above 1 %: few counters are cheap because they hold little \
+             information. The paper's own parameters give 0.31 bit per packet, not 0.1: 455 334 \
+             counters of 19 bits, filled once per 24.6 of 41.1 hours, for 46.9 million packets",
         ),
         claim(
             "narrow, 22 packets per counter: bits per packet",
@@ -42,7 +42,10 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "bits, narrow@22",
             Holds::Differs,
         )
-        .noting("here large flows are within 1 %; a counter takes some 32 bits whatever it holds"),
+        .noting(
+            "here large flows are within 1 %; a counter takes some 32 bits whatever its \
+             content",
+        ),
         claim(
             "the same: mean of flows of 1000+ off by",
             "within 1 % for 99 % of flows",

@@ -33,7 +33,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             published: "1",
             value: "fridges, tail",
             holds: Holds::Between(0.95, 1.05),
-            note: "the inverse of the chance to be found in any fridge (balance heuristic)",
+            note: "the inverse of the probability to be found in any fridge (balance heuristic)",
         },
         Claim {
             claim: "plain table: count beyond 30 ms over truth",
@@ -54,11 +54,10 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     figures,
 };
 
-const FACTOR_NOTE: &str = "the exponent counts insertions, the base is the chance per request; \
-                           either alone is unbiased, the mixture is not";
-const WEIGHTS_NOTE: &str = "the variances that the weights come from are estimated from the same \
-                            round trips: a fridge that found few by chance seems precise, and one \
-                            that found none is believed";
+const FACTOR_NOTE: &str = "the exponent counts insertions, the base is the probability per \
+     request; either alone is unbiased, the mixture is not";
+const WEIGHTS_NOTE: &str = "the variances behind the weights are estimated from the same round \
+     trips: a fridge that found few by chance seems precise, and one that found none seems perfect";
 
 const fn unbiased(claim: &'static str, value: &'static str) -> Claim {
     let note = "within three standard errors";

@@ -39,15 +39,15 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             value: "expiry table, worst@1024 / fridge, worst@1024",
             holds: Holds::Differs,
             note: "the fridge gains in the tail; in the middle, where few requests are lost, the \
-                   two are alike",
+                 two are equal",
         },
         Claim {
             claim: "13 % answered, p95: error of the expiry table of 1024 over that of the fridge",
             published: "2 to 4 times less memory",
             value: "expiry table (13 % answered), p95@1024 / fridge (13 % answered), p95@1024",
             holds: Holds::Differs,
-            note: "few answers leave few measured round trips, and at p95 chance decides; at \
-                   p99 the fridge is better here too",
+            note: "few answers leave few measured round trips, and p95 is noisy; at p99 the \
+                 fridge is better here too",
         },
         Claim {
             claim: "traffic of an Internet provider: the CDF follows the truth",

@@ -12,16 +12,22 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     name: "fridge-stages",
     algorithm: "Round trips",
     paper: "Unbiased delay measurement, section 2.3.1, equation (2.4)",
-    about: "256 entries in 1, 2, 4 and 8 stages, each of which passes on what it loses to the \
-            next: share of requests that live at least so many average lifetimes.",
+    about: "256 entries in 1, 2, 4 and 8 stages, each of which passes on what it evicts to the \
+         next: share of requests that survive at least this many average lifetimes.",
     seeds: Seeds { quick: 2, full: 10 },
     trial,
     claims: &[
         claim("mean life in 8 stages, in lifetimes M/p", "1", "8, mean", 0.98, 1.02),
-        claim("1 stage: share that live 3 M/p", "e⁻³ = 5.0 %", "1, long", 0.047, 0.053),
-        claim("2 stages: share that live 3 M/p", "less (7 e⁻⁶ = 1.7 %)", "2, long", 0.016, 0.019),
-        claim("4 stages: share that live 3 M/p", "less (0.23 %)", "4, long", 0.0015, 0.003),
-        claim("8 stages: share that live 3 M/p", "next to none", "8, long", 0.0, 0.0005),
+        claim("1 stage: share that survive 3 M/p", "e⁻³ = 5.0 %", "1, long", 0.047, 0.053),
+        claim(
+            "2 stages: share that survive 3 M/p",
+            "less (7 e⁻⁶ = 1.7 %)",
+            "2, long",
+            0.016,
+            0.019,
+        ),
+        claim("4 stages: share that survive 3 M/p", "less (0.23 %)", "4, long", 0.0015, 0.003),
+        claim("8 stages: share that survive 3 M/p", "next to none", "8, long", 0.0, 0.0005),
     ],
     figures,
 };

@@ -50,7 +50,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             value: "precision 1, kept@16 / hashpipe 1, kept@16",
             holds: Holds::Differs,
             note: "the default of 2 ways against 6 stages of HashPipe: with few counters the \
-                   number of places that a flow may take decides; see the next line",
+                 number of places that a flow may take matters most; see the next line",
         },
         Claim {
             claim: "16 KiB, exponent 1: share of PRECISION with 6 ways over HashPipe's",

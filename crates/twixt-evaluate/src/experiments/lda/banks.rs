@@ -12,8 +12,8 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     name: "lda-banks",
     algorithm: "LDA",
     paper: "LDA and mPlane, section IV-B, Fig. 5",
-    about: "1024 rows in one bank that knows the loss, and in two, three and four banks tuned to \
-            fixed losses: packets used and error, Weibull(0.6) delays, uniform loss.",
+    about: "1024 rows in one bank tuned to the loss, and in two, three and four banks tuned to \
+         fixed losses: packets used and error, Weibull(0.6) delays, uniform loss.",
     seeds: Seeds { quick: 4, full: 10 },
     trial,
     claims: &[

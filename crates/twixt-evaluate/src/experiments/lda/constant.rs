@@ -38,7 +38,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             published: "–",
             value: "centred@20",
             holds: Holds::AtMost(0.08),
-            note: "the default: the mean is taken out of each row before squaring",
+            note: "the default: the mean is subtracted from each row before squaring",
         },
     ],
     figures,

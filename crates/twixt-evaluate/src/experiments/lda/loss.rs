@@ -28,8 +28,8 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             published: "< 4 %",
             value: "weibull 0.6, mean@0.2",
             holds: Holds::AtMost(0.04),
-            note: "ten runs scatter around 4 %; with alpha 1 in place of 0.5 a fifth more packets \
-                   are used (lda-sampling)",
+            note: "ten runs scatter around 4 %; with alpha 1 instead of 0.5 a fifth more packets \
+                 are used (lda-sampling)",
         },
         claim(
             "Pareto 3, 20 % loss: mean off by",
@@ -56,7 +56,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             published: "20 to 50 %",
             value: "pareto 3, deviation@0.01",
             holds: Holds::AtMost(0.5),
-            note: "centred, so that the mean itself does not drown it",
+            note: "centred, so that the mean itself does not mask it",
         },
         Claim {
             claim: "95 % intervals that hold the truth, Weibull 0.6, all losses",

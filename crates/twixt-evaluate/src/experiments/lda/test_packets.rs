@@ -12,9 +12,9 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     name: "lda-test-packets",
     algorithm: "LDA",
     paper: "LDA and mPlane, section IV-C, Fig. 6",
-    about: "A two-bank LDA tuned to 0.5 and 10 % loss beside Poisson test packets at 1, 7, 144 \
-            (equal bandwidth) and 10 000 Hz, Weibull(0.6) delays, loss in episodes of 100 \
-            packets: relative error of the mean.",
+    about: "A two-bank LDA tuned to 0.5 and 10 % loss compared with Poisson test packets at 1, 7, \
+         144 (equal bandwidth) and 10 000 Hz, Weibull(0.6) delays, loss in episodes of 100 \
+         packets: relative error of the mean.",
     seeds: Seeds { quick: 20, full: 20 },
     trial,
     claims: &[

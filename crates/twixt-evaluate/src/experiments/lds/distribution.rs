@@ -24,10 +24,10 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     name: "lds-distribution",
     algorithm: "LDS",
     paper: "Sketching the delay, section 5.1, Fig. 9",
-    about: "146 000 flows in 4 rows of 17 500 cells, no loss, beside Multiflow on 1 and 10 % of \
-            packets, RLI at 1 kHz, and the mean of all packets for every flow: how the error of \
-            the mean delay is distributed over flows of more than 1000, of more than 100 packets, \
-            and all.",
+    about: "146 000 flows in 4 rows of 17 500 cells, no loss, compared with Multiflow on 1 and 10 \
+         % of packets, RLI at 1 kHz, and the mean of all packets for every flow: distribution of \
+         the error of the mean delay over flows of more than 1000, of more than 100 packets, and \
+         all.",
     seeds: Seeds { quick: 1, full: 3 },
     trial,
     claims: &[

@@ -39,7 +39,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "joint, sizes estimated, 1000+ / paper, 1000+",
             Holds::AtMost(1.0),
         )
-        .noting("counts do not tell sizes here: most flows are answered as by the paper"),
+        .noting("counts do not determine sizes here: most flows are answered as by the paper"),
     ],
     figures,
 };

@@ -12,19 +12,19 @@ use crate::summary::Summary;
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     name: "lds-flow-loss",
     algorithm: "LDS",
-    paper: "Sketching the delay, section 4 (loss of flows is named, and not measured)",
+    paper: "Sketching the delay, section 4 (loss of flows is mentioned, but not measured)",
     about: "146 000 flows in 4 rows of 17 500 cells, uniform loss of 0.1 and 1 %: flows of 1000 \
-            packets and more that are told how many they lost, those that are told right (within \
-            2 packets or a tenth), and flows of any size that lost packets and are told none.",
+         packets and more with a loss estimate, those with a correct one (within 2 packets or a \
+         tenth), and flows of any size that lost packets and are reported without loss.",
     seeds: Seeds { quick: 1, full: 3 },
     trial,
     claims: &[
-        claim("0.1 % lost: flows that are told", "–", "0.001, told", Holds::AtLeast(0.9)),
-        claim("0.1 % lost: of these, told right", "–", "0.001, right", Holds::AtLeast(0.95)),
-        claim("0.1 % lost: told none", "–", "0.001, denied", Holds::AtMost(0.0)),
-        claim("1 % lost: flows that are told", "–", "0.01, told", Holds::AtLeast(0.9)),
-        claim("1 % lost: of these, told right", "–", "0.01, right", Holds::AtLeast(0.95)),
-        claim("1 % lost: told none", "–", "0.01, denied", Holds::AtMost(0.0)),
+        claim("0.1 % lost: flows with a loss estimate", "–", "0.001, told", Holds::AtLeast(0.9)),
+        claim("0.1 % lost: of these, correct", "–", "0.001, right", Holds::AtLeast(0.95)),
+        claim("0.1 % lost: reported without loss", "–", "0.001, denied", Holds::AtMost(0.0)),
+        claim("1 % lost: flows with a loss estimate", "–", "0.01, told", Holds::AtLeast(0.9)),
+        claim("1 % lost: of these, correct", "–", "0.01, right", Holds::AtLeast(0.95)),
+        claim("1 % lost: reported without loss", "–", "0.01, denied", Holds::AtMost(0.0)),
     ],
     figures,
 };

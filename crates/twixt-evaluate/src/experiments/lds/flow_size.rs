@@ -6,8 +6,8 @@ use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Figure, Series};
 use crate::summary::Summary;
 
-const TRACE: &str = "on a trace that cannot be had; ours has more of its packets in small flows, \
-                     and mean delays that differ sevenfold";
+const TRACE: &str = "on a trace that is not available; ours has more of its packets in small \
+     flows, and mean delays that differ sevenfold";
 
 /// Of nominally 95 %.
 const COVERED: Holds = Holds::Between(0.9, 0.99);

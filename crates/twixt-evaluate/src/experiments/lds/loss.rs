@@ -87,8 +87,8 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             Holds::AtMost(0.7),
         )
         .noting(
-            "most of the answer comes from rows that sample little here, where chance decides; of \
-             the few large flows of a quick run nothing can be said",
+            "most of the answer comes from rows that sample little here, and is noisy; a quick \
+             run has too few large flows to judge",
         ),
     ],
     figures,

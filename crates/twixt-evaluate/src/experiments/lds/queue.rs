@@ -10,8 +10,8 @@ use crate::experiments::segment::Segment;
 use crate::figure::Figure;
 use crate::summary::Summary;
 
-const RESTLESS: &str = "intervals suppose that the packets of all flows vary alike, which in a \
-                        queue that fills and drains they do not";
+const RESTLESS: &str = "intervals assume that the packets of all flows vary equally, which they \
+     do not in a queue that fills and drains";
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     name: "lds-queue",
@@ -31,7 +31,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             Holds::AtMost(1.0),
         ),
         claim("joint over paper, 1 to 9", "–", "joint, 1-9 / paper, 1-9", Holds::AtMost(1.0))
-            .noting("delays hardly differ between flows here, so there is nothing to tell apart"),
+            .noting("delays hardly differ between flows here, so there is nothing to separate"),
         claim(
             "joint, 1 to 9: 95 % intervals that hold",
             "–",
@@ -52,7 +52,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             "joint, unanswered",
             Holds::AtMost(0.05),
         )
-        .noting("a drop-tail queue takes many packets of one flow"),
+        .noting("a drop-tail queue drops many packets of one flow"),
     ],
     figures,
 };

@@ -13,7 +13,8 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     algorithm: "LDS",
     paper: "Sketching the delay, section 3",
     about: "How many rows to make of a given number of cells: by formula, and by throwing flows \
-            into cells. A large flow survives if it meets no other large flow in some row.",
+         into cells. A large flow survives if it shares no cell with another large flow in some \
+         row.",
     seeds: Seeds { quick: 2, full: 10 },
     trial,
     claims: &[
@@ -37,8 +38,8 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             Holds::Between(0.98, 0.995),
         )
         .noting(
-            "the formula takes nP R / C for the probability to meet another large flow, which is \
-             a bound: 1 - exp(-nP R / C)",
+            "the formula uses nP R / C as the probability to meet another large flow, which is a \
+             bound: 1 - exp(-nP R / C)",
         ),
         claim("5 % missed: rows", "3.0", "rows for 5 %", Holds::Between(2.99, 3.01)),
         claim(
