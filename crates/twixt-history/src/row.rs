@@ -360,7 +360,7 @@ mod tests {
             (Some(1_000_039), Some(1_000_060))
         );
         assert_eq!(part.quantiles[3], Quantile::default());
-        assert!(row.reason.unwrap().contains("p99.9 takes 3688 sampled packets"));
+        assert!(row.reason.unwrap().contains("p99.9 needs 3688 sampled packets"));
         // Delays of packets in a row differ by 1 ns.
         assert_eq!(part.steps, Some(DelaySteps { count: 99, sum_ns: 99.0 }));
         assert_eq!(part.jitter_ns(), Some(1.0));

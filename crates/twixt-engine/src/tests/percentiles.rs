@@ -62,7 +62,7 @@ fn check(budgets: (u64, u64), used: std::ops::Range<u64>) {
         assert_eq!((epoch.evidence.packets, epoch.evidence.lost.unwrap_or(0)), (400, 0));
         held += usize::from(holds_truth(0.5, epoch.percentile(0.5).unwrap()));
         assert_eq!(epoch.percentile(0.99), None);
-        assert!(epoch.reasons().unwrap().contains("p99 takes 368 sampled packets"));
+        assert!(epoch.reasons().unwrap().contains("p99 needs 368 sampled packets"));
     }
     // Intervals of 95 %: three of eleven fail once in sixty times.
     assert!(held + 2 >= epochs.len(), "{held} of {}", epochs.len());
@@ -75,7 +75,7 @@ fn check(budgets: (u64, u64), used: std::ops::Range<u64>) {
             holds_truth(share, minute.percentile(share).unwrap());
         }
         assert_eq!(minute.percentile(0.999), None);
-        assert!(minute.reasons().unwrap().contains("p99.9 takes 3688"));
+        assert!(minute.reasons().unwrap().contains("p99.9 needs 3688"));
     }
 }
 

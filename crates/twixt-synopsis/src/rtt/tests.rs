@@ -273,9 +273,9 @@ fn settings_are_checked() {
         started.map(|synopsis| synopsis.config().to_string()).map_err(|error| error.to_string())
     };
     for (name, text, problem) in [
-        ("exact", "entries = 5", "no setting entries"),
+        ("exact", "entries = 5", "unknown setting entries"),
         ("exact", "kind = \"tls\"", "unknown kind of round trip"),
-        ("simple", "fridges = \"1:1\"", "no setting fridges"),
+        ("simple", "fridges = \"1:1\"", "unknown setting fridges"),
         ("simple", "entries = 1", "entries must be"),
         ("fridge", "entry_probability = 0.0", "above 0"),
         ("fridge", "longest = 0", "longest must be"),

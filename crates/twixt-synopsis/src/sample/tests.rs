@@ -129,7 +129,7 @@ fn percentiles_that_the_sample_cannot_carry_are_not_known() {
     assert_eq!(estimate.percentile(0.99), None);
     let reasons = estimate.reasons().unwrap();
     assert!(reasons.starts_with("p99 needs 368 sampled packets, there are 1"), "{reasons}");
-    assert!(reasons.contains("p99.9 takes 3688"), "{reasons}");
+    assert!(reasons.contains("p99.9 needs 3688"), "{reasons}");
     assert!(estimate.sample.as_ref().unwrap().jitter_ns().unwrap() > 0.0);
 }
 

@@ -40,7 +40,7 @@ fn held(folder: &Path, keys: std::ops::Range<u64>) -> [usize; 3] {
         }
         assert!(sampled["estimates"][0]["p999_ns"].is_null());
         let reason = sampled["estimates"][0]["reason"].as_str().expect("a reason");
-        assert!(reason.contains("p99.9 takes 3688 sampled packets"), "{reason}");
+        assert!(reason.contains("p99.9 needs 3688 sampled packets"), "{reason}");
     }
     held
 }
