@@ -47,7 +47,7 @@ pub(super) fn as_printed(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> 
                 answer.rest_on_cell(emptiest.expect("there is a row"), table, flow);
             }
             None => {
-                answer.reasons.push("0/0: as printed, an empty cell has the fewest packets".into())
+                answer.reasons.push("0/0: as printed, an empty cell has the fewest packets".into());
             }
         }
         answer
