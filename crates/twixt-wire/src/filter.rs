@@ -23,6 +23,8 @@ pub use parse::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, FilterError};
 /// - `vlan`, `vlan N` (outermost tag), `mpls`, `dscp N`, `dscp ef`
 /// - `less N`, `greater N`: IP length at most or at least N
 /// - `and`, `or`, `not`, also `&&`, `||`, `!`, and parentheses
+/// - `outer TERM`: what follows is judged by the outermost IP header of a tunnelled packet, and not
+///   by that of the packet that is measured
 ///
 /// As in tcpdump, `tcp dst port 80` joins its words, `port 80 or 443` repeats the keyword, and
 /// `and` and `or` bind equally, from left to right.
@@ -45,12 +47,33 @@ pub struct Filter {
     expression: Expression,
 }
 
+/// The headers of a frame that a filter may look at. They are the same outside tunnels.
+#[derive(Clone, Copy, Debug)]
+pub struct Headers<'a> {
+    /// Of the packet that is measured.
+    pub measured: &'a Packet,
+    /// The outermost.
+    pub outermost: &'a Packet,
+}
+
+impl<'a> From<&'a Packet> for Headers<'a> {
+    fn from(packet: &'a Packet) -> Self {
+        Self { measured: packet, outermost: packet }
+    }
+}
+
 impl Filter {
     /// Whether the packet is selected.
     #[must_use]
     #[inline]
-    pub fn matches(&self, packet: &Packet) -> bool {
-        self.expression.matches(packet)
+    pub fn matches<'a>(&self, headers: impl Into<Headers<'a>>) -> bool {
+        self.expression.matches(headers.into())
+    }
+
+    /// Whether it looks at the outermost header.
+    #[must_use]
+    pub fn needs_outermost(&self) -> bool {
+        self.expression.needs_outermost()
     }
 }
 
@@ -60,6 +83,8 @@ enum Expression {
     All(Vec<Expression>),
     Any(Vec<Expression>),
     Not(Box<Expression>),
+    /// By the outermost header.
+    Outer(Box<Expression>),
     Is(Condition),
 }
 
@@ -97,12 +122,22 @@ struct Network {
 }
 
 impl Expression {
-    fn matches(&self, packet: &Packet) -> bool {
+    fn matches(&self, headers: Headers<'_>) -> bool {
         match self {
-            Self::All(parts) => parts.iter().all(|part| part.matches(packet)),
-            Self::Any(parts) => parts.iter().any(|part| part.matches(packet)),
-            Self::Not(part) => !part.matches(packet),
-            Self::Is(condition) => condition.matches(packet),
+            Self::All(parts) => parts.iter().all(|part| part.matches(headers)),
+            Self::Any(parts) => parts.iter().any(|part| part.matches(headers)),
+            Self::Not(part) => !part.matches(headers),
+            Self::Outer(part) => part.matches(Headers::from(headers.outermost)),
+            Self::Is(condition) => condition.matches(headers.measured),
+        }
+    }
+
+    fn needs_outermost(&self) -> bool {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::needs_outermost),
+            Self::Not(part) => part.needs_outermost(),
+            Self::Outer(_) => true,
+            Self::Is(_) => false,
         }
     }
 
@@ -111,7 +146,7 @@ impl Expression {
             Self::All(parts) | Self::Any(parts) => {
                 1 + parts.iter().map(Self::depth).max().unwrap_or(0)
             }
-            Self::Not(part) => 1 + part.depth(),
+            Self::Not(part) | Self::Outer(part) => 1 + part.depth(),
             Self::Is(_) => 0,
         }
     }
@@ -196,6 +231,7 @@ impl fmt::Display for Expression {
             Self::All(parts) => joined(parts, " and ", formatter),
             Self::Any(parts) => joined(parts, " or ", formatter),
             Self::Not(part) => write!(formatter, "not {}", Operand(part)),
+            Self::Outer(part) => write!(formatter, "outer {}", Operand(part)),
             Self::Is(condition) => condition.fmt(formatter),
         }
     }
@@ -216,7 +252,7 @@ impl fmt::Display for Operand<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Expression::All(_) | Expression::Any(_) => write!(formatter, "({})", self.0),
-            Expression::Not(_) | Expression::Is(_) => self.0.fmt(formatter),
+            Expression::Not(_) | Expression::Outer(_) | Expression::Is(_) => self.0.fmt(formatter),
         }
     }
 }

@@ -60,7 +60,7 @@ mod window;
 pub use digest::{
     Available, Digester, HashKey, PAYLOAD_BYTES_MAX, RECORD_BYTES, Record, available,
 };
-pub use filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError};
+pub use filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Headers};
 pub use link::LinkType;
 pub use observer::{CLASSES_MAX, OTHER_CLASS, Observer, ObserverError, ObserverOptions};
 pub use packet::{IcmpEcho, Packet};

@@ -5,7 +5,7 @@ use twixt_model::{
 };
 
 use crate::digest::Digester;
-use crate::filter::Filter;
+use crate::filter::{Filter, Headers};
 use crate::link::LinkType;
 use crate::packet::Packet;
 use crate::parse::{ParseOptions, parse_in, usual};
@@ -57,6 +57,8 @@ pub struct Observer {
     options: ObserverOptions,
     /// Neither filter nor classes look at packets.
     takes_all: bool,
+    /// The filter or a class looks at the outermost header, which is not the one that is measured.
+    needs_outermost: bool,
 }
 
 impl Observer {
@@ -76,7 +78,9 @@ impl Observer {
             }
         }
         let takes_all = options.filter.is_none() && classes.is_empty();
-        Ok(Self { options, takes_all })
+        let mut filters = classes.iter().map(|(_, filter)| filter).chain(&options.filter);
+        let needs_outermost = !options.outer && filters.any(Filter::needs_outermost);
+        Ok(Self { options, takes_all, needs_outermost })
     }
 
     /// What one point knows of one packet. `wire_length` is that of the whole frame, of which
@@ -211,11 +215,16 @@ impl Observer {
         let mut space = Space::default();
         let window = Window::of(frame, &mut space);
         let packet = parse_in(link, frame.bytes(), window, options)?;
+        let outermost = match self.needs_outermost {
+            true => parse_in(link, frame.bytes(), window, ParseOptions { outer: true, ..options })?,
+            false => packet,
+        };
+        let headers = Headers { measured: &packet, outermost: &outermost };
         match &self.options.filter {
-            Some(filter) if !filter.matches(&packet) => return Err(Skip::Filtered),
+            Some(filter) if !filter.matches(headers) => return Err(Skip::Filtered),
             _ => {}
         }
-        let class = self.class_of(&packet);
+        let class = self.class_of(headers);
         Ok((Observation { class, ..self.hashed(&packet, frame, window, time) }, packet))
     }
 
@@ -242,9 +251,9 @@ impl Observer {
         Observation { time, digest, flow, length: packet.length(), class: ClassId(0), group }
     }
 
-    fn class_of(&self, packet: &Packet) -> ClassId {
+    fn class_of(&self, headers: Headers<'_>) -> ClassId {
         let classes = &self.options.classes;
-        let index = classes.iter().position(|(_, filter)| filter.matches(packet));
+        let index = classes.iter().position(|(_, filter)| filter.matches(headers));
         // CLASSES_MAX keeps it within 16 bits.
         ClassId(index.unwrap_or(classes.len()) as u16)
     }

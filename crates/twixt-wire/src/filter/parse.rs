@@ -112,6 +112,7 @@ impl<'a> Parser<'a> {
     fn term(&mut self) -> Result<Expression, FilterError> {
         match self.word() {
             "not" | "!" => self.nested(|parser| Ok(Expression::Not(Box::new(parser.term()?)))),
+            "outer" => self.nested(|parser| Ok(Expression::Outer(Box::new(parser.term()?)))),
             "(" => self.nested(|parser| {
                 let inner = parser.expression()?;
                 parser.require(")", "and, or, or a closing parenthesis")?;

@@ -9,7 +9,7 @@ use twixt_wire::{
     Skip,
 };
 
-use crate::build::{Tcp, ethernet, ipv4, ipv6, parsed, plain, udp, vlan};
+use crate::build::{Tcp, V4, ethernet, ipv4, ipv6, parsed, plain, udp, vlan};
 
 const TIME: Timestamp = Timestamp::from_nanos(1_700_000_000_000_000_000);
 
@@ -160,4 +160,31 @@ fn classes_have_distinct_names_and_a_bound() {
     let mut many = options();
     many.classes = (0..=CLASSES_MAX).map(|n| (n.to_string(), "tcp".parse().unwrap())).collect();
     check(many, ObserverError::TooManyClasses { found: CLASSES_MAX + 1 });
+}
+
+/// A telephone call through a tunnel that the operator marks as bulk.
+#[test]
+fn a_class_may_be_of_the_outermost_header() {
+    let call = V4 { tos: 46 << 2, ..V4::default() }.carrying(17, &udp(5060, 5060, b"ring"));
+    let tunnel = V4 { tos: 10 << 2, ..V4::default() }.carrying(4, &call);
+    let (tunnelled, plain) = (ethernet(0x0800, &tunnel), ethernet(0x0800, &call));
+    let class = |text: &str, frame: &[u8]| {
+        observe(classes(&[("chosen", text)]), frame).unwrap().class == ClassId(0)
+    };
+    for (text, in_tunnel, outside) in [
+        ("dscp ef", true, true),
+        ("outer dscp ef", false, true),
+        ("outer dscp af11", true, false),
+        ("outer ipip and udp port 5060", true, false),
+        ("outer (dscp af11 and not udp)", true, false),
+        ("not outer udp", true, false),
+    ] {
+        assert_eq!((class(text, &tunnelled), class(text, &plain)), (in_tunnel, outside), "{text}");
+    }
+    // What is measured is the packet inside, whatever the class looks at.
+    let measured = |text: &str| observe(classes(&[("chosen", text)]), &tunnelled).unwrap();
+    assert_eq!(measured("outer ipip").digest, measured("udp").digest);
+    let filter = Some("outer dscp ef".parse().unwrap());
+    let skipped = observe(ObserverOptions { filter, ..options() }, &tunnelled);
+    assert_eq!(skipped, Err(Skip::Filtered));
 }
