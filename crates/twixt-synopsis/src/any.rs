@@ -219,12 +219,33 @@ pub fn decode_about(
     envelope(bytes, Some(flows), |_| true)
 }
 
+/// Memory that [`decode`] takes at most, told before anything is decoded, of bytes that have been
+/// checked as part of a whole.
+///
+/// # Errors
+/// When there is no header, or one of a newer release.
+pub fn decoded_bytes(bytes: &[u8]) -> Result<u64, DecodeError> {
+    let (algorithm, _, mut body) = open(bytes, |_| true)?;
+    (algorithm.decoded_bytes)(&mut body)
+}
+
 /// Reads an envelope; `is_sound` judges all but the checksum.
 fn envelope(
     bytes: &[u8],
     flows: Option<&[KnownFlow]>,
     is_sound: impl FnOnce(&[u8]) -> bool,
 ) -> Result<(&'static Algorithm, Box<dyn AnySynopsis>), DecodeError> {
+    let (algorithm, version, mut body) = open(bytes, is_sound)?;
+    let synopsis = (algorithm.decode)(&mut body, Reading { version, flows })?;
+    body.finish()?;
+    Ok((algorithm, synopsis))
+}
+
+/// The algorithm, the version of its bytes, and these.
+fn open(
+    bytes: &[u8],
+    is_sound: impl FnOnce(&[u8]) -> bool,
+) -> Result<(&'static Algorithm, u8, Reader<'_>), DecodeError> {
     let mut header = Reader::new(bytes);
     if header.raw("magic", MAGIC.len())? != MAGIC {
         return Err(DecodeError::Magic { expected: "a synopsis" });
@@ -246,7 +267,5 @@ fn envelope(
         let newest = algorithm.version;
         return Err(DecodeError::NewerVersion { what: algorithm.name, found: version, newest });
     }
-    let synopsis = (algorithm.decode)(&mut body, Reading { version, flows })?;
-    body.finish()?;
-    Ok((algorithm, synopsis))
+    Ok((algorithm, version, body))
 }

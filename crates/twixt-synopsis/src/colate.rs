@@ -199,6 +199,15 @@ impl Synopsis for Colate {
         }
     }
 
+    /// A counter without packets takes one bit of the bytes.
+    fn decoded_bytes(input: &mut Reader<'_>) -> Result<u64, DecodeError> {
+        let encoded = input.left() as u64;
+        let config = ColateConfig::decode(input)?;
+        // Vectors are read one after the other, and the cells so far are moved for each.
+        let copies = if config.cells() > config.counters() as usize { 2 } else { 1 };
+        Ok(copies * config.state_bytes() + encoded)
+    }
+
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Self::decode_for(input, Reading { version: Self::VERSION, flows: None })
     }

@@ -51,7 +51,7 @@ mod sums;
 mod synopsis;
 mod totals;
 
-pub use any::{AnySynopsis, Mismatch, decode, decode_about, encode, encode_into};
+pub use any::{AnySynopsis, Mismatch, decode, decode_about, decoded_bytes, encode, encode_into};
 pub use cnf::{Cnf, CnfConfig, FlowCache, FlowCacheConfig, FlowCacheCounts};
 pub use codec::{DecodeError, Reader, Writer};
 pub use colate::{

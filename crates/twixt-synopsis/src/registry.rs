@@ -104,6 +104,8 @@ pub struct Algorithm {
     pub start: fn(&toml::Table) -> Result<Box<dyn AnySynopsis>, ConfigError>,
     /// The settings that make the best of so many bytes; `None` if it cannot be sized so.
     pub sized: fn(u64) -> Option<toml::Table>,
+    /// See [`Synopsis::decoded_bytes`].
+    pub decoded_bytes: fn(&mut Reader<'_>) -> Result<u64, DecodeError>,
     /// Reads configuration and state.
     pub decode: Decode,
     /// How it concludes.
@@ -212,6 +214,7 @@ impl Algorithm {
             per_flow: false,
             start: start::<S>,
             sized: sized::<S>,
+            decoded_bytes: S::decoded_bytes,
             decode: decode::<S>,
             estimator,
         }

@@ -11,6 +11,11 @@ use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::{KnownFlow, Question};
 use crate::totals::Totals;
 
+/// Memory for each encoded byte of an algorithm that encodes what it keeps one by one: a record of
+/// 28 bytes becomes 40, in a list that grows by doubling, whose old half is there until the new one
+/// is filled (at most three times the records); tables and trees have up to as many empty places.
+pub(crate) const DECODED_PER_BYTE: u64 = 6;
+
 /// A summary, of bounded size, of what one observation point saw in one epoch.
 ///
 /// Laws that hold for every implementation; `tests/it/laws.rs` checks them for the whole registry:
@@ -103,6 +108,16 @@ pub trait Synopsis: Clone + PartialEq + Debug + Send + Sized + 'static {
 
     /// Appends configuration and state. Tag, version and checksum are the envelope's business.
     fn encode(&self, out: &mut Writer);
+
+    /// Memory that [`decode`](Self::decode) takes at most, told from the configuration and the
+    /// number of bytes, before anything is decoded: bytes come from others, and an empty cell may
+    /// take a single bit of them.
+    ///
+    /// # Errors
+    /// When there is no configuration.
+    fn decoded_bytes(input: &mut Reader<'_>) -> Result<u64, DecodeError> {
+        Ok(DECODED_PER_BYTE * input.left() as u64)
+    }
 
     /// Reads back what [`encode`](Self::encode) wrote.
     ///

@@ -170,6 +170,11 @@ impl<A: Arrangement, const WAYS: u32> FlowTable for AdmissionTable<A, WAYS> {
         self.admission.slots().encode(out);
     }
 
+    /// A counter that no flow has takes one byte of the bytes.
+    fn decoded_bytes(input: &mut Reader<'_>) -> Result<u64, DecodeError> {
+        Ok(Slots::<A::Placement>::bytes_for(Self::Config::decode(input)?.entries() as usize))
+    }
+
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let config = WaysConfig::decode(input)?;
         let coin = CountedCoin::decode(input)?;

@@ -85,6 +85,11 @@ impl FlowTable for HashPipeTable {
         self.slots.encode(out);
     }
 
+    /// A counter that no flow has takes one byte of the bytes.
+    fn decoded_bytes(input: &mut Reader<'_>) -> Result<u64, DecodeError> {
+        Ok(Slots::<Stages>::bytes_for(Self::Config::decode(input)?.entries() as usize))
+    }
+
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let config = WaysConfig::decode(input)?;
         let slots = Slots::decode(&config, Stages, input)?;

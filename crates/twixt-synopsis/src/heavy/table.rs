@@ -8,7 +8,7 @@ use twixt_model::{Detail, FlowHash, FlowKey, HeavyFlow, Observation};
 
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::Question;
-use crate::synopsis::{ConfigOption, Needs, OnePoint, SplitMerge, Synopsis};
+use crate::synopsis::{ConfigOption, DECODED_PER_BYTE, Needs, OnePoint, SplitMerge, Synopsis};
 use crate::totals::Totals;
 
 /// Counters for the largest flows. Other synopses may keep one beside them, to know which flows
@@ -51,6 +51,14 @@ pub trait FlowTable: Clone + PartialEq + Debug + Send + Sized + 'static {
 
     /// Appends size and counters.
     fn encode(&self, out: &mut Writer);
+
+    /// See [`Synopsis::decoded_bytes`].
+    ///
+    /// # Errors
+    /// When there is no size.
+    fn decoded_bytes(input: &mut Reader<'_>) -> Result<u64, DecodeError> {
+        Ok(DECODED_PER_BYTE * input.left() as u64)
+    }
 
     /// Reads back what [`encode`](Self::encode) wrote.
     ///
@@ -116,6 +124,11 @@ impl<T: FlowTable> Synopsis for Heavy<T> {
     fn encode(&self, out: &mut Writer) {
         self.totals.encode(out);
         self.table.encode(out);
+    }
+
+    fn decoded_bytes(input: &mut Reader<'_>) -> Result<u64, DecodeError> {
+        Totals::decode(input)?;
+        T::decoded_bytes(input)
     }
 
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
