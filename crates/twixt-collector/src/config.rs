@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use twixt_engine::EngineConfig;
 use twixt_history::HistoryConfig;
+use twixt_model::{NameError, check_name};
 
 use crate::access::{ReaderConfig, TokenConfig};
 use crate::alerts::{ALERTS_MAX, AlertConfig};
@@ -112,6 +113,16 @@ pub enum ConfigError {
     /// There are too many alerts. Use patterns of segments.
     #[error("more than {ALERTS_MAX} alerts")]
     Alerts,
+    /// A name is too long, or cannot be shown. Choose another.
+    #[error("{field} {name:?}: {source}")]
+    Name {
+        /// Whose name.
+        field: &'static str,
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        source: NameError,
+    },
     /// A limit of zero lets nobody in.
     #[error("{name} must not be 0")]
     Zero {
@@ -167,10 +178,26 @@ impl CollectorConfig {
         }
         self.check_readers()?;
         self.check_alerts()?;
+        self.check_names()?;
         match self.limits.zero() {
             Some(name) => Err(ConfigError::Zero { name }),
             None => Ok(()),
         }
+    }
+
+    /// Names of what agents send, by the rule that agents have.
+    fn check_names(&self) -> Result<(), ConfigError> {
+        let segments = self.engine.segments.iter().flat_map(|of| {
+            let points = [&of.segment.upstream.0, &of.segment.downstream.0];
+            let class = of.class.iter().map(|class| ("class", class));
+            points.map(|point| ("point", point)).into_iter().chain(class)
+        });
+        let domain = self.domain.iter().map(|domain| ("domain", domain));
+        for (field, name) in domain.chain(segments) {
+            let wrong = |source| ConfigError::Name { field, name: name.clone(), source };
+            check_name(name).map_err(wrong)?;
+        }
+        Ok(())
     }
 
     fn check_readers(&self) -> Result<(), ConfigError> {
@@ -258,5 +285,7 @@ mod tests {
             Some("two tokens"),
         );
         check("[::1]:1", |config| config.limits.body_bytes_max = 0, Some("body_bytes_max"));
+        let forged = |config: &mut CollectorConfig| config.domain = Some("a\nb".to_owned());
+        check("[::1]:1", forged, Some("must not contain \\u{a}"));
     }
 }

@@ -177,42 +177,72 @@ impl RecordReader {
     }
 
     fn take_record(&mut self) -> Result<Option<Vec<u8>>, FileError> {
-        if !self.header_seen && !self.take_header()? {
-            return Ok(None);
+        if !self.header_seen {
+            if !is_header(&self.buffer)? {
+                return Ok(None);
+            }
+            self.taken = FILE_HEADER.len();
+            self.header_seen = true;
         }
         let left = &self.buffer[self.taken..];
-        let Some((header, rest)) = left.split_first_chunk::<RECORD_HEADER_BYTES>() else {
+        let Some(body) = first_body(left, self.records)?.map(<[u8]>::to_vec) else {
             return Ok(None);
         };
-        let [a, b, c, d, checksum @ ..] = *header;
-        let length = u32::from_le_bytes([a, b, c, d]) as usize;
-        if length > RECORD_BYTES_MAX {
-            return Err(FileError::TooLong { length: length as u64 });
-        }
-        let Some(body) = rest.get(..length) else { return Ok(None) };
-        if xxh3_64(body) != u64::from_le_bytes(checksum) {
-            return Err(FileError::Checksum { record: self.records });
-        }
-        let body = body.to_vec();
-        self.taken += RECORD_HEADER_BYTES + length;
+        self.taken += RECORD_HEADER_BYTES + body.len();
         self.records += 1;
         Ok(Some(body))
     }
+}
 
-    fn take_header(&mut self) -> Result<bool, FileError> {
-        let start = &self.buffer[..self.buffer.len().min(MAGIC_BYTES)];
-        if !FILE_HEADER.starts_with(start) {
-            return Err(FileError::Magic);
+/// The bodies of all records of a whole file, where they lie, and how it ended.
+///
+/// # Errors
+/// When the bytes are not an epoch file, or a damaged one.
+pub fn split_records(file: &[u8]) -> Result<(Vec<&[u8]>, FileTail), FileError> {
+    if !is_header(file)? {
+        return Err(FileError::Magic);
+    }
+    let (mut bodies, mut left) = (Vec::new(), &file[FILE_HEADER.len()..]);
+    while let Some(body) = first_body(left, bodies.len() as u64)? {
+        left = &left[RECORD_HEADER_BYTES + body.len()..];
+        bodies.push(body);
+    }
+    let tail = match left.len() as u64 {
+        0 => FileTail::Clean,
+        bytes => FileTail::Torn { bytes },
+    };
+    Ok((bodies, tail))
+}
+
+/// Whether a file begins with its header; not yet, if it is shorter.
+fn is_header(file: &[u8]) -> Result<bool, FileError> {
+    let start = &file[..file.len().min(MAGIC_BYTES)];
+    if !FILE_HEADER.starts_with(start) {
+        return Err(FileError::Magic);
+    }
+    match file.first_chunk::<{ FILE_HEADER.len() }>() {
+        Some(header) if header[MAGIC_BYTES] > VERSION => {
+            Err(FileError::NewerVersion { found: header[MAGIC_BYTES] })
         }
-        let Some(header) = self.buffer.first_chunk::<{ FILE_HEADER.len() }>() else {
-            return Ok(false);
-        };
-        if header[MAGIC_BYTES] > VERSION {
-            return Err(FileError::NewerVersion { found: header[MAGIC_BYTES] });
+        header => Ok(header.is_some()),
+    }
+}
+
+/// The body of the first of some records, if it is whole. So many came before it.
+fn first_body(records: &[u8], before: u64) -> Result<Option<&[u8]>, FileError> {
+    let Some((header, rest)) = records.split_first_chunk::<RECORD_HEADER_BYTES>() else {
+        return Ok(None);
+    };
+    let [a, b, c, d, checksum @ ..] = *header;
+    let length = u32::from_le_bytes([a, b, c, d]) as usize;
+    if length > RECORD_BYTES_MAX {
+        return Err(FileError::TooLong { length: length as u64 });
+    }
+    match rest.get(..length) {
+        Some(body) if xxh3_64(body) != u64::from_le_bytes(checksum) => {
+            Err(FileError::Checksum { record: before })
         }
-        self.taken = FILE_HEADER.len();
-        self.header_seen = true;
-        Ok(true)
+        body => Ok(body),
     }
 }
 

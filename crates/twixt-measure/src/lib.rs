@@ -22,10 +22,10 @@ mod upload;
 
 pub use file::{
     FILE_HEADER, FileError, FileTail, RECORD_BYTES_MAX, RECORD_HEADER_BYTES, RecordReader,
-    frame_record, record_header,
+    frame_record, record_header, split_records,
 };
 pub use marker::{MARKER_BYTES, Marker};
-pub use message::{EPOCH_NS_MIN, NAME_BYTES_MAX};
+pub use message::EPOCH_NS_MIN;
 pub use meter::{
     Cutting, EMPTY_EPOCHS_MAX, Meter, MeterConfig, MeterCounts, MeterError, OPEN_EPOCHS_MAX,
 };

@@ -29,7 +29,7 @@ mod observations;
 
 use twixt_model::{
     ClassId, Delay, DigestHash, DigestIdentity, DigestProfile, Epoch, EpochRule, FlowHash, GroupId,
-    GroupPrefixes, Observation, PacketDigest, PointId, Span, TimeSource, Timestamp,
+    GroupPrefixes, NAME_BYTES_MAX, Observation, PacketDigest, PointId, Span, TimeSource, Timestamp,
 };
 use twixt_synopsis::{Algorithm, AnySynopsis, DecodeError, KnownFlow, Reader, Writer};
 use xxhash_rust::xxh3::xxh3_64;
@@ -39,8 +39,6 @@ use crate::sealed::{CutKind, Sealed};
 use crate::stash::{STASH_LIMIT, Stash};
 use crate::tally::{SKIP_REASON_BYTES_MAX, SKIP_REASONS_MAX, Tally};
 
-/// Longest name of a domain, point or class, in bytes.
-pub const NAME_BYTES_MAX: usize = 255;
 /// Shortest epoch. Keeps epoch numbers far from the ends of what 64 bits hold.
 pub const EPOCH_NS_MIN: i64 = 1_000;
 
@@ -52,6 +50,8 @@ const GROUPS_VERSION: u8 = 2;
 /// The first that has observations column by column.
 const COLUMNS_VERSION: u8 = 3;
 const CHECKSUM_BYTES: usize = 8;
+/// Memory for each byte beside observations and synopsis: names, and skip reasons in a tree.
+const DECODED_PER_BYTE: u64 = 8;
 /// In version 1; the next has more.
 const OBSERVATION_BYTES_MIN: usize = 8 + 8 + 8 + 4 + 2;
 /// A skip reason of no letters.
@@ -91,6 +91,21 @@ impl Sealed {
     pub fn about(bytes: &[u8], flows: &[KnownFlow]) -> Result<Self, DecodeError> {
         let (version, body) = body_if(bytes, |_, _| true)?;
         Self::read(body, version, |bytes| twixt_synopsis::decode_about(bytes, flows))
+    }
+
+    /// Memory that [`from_bytes`](Self::from_bytes) takes at most, told from headers and counts,
+    /// before anything is decoded.
+    ///
+    /// # Errors
+    /// As [`from_bytes`](Self::from_bytes), as far as that can be told.
+    pub fn decoded_bytes(bytes: &[u8]) -> Result<u64, DecodeError> {
+        let (version, body) = body_if(bytes, |bytes, checksum| xxh3_64(bytes) == checksum)?;
+        let mut input = Reader::new(body);
+        let packets = skip_to_synopsis(&mut input, version)?;
+        let beside = DECODED_PER_BYTE * (body.len() - input.left()) as u64;
+        let packets = packets.saturating_mul(size_of::<Observation>() as u64);
+        let synopsis = twixt_synopsis::decoded_bytes(input.block("synopsis")?)?;
+        Ok(beside.saturating_add(packets).saturating_add(synopsis))
     }
 
     fn read(
@@ -190,6 +205,46 @@ impl Sealed {
             tail,
             synopsis,
         })
+    }
+}
+
+/// Goes past all fields before the synopsis; how many observations are among them.
+fn skip_to_synopsis(input: &mut Reader<'_>, version: u8) -> Result<u64, DecodeError> {
+    for field in ["domain", "point", "class"] {
+        input.block(field)?;
+    }
+    input.raw("run and epoch", 3 * 8)?;
+    input.raw("cut, torn, shift, guard, time source", 2 + 2 * 8 + 1)?;
+    read_optional(input, "clock bound", |input| input.i64("clock bound"))?;
+    read_digest(input, version)?;
+    read_optional(input, "first and last time", read_span)?;
+    input.raw("packets, dropped, late", 3 * 8)?;
+    for _ in 0..input.count("skip reasons", SKIP_BYTES_MIN)? {
+        input.block("skip reason")?;
+        input.u64("skipped")?;
+    }
+    Ok(skip_stash(input, version, "head")? + skip_stash(input, version, "tail")?)
+}
+
+/// Goes past a stash; how many observations it has.
+fn skip_stash(
+    input: &mut Reader<'_>,
+    version: u8,
+    field: &'static str,
+) -> Result<u64, DecodeError> {
+    input.raw(field, 4 + 8)?;
+    match version < COLUMNS_VERSION {
+        true => {
+            let each = OBSERVATION_BYTES_MIN + if version < GROUPS_VERSION { 0 } else { 2 };
+            let count = input.count(field, each)?;
+            input.raw(field, count * each)?;
+            Ok(count as u64)
+        }
+        false => {
+            let count = input.count(field, observations::BYTES_MIN)?;
+            observations::skip(count, input, field)?;
+            Ok(count as u64)
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod flow;
 mod flow_record;
 mod frame;
 mod histogram;
+mod name;
 mod observation;
 mod one_point;
 mod prefix;
@@ -31,6 +32,7 @@ pub use flow::{FlowKey, ParseFlowKeyError, protocol};
 pub use flow_record::{FlowEnd, FlowRecord};
 pub use frame::{Direction, Frame, SourceCounts};
 pub use histogram::{Bucket, Histogram, HistogramState};
+pub use name::{NAME_BYTES_MAX, NameError, check_name, is_hidden};
 pub use observation::{
     Batch, BatchBuffer, ClassId, Detail, Exchange, GroupId, Needs, Observation, TcpFields, tcp_flag,
 };

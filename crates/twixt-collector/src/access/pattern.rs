@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use twixt_measure::NAME_BYTES_MAX;
+use twixt_model::{NameError, check_name};
 
 /// The name of a point, or the beginning of many: `r-in`, `r-*`, `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,11 +22,13 @@ pub enum PatternError {
         /// What was written.
         text: String,
     },
-    /// There is no such name.
-    #[error("{text:?}: a name of a point has 1 to {NAME_BYTES_MAX} bytes")]
-    Length {
+    /// No point can have such a name.
+    #[error("{text:?}: {source}")]
+    Name {
         /// What was written.
         text: String,
+        /// What is wrong with it.
+        source: NameError,
     },
 }
 
@@ -55,9 +57,7 @@ impl FromStr for PointPattern {
         if start.contains('*') {
             return Err(PatternError::Star { text: text.to_owned() });
         }
-        if text.is_empty() || text.len() > NAME_BYTES_MAX {
-            return Err(PatternError::Length { text: text.to_owned() });
-        }
+        check_name(text).map_err(|source| PatternError::Name { text: text.to_owned(), source })?;
         Ok(Self { start: start.to_owned(), is_whole })
     }
 }

@@ -88,6 +88,21 @@ pub(super) fn read(
     Ok(observations)
 }
 
+/// Goes past so many.
+pub(super) fn skip(
+    count: usize,
+    input: &mut Reader<'_>,
+    field: &'static str,
+) -> Result<(), DecodeError> {
+    let flows = input.u32(field)? as usize;
+    input.raw(field, flows.saturating_mul(FLOW_BYTES))?;
+    for _ in 0..3 * count {
+        read_number(input, field)?;
+    }
+    input.raw(field, count * size_of::<u64>())?;
+    Ok(())
+}
+
 fn read_flows(input: &mut Reader<'_>, field: &'static str) -> Result<Vec<Flow>, DecodeError> {
     let count = input.u32(field)? as usize;
     let mut flows = Reader::new(input.raw(field, count.saturating_mul(FLOW_BYTES))?);

@@ -1,10 +1,11 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
+use twixt_model::{Batch, Detail, FlowKey};
 
 use super::*;
 use crate::fixtures::{at_ms, config, fixed_seed, packet, seal};
-use crate::meter::MeterConfig;
+use crate::meter::{Meter, MeterConfig};
 
 fn sealed() -> Sealed {
     let config = MeterConfig {
@@ -169,4 +170,60 @@ proptest! {
             }
         }
     }
+}
+
+/// Many flows, each a request and its response, so that one-point algorithms have something to keep.
+fn conversations(packets: u64) -> (Vec<Observation>, Vec<Detail>) {
+    let observation = |n: u64| Observation {
+        flow: FlowHash(n / 2),
+        ..packet(twixt_model::mix(n), at_ms(0) + Delay::from_nanos(n as i64 * 4_000))
+    };
+    let detail = |n: u64| {
+        let (near, far) = ([10, 0, (n >> 9) as u8, (n >> 1) as u8].into(), [10, 1, 0, 1].into());
+        let (source, destination) = if n.is_multiple_of(2) { (near, far) } else { (far, near) };
+        let key = FlowKey { source, destination, protocol: 6, ..FlowKey::default() };
+        Detail { key, ..Detail::default() }
+    };
+    ((0..packets).map(observation).collect(), (0..packets).map(detail).collect())
+}
+
+/// What a stranger's bytes will take is known before they are decoded, of every algorithm: blank,
+/// with few packets, and full.
+#[test]
+fn decoding_takes_no_more_memory_than_was_told() {
+    for algorithm in twixt_synopsis::ALGORITHMS {
+        let settings = [None, (algorithm.sized)(1 << 14), (algorithm.sized)(1 << 20)];
+        for settings in settings.into_iter().flatten().chain([toml::Table::new()]) {
+            for packets in [0, 100, 20_000] {
+                let (observations, details) = conversations(packets);
+                let synopsis = (algorithm.start)(&settings).unwrap();
+                let mut meter = Meter::new(config("paris"), synopsis).unwrap();
+                meter.observe(Batch { observations: &observations, details: &details });
+                meter.advance(at_ms(100));
+                meter.finish();
+                let bytes = meter.poll().expect("an epoch is over").to_bytes();
+                let told = Sealed::decoded_bytes(&bytes).unwrap();
+                let taken =
+                    allocation_counter::measure(|| drop(Sealed::from_bytes(&bytes).unwrap()));
+                let of =
+                    format!("{} {} {settings} {packets}", algorithm.purpose.name(), algorithm.name);
+                assert!(taken.bytes_max <= told, "{of}: {taken:?}, {told} told");
+                let most = 128 * (bytes.len() as u64 + taken.bytes_max);
+                assert!(told <= most, "{of}: {told} told for {} bytes", bytes.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_is_told_for_every_version() {
+    for version in 1..=VERSION {
+        let bytes = std::fs::read(golden(version)).unwrap();
+        let taken = allocation_counter::measure(|| drop(Sealed::from_bytes(&bytes).unwrap()));
+        let told = Sealed::decoded_bytes(&bytes).unwrap();
+        assert!(taken.bytes_max <= told, "{version}: {taken:?}, {told} told");
+    }
+    let mut damaged = sealed().to_bytes();
+    damaged[40] ^= 1;
+    assert!(matches!(Sealed::decoded_bytes(&damaged), Err(DecodeError::Checksum { .. })));
 }

@@ -1,10 +1,11 @@
 //! How a meter is set up.
 
 use twixt_model::{
-    Delay, DigestHash, DigestIdentity, DigestProfile, EpochRule, GroupPrefixes, PointId, TimeSource,
+    Delay, DigestHash, DigestIdentity, DigestProfile, EpochRule, GroupPrefixes, NameError, PointId,
+    TimeSource, check_name,
 };
 
-use crate::message::{EPOCH_NS_MIN, NAME_BYTES_MAX};
+use crate::message::EPOCH_NS_MIN;
 use crate::stash::STASH_LIMIT;
 
 /// How a meter is set up.
@@ -88,8 +89,8 @@ impl MeterConfig {
     pub(super) fn check(&self) -> Result<(), MeterError> {
         let names = [("domain", &self.domain), ("point", &self.point.0), ("class", &self.class)];
         for (field, name) in names {
-            if name.len() > NAME_BYTES_MAX {
-                return Err(MeterError::NameTooLong { field, length_bytes: name.len() });
+            if !name.is_empty() {
+                check_name(name).map_err(|source| MeterError::Name { field, source })?;
             }
         }
         match self.rule.length_ns() {
@@ -110,13 +111,13 @@ impl MeterConfig {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeterError {
-    /// A name is too long for a message. Choose a shorter one.
-    #[error("name of the {field} has {length_bytes} bytes, at most {NAME_BYTES_MAX} are allowed")]
-    NameTooLong {
+    /// A name is too long, or cannot be shown. Choose another.
+    #[error("{field}: {source}")]
+    Name {
         /// Which name.
         field: &'static str,
-        /// Its length.
-        length_bytes: usize,
+        /// What is wrong with it.
+        source: NameError,
     },
     /// Epochs are too short. Choose longer ones.
     #[error("epochs of {length_ns} ns, at least {EPOCH_NS_MIN} ns are needed")]
