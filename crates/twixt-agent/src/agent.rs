@@ -19,11 +19,13 @@ use twixt_capture::{
 use twixt_measure::{Cutting, MeterError, Sealed};
 use twixt_model::{Delay, Needs, PointId, TimeSource, Timestamp};
 use twixt_observe::{LATENESS, Merger, MetersConfig, PointShare, SealedPart};
+use twixt_supervise::{Supervisor, ThreadFailure};
 use twixt_synopsis::AnySynopsis;
 use twixt_wire::{Observer, ObserverError, ObserverOptions};
 
 use crate::clock::{ASK_EVERY, ClockQuality};
 use crate::config::{AgentConfig, PointConfig};
+use crate::frames::LiveFrames;
 use crate::metrics::{Metrics, Page, PointMetrics, serve};
 use crate::sender::{Sender, SenderError};
 use crate::spool::{SpoolError, Spools};
@@ -77,13 +79,16 @@ pub enum AgentError {
     /// The rights could not be given up.
     #[error(transparent)]
     Privileges(#[from] PrivilegeError),
+    /// A thread ended that must not. What is in the spool stays there for the next start.
+    #[error(transparent)]
+    Thread(#[from] ThreadFailure),
 }
 
 /// An agent with its sockets open.
 #[derive(Debug)]
 pub struct Agent {
     config: AgentConfig,
-    points: Vec<OpenPoint>,
+    points: Vec<OpenPoint<LiveSource>>,
     listener: Option<TcpListener>,
     spools: Spools,
     sender: Sender,
@@ -91,9 +96,9 @@ pub struct Agent {
 }
 
 #[derive(Debug)]
-struct OpenPoint {
+struct OpenPoint<S> {
     clock: PointClock,
-    shares: Vec<(LiveSource, PointShare)>,
+    shares: Vec<(S, PointShare)>,
 }
 
 impl Agent {
@@ -112,7 +117,7 @@ impl Agent {
         if let Some(user) = &config.user {
             find_user(user)?;
         }
-        Sender::new(&config.collector, 0)?;
+        Sender::new(&config.delivery, 0)?;
         Ok(())
     }
 
@@ -136,7 +141,7 @@ impl Agent {
         let names = config.points.iter().map(|point| point.name.as_str());
         let spools = Spools::open(&config.spool.folder, names, config.spool.bytes_max)?;
         let seed = points.first().map_or(0, |point| point.clock.era().run);
-        let sender = Sender::new(&config.collector, seed)?;
+        let sender = Sender::new(&config.delivery, seed)?;
         Ok(Self { config, points, listener, spools, sender, stop: stop.clone() })
     }
 
@@ -159,51 +164,78 @@ impl Agent {
 
     /// Runs until told to stop; then seals what is open, and sends what can be sent at once.
     /// Returns how many epochs are left in the spool.
-    pub fn run(self) -> u64 {
+    ///
+    /// # Errors
+    /// When a thread panicked or ended early. All others have ended then as if told to stop.
+    pub fn run(self) -> Result<u64, AgentError> {
         let Self { config, points, listener, spools, sender, stop } = self;
-        let metrics = Metrics::new();
-        let quality = Mutex::new(ClockQuality::ask());
-        let told: Vec<PointMetrics> =
-            config.points.iter().map(|point| metrics.point(&point.name, point.threads)).collect();
-        let (out, parts) = sync_channel(PARTS_MAX);
-        let (clocks, shares): (Vec<_>, Vec<_>) =
-            points.into_iter().map(|point| (point.clock, point.shares)).unzip();
-        thread::scope(|scope| {
-            let (spools, metrics, quality, stop) = (&spools, &metrics, &quality, &stop);
-            scope.spawn(move || keep_asking(quality, stop));
-            if let Some(listener) = &listener {
-                scope.spawn(move || {
-                    serve(listener, stop, &|path| page(path, metrics, spools, quality))
-                });
-            }
-            let sealing = Sealing::new(&config, told.clone(), spools, quality);
-            scope.spawn(move || sealing.run(&parts));
-            for (name, spool) in spools.iter() {
-                let mut sender = sender.of_point(name);
-                scope.spawn(move || sender.run(spool, &metrics.sender));
-            }
-            for (point, shares) in shares.into_iter().enumerate() {
-                for (source, share) in shares {
-                    let seen = Seen::nothing(source.time_source());
-                    let (name, clock) = (config.points[point].name.as_str(), &clocks[point]);
-                    let (stop, out, metrics) = (stop.clone(), out.clone(), told[point].clone());
-                    let watch =
-                        Watch { point, name, source, share, clock, stop, out, metrics, seen };
-                    scope.spawn(move || watch.run());
-                }
-            }
-            // The sealing thread ends with the last of them.
-            drop(out);
-        });
-        spools.counts().epochs
+        run_threads(&config, points, listener.as_ref(), &spools, &sender, &stop)?;
+        Ok(spools.counts().epochs)
     }
+}
+
+/// Runs all threads until the agent is told to stop, or one of them fails.
+fn run_threads<S: LiveFrames + Send>(
+    config: &AgentConfig,
+    points: Vec<OpenPoint<S>>,
+    listener: Option<&TcpListener>,
+    spools: &Spools,
+    sender: &Sender,
+    stop: &Stop,
+) -> Result<(), ThreadFailure> {
+    let supervisor = supervisor_of(stop);
+    let metrics = Metrics::new();
+    let quality = Mutex::new(ClockQuality::ask());
+    let told: Vec<PointMetrics> =
+        config.points.iter().map(|point| metrics.point(&point.name, point.threads)).collect();
+    let (out, parts) = sync_channel(PARTS_MAX);
+    let (clocks, shares): (Vec<_>, Vec<_>) =
+        points.into_iter().map(|point| (point.clock, point.shares)).unzip();
+    thread::scope(|scope| {
+        let (metrics, quality, supervisor) = (&metrics, &quality, &supervisor);
+        scope.spawn(move || supervisor.run("clock", || keep_asking(quality, stop)));
+        if let Some(listener) = listener {
+            let page = move |path: &str| page(path, metrics, spools, quality, supervisor);
+            scope.spawn(move || supervisor.run("metrics", || serve(listener, stop, &page)));
+        }
+        let sealing = Sealing::new(config, told.clone(), spools, quality);
+        scope.spawn(move || {
+            let sealed = supervisor.run("sealing", || sealing.run(&parts));
+            // However it ended: senders wait for it.
+            spools.close();
+            sealed
+        });
+        for (name, spool) in spools.iter() {
+            let mut sender = sender.of_point(name);
+            let send = move || sender.run(spool, &metrics.sender);
+            scope.spawn(move || supervisor.run("sending", send));
+        }
+        for (point, shares) in shares.into_iter().enumerate() {
+            for (source, share) in shares {
+                let seen = Seen::nothing(source.time_source());
+                let (name, clock) = (config.points[point].name.as_str(), &clocks[point]);
+                let (stop, out, metrics) = (stop.clone(), out.clone(), told[point].clone());
+                let watch = Watch { point, name, source, share, clock, stop, out, metrics, seen };
+                scope.spawn(move || supervisor.run("packets", || watch.run()));
+            }
+        }
+        // The sealing thread ends with the last of them.
+        drop(out);
+    });
+    supervisor.failure().map_or(Ok(()), Err)
+}
+
+/// Threads end when the agent is told to stop, and not before.
+fn supervisor_of(stop: &Stop) -> Supervisor {
+    let (stop, stopping) = (stop.clone(), stop.clone());
+    Supervisor::new(move || stop.set(), move || stopping.is_set())
 }
 
 fn open_point(
     config: &AgentConfig,
     point: &PointConfig,
     stop: &Stop,
-) -> Result<OpenPoint, AgentError> {
+) -> Result<OpenPoint<LiveSource>, AgentError> {
     let options = LiveOptions { stop: stop.clone(), ..point.options.clone() };
     let clock = PointClock::new();
     let sources = match point.threads {
@@ -306,6 +338,7 @@ fn page(
     metrics: &Metrics,
     spools: &Spools,
     quality: &Mutex<ClockQuality>,
+    supervisor: &Supervisor,
 ) -> Option<Page> {
     match path {
         "/metrics" => {
@@ -315,8 +348,13 @@ fn page(
             Some(Page { status: "200 OK", content_type, text })
         }
         "/healthz" => {
-            let (is_well, text) = metrics.health();
-            let status = if is_well { "200 OK" } else { "503 Service Unavailable" };
+            let (is_capturing, mut text) = metrics.health();
+            let failure = supervisor.failure();
+            text.extend(failure.iter().map(|failure| format!("{failure}\n")));
+            let status = match is_capturing && failure.is_none() {
+                true => "200 OK",
+                false => "503 Service Unavailable",
+            };
             Some(Page { status, content_type: "text/plain", text })
         }
         _ => None,
@@ -344,7 +382,7 @@ impl<'a> Sealing<'a> {
         Self { mergers, metrics, spools, quality, is_refused: false }
     }
 
-    /// Until the last packet thread has ended; closes the spool then.
+    /// Until the last packet thread has ended.
     fn run(mut self, parts: &Receiver<(usize, SealedPart)>) {
         loop {
             match parts.recv_timeout(LOOK) {
@@ -362,7 +400,6 @@ impl<'a> Sealing<'a> {
         }
         self.mergers.iter_mut().for_each(Merger::finish);
         self.store();
-        self.spools.close();
     }
 
     fn store(&mut self) {
@@ -396,3 +433,6 @@ impl<'a> Sealing<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use twixt_synopsis::AnySynopsis;
 use twixt_wire::{Digester, Filter};
 
 use crate::agent::AgentError;
-use crate::sender::CollectorConfig;
+use crate::sender::DeliveryConfig;
 
 /// Points of one agent.
 pub const POINTS_MAX: usize = 64;
@@ -34,7 +34,7 @@ pub struct AgentConfig {
     /// Where epochs wait.
     pub spool: SpoolConfig,
     /// Where epochs go.
-    pub collector: CollectorConfig,
+    pub delivery: DeliveryConfig,
     /// Where the agent tells of itself.
     pub metrics: Option<SocketAddr>,
     /// Who the agent becomes once its sockets are open.

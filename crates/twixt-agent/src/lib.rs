@@ -21,5 +21,5 @@ mod watch;
 
 pub use agent::{Agent, AgentError, PARTS_MAX};
 pub use config::{AgentConfig, POINTS_MAX, PointConfig, SpoolConfig};
-pub use sender::{BATCH_BYTES_MAX, BATCH_EPOCHS_MAX, CollectorConfig, SenderError};
+pub use sender::{BATCH_BYTES_MAX, BATCH_EPOCHS_MAX, DeliveryConfig, SenderError};
 pub use spool::{SPOOL_BYTES_MIN, Spool, SpoolCounts, SpoolError, Spooled, Spools};

@@ -13,11 +13,11 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
+use twixt_delivery::{Receipt, Reply};
 use twixt_observe::MergerCounts;
 use twixt_wire::{Skip, SkipCounts};
 
 use crate::clock::ClockQuality;
-use crate::sender::Answer;
 use crate::spool::SpoolCounts;
 
 type PointLabel = [(&'static str, String); 1];
@@ -94,6 +94,7 @@ pub(crate) struct SenderMetrics {
     stored: Counter,
     duplicates: Counter,
     refused: Counter,
+    put_back: Counter,
     uploads: Family<PointLabel, Counter>,
 }
 
@@ -204,23 +205,39 @@ impl PointMetrics {
 }
 
 impl SenderMetrics {
-    /// An upload was answered.
-    pub(crate) fn answered(&self, answer: &Answer) {
-        self.uploads.get_or_create(&[("outcome", answer.name().to_owned())]).inc();
+    /// Counts a reply to an upload.
+    pub(crate) fn replied(&self, reply: &Reply) {
+        self.uploads.get_or_create(&[("outcome", reply.name().to_owned())]).inc();
     }
 
-    /// Epochs left the spool.
-    pub(crate) fn confirmed(&self, stored: u64, duplicates: u64, refused: u64) {
-        self.stored.inc_by(stored);
-        self.duplicates.inc_by(duplicates);
-        self.refused.inc_by(refused);
+    /// Counts the epochs of a receipt.
+    pub(crate) fn received(&self, receipt: &Receipt) {
+        self.stored.inc_by(receipt.stored);
+        self.duplicates.inc_by(receipt.duplicates);
+        let refused = receipt.refused.iter().filter(|refused| refused.is_final());
+        self.refused.inc_by(refused.count() as u64);
+    }
+
+    /// Counts epochs that go to the back of the spool.
+    pub(crate) fn put_back(&self, epochs: u64) {
+        self.put_back.inc_by(epochs);
+    }
+
+    /// Epochs stored, duplicate, refused and put back.
+    #[cfg(test)]
+    pub(crate) fn counted(&self) -> [u64; 4] {
+        [&self.stored, &self.duplicates, &self.refused, &self.put_back].map(Counter::get)
     }
 
     fn register(&self, registry: &mut Registry) {
-        registry.register("epochs_stored", "Epochs that the collector stored", self.stored.clone());
-        registry.register("epochs_duplicate", "Epochs that it had", self.duplicates.clone());
-        registry.register("epochs_refused", "Epochs that it will not take", self.refused.clone());
-        registry.register("uploads", "Requests, by what came of them", self.uploads.clone());
+        registry.register("epochs_stored", "Epochs stored by the collector", self.stored.clone());
+        let help = "Epochs already stored by the collector";
+        registry.register("epochs_duplicate", help, self.duplicates.clone());
+        let help = "Epochs refused by the collector for good, and discarded";
+        registry.register("epochs_refused", help, self.refused.clone());
+        let help = "Epochs not taken by the collector now, put back into the spool";
+        registry.register("epochs_put_back", help, self.put_back.clone());
+        registry.register("uploads", "Uploads, by outcome", self.uploads.clone());
     }
 }
 

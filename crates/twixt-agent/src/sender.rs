@@ -1,25 +1,27 @@
-//! Sends epochs from the spool to the collector, until it says that they are stored.
+//! Sends epochs from the spool to the collector, until a receipt settles them.
 //!
 //! Every point has a spool, and a sender with waits of its own: a point that the collector does not
 //! take holds up no other. Of a point, one batch at a time, oldest first, so that an epoch is
 //! confirmed only after all before it; of an agent, one request at a time, over one connection.
-//! Knows nothing of packets.
+//! Nothing else than a receipt takes an epoch out of the spool. One that the collector does not take
+//! now, or that nothing in between lets through, goes to the back of the spool and is sent again
+//! after the others. Knows nothing of packets.
 
-mod answer;
 mod back_off;
 mod trouble;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use twixt_measure::{UPLOAD_ENCODING, UPLOAD_MEDIA_TYPE, UPLOAD_PATH, UploadWriter};
+use twixt_delivery::{
+    COLLECTOR_HEADER, Receipt, RefusedEpoch, Reply, ResponseParts, UPLOAD_ENCODING,
+    UPLOAD_MEDIA_TYPE, UPLOAD_PATH, UploadWriter,
+};
 use twixt_model::mix;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
 use crate::metrics::SenderMetrics;
 use crate::spool::{Spool, Spooled};
-pub(crate) use answer::Answer;
-use answer::Refusal;
 use back_off::BackOff;
 
 /// Epochs in one body at most.
@@ -34,14 +36,14 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long to wait for epochs before looking whether all is over.
 const WAIT: Duration = Duration::from_millis(500);
-/// Of an answer, no more is read.
-const ANSWER_BYTES_MAX: u64 = 1 << 20;
+/// Of a reply, no more is read.
+const REPLY_BYTES_MAX: u64 = 1 << 20;
 /// Fast, and epochs are small.
 const ZSTD_LEVEL: i32 = 3;
 
 /// Where epochs go, and how this agent proves who it is.
 #[derive(Clone, Debug)]
-pub struct CollectorConfig {
+pub struct DeliveryConfig {
     /// Such as `https://collector:9443`.
     pub url: String,
     /// The secret of a `Bearer` token.
@@ -95,16 +97,16 @@ pub(crate) struct Sender {
     back_off: BackOff,
     /// Epochs in the next body: fewer after one was refused as a whole.
     epochs_max: usize,
-    /// The collector does not allow this point, and that was said.
+    /// The collector does not allow this point, and that was logged.
     is_forbidden: bool,
-    /// Whoever has it may send.
-    turn: Arc<Mutex<Turn>>,
+    /// The sender that has locked it may send.
+    collector: Arc<Mutex<CollectorState>>,
 }
 
 /// What all senders of an agent know of the collector.
 #[derive(Debug, Default)]
-struct Turn {
-    /// What went wrong last, whatever the point, so that it is said once.
+struct CollectorState {
+    /// What went wrong last, whatever the point, so that it is logged once.
     trouble: Option<String>,
     /// The agent ends, and the collector did not take what was sent last: others need not try.
     is_hopeless: bool,
@@ -112,7 +114,7 @@ struct Turn {
 
 impl Sender {
     /// Sends nothing yet. The seed is for the jitter of its waits.
-    pub(crate) fn new(config: &CollectorConfig, seed: u64) -> Result<Self, SenderError> {
+    pub(crate) fn new(config: &DeliveryConfig, seed: u64) -> Result<Self, SenderError> {
         check_url(config)?;
         let settings = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -133,7 +135,7 @@ impl Sender {
             back_off: BackOff::new(seed),
             epochs_max: BATCH_EPOCHS_MAX,
             is_forbidden: false,
-            turn: Arc::default(),
+            collector: Arc::default(),
         })
     }
 
@@ -149,11 +151,11 @@ impl Sender {
             back_off: BackOff::new(salt),
             epochs_max: BATCH_EPOCHS_MAX,
             is_forbidden: false,
-            turn: Arc::clone(&self.turn),
+            collector: Arc::clone(&self.collector),
         }
     }
 
-    /// Sends until the spool is closed, and then what is left if that goes at once.
+    /// Sends until the spool is closed, and then what is left if that can be sent at once.
     pub(crate) fn run(&mut self, spool: &Spool, metrics: &SenderMetrics) {
         loop {
             let is_open = spool.wait(WAIT);
@@ -174,7 +176,7 @@ impl Sender {
         }
     }
 
-    /// Sends a batch; how long to wait before the next, if anything went wrong.
+    /// Sends a batch; how long to wait before the next, if not all of it was settled.
     fn send_batch(
         &mut self,
         spool: &Spool,
@@ -182,68 +184,112 @@ impl Sender {
         is_open: bool,
         metrics: &SenderMetrics,
     ) -> Option<Duration> {
-        let last = batch.last()?;
-        let turn = Arc::clone(&self.turn);
-        let mut turn = lock(&turn);
-        if !is_open && turn.is_hopeless {
+        let collector = Arc::clone(&self.collector);
+        let mut collector = lock(&collector);
+        if !is_open && collector.is_hopeless {
             return Some(Duration::ZERO);
         }
-        let answer = self.send(batch, is_open);
-        metrics.answered(&answer);
-        match answer {
-            Answer::Stored { stored, duplicates, refused } => {
-                self.log_refusals(&refused);
-                metrics.confirmed(stored, duplicates, refused.len() as u64);
-                spool.confirm(last);
-                self.note_success(&mut turn);
-                None
-            }
-            Answer::TooMuch { .. } if batch.len() > 1 => {
+        let reply = self.send(batch, is_open);
+        metrics.replied(&reply);
+        match reply {
+            Reply::Receipt(receipt) => self.settle(spool, batch, &receipt, &mut collector, metrics),
+            Reply::TooLarge { .. } if batch.len() > 1 => {
                 self.epochs_max = batch.len().div_ceil(2);
                 None
             }
-            Answer::TooMuch { reason } => {
-                let epoch = last.epoch.0;
-                self.log_refusals(&[Refusal { epoch, reason }]);
-                metrics.confirmed(0, 0, 1);
-                spool.confirm(last);
-                None
+            Reply::TooLarge { reason } => {
+                for Spooled { epoch, .. } in batch {
+                    let (point, epoch) = (&self.point, epoch.0);
+                    tracing::warn!(point, epoch, reason, "epoch not delivered, kept");
+                }
+                self.put_back(spool, batch, batch, metrics)
             }
-            Answer::Forbidden { reason } => {
+            Reply::Forbidden { reason } => {
                 if !std::mem::replace(&mut self.is_forbidden, true) {
-                    tracing::warn!(point = self.point, reason, "epochs are not stored, and kept");
+                    tracing::warn!(point = self.point, reason, "epochs not delivered, kept");
                 }
                 Some(self.back_off.next(None))
             }
-            Answer::NotNow { after, reason } => {
-                if turn.trouble.as_ref() != Some(&reason) {
-                    tracing::warn!(reason, "epochs are not stored, and kept");
-                    turn.trouble = Some(reason);
+            Reply::Unavailable { after, reason } => {
+                if collector.trouble.as_ref() != Some(&reason) {
+                    tracing::warn!(reason, "epochs not delivered, kept");
+                    collector.trouble = Some(reason);
                 }
-                turn.is_hopeless = !is_open;
+                collector.is_hopeless = !is_open;
                 Some(self.back_off.next(after))
             }
         }
     }
 
-    fn note_success(&mut self, turn: &mut Turn) {
+    /// The receipt accounts for all epochs: those that it settles leave the spool.
+    fn settle(
+        &mut self,
+        spool: &Spool,
+        batch: &[Spooled],
+        receipt: &Receipt,
+        collector: &mut CollectorState,
+        metrics: &SenderMetrics,
+    ) -> Option<Duration> {
+        self.log_refusals(&receipt.refused);
+        metrics.received(receipt);
+        let unsettled = receipt.refused.iter().filter(|refused| !refused.is_final());
+        let unsettled: Vec<Spooled> =
+            unsettled.filter_map(|refused| batch.get(refused.index?)).cloned().collect();
         self.epochs_max = (self.epochs_max * 2).min(BATCH_EPOCHS_MAX);
-        self.back_off.reset();
-        if turn.trouble.take().is_some() | std::mem::take(&mut self.is_forbidden) {
+        if collector.trouble.take().is_some() | std::mem::take(&mut self.is_forbidden) {
             tracing::info!(point = self.point, "the collector takes epochs again");
         }
-    }
-
-    fn log_refusals(&self, refused: &[Refusal]) {
-        for Refusal { epoch, reason } in refused {
-            tracing::warn!(point = self.point, epoch, reason, "the collector refuses an epoch");
+        if unsettled.len() < batch.len() {
+            self.back_off.reset();
+        }
+        match unsettled.is_empty() {
+            true => {
+                spool.confirm(batch.last()?);
+                None
+            }
+            false => self.put_back(spool, batch, &unsettled, metrics),
         }
     }
 
-    fn send(&self, batch: &[Spooled], is_open: bool) -> Answer {
+    /// Puts these epochs of the batch to the back of the spool, and confirms the batch. If the disk
+    /// does not take them, all of it stays where it is.
+    fn put_back(
+        &mut self,
+        spool: &Spool,
+        batch: &[Spooled],
+        epochs: &[Spooled],
+        metrics: &SenderMetrics,
+    ) -> Option<Duration> {
+        let append = |spooled: &Spooled| spool.append(spooled.epoch, &spooled.payload);
+        match epochs.iter().try_for_each(append).and_then(|()| spool.sync()) {
+            Ok(()) => {
+                metrics.put_back(epochs.len() as u64);
+                spool.confirm(batch.last()?);
+            }
+            Err(error) => tracing::warn!(point = self.point, %error, "the spool cannot be written"),
+        }
+        Some(self.back_off.next(None))
+    }
+
+    fn log_refusals(&self, refused: &[RefusedEpoch]) {
+        for epoch in refused {
+            let (number, reason) = (epoch.epoch, &epoch.reason);
+            let consequence = if epoch.is_final() { "discarded" } else { "kept" };
+            let point = &self.point;
+            tracing::warn!(
+                point,
+                epoch = number,
+                reason,
+                consequence,
+                "the collector refuses an epoch"
+            );
+        }
+    }
+
+    fn send(&self, batch: &[Spooled], is_open: bool) -> Reply {
         let body = match body_of(batch) {
             Ok(body) => body,
-            Err(reason) => return Answer::TooMuch { reason },
+            Err(reason) => return Reply::TooLarge { reason },
         };
         let mut request = self
             .agent
@@ -256,18 +302,26 @@ impl Sender {
         if !is_open {
             request = request.config().timeout_global(Some(LAST_TIMEOUT)).build();
         }
-        let mut response = match request.send(&body[..]) {
-            Ok(response) => response,
-            Err(error) => return Answer::NotNow { after: None, reason: trouble::explain(&error) },
+        let unavailable =
+            |error| Reply::Unavailable { after: None, reason: trouble::explain(&error) };
+        let response = request.send(&body[..]).map_err(unavailable);
+        let read = response.and_then(|response| {
+            let (head, mut body) = response.into_parts();
+            let text = body.with_config().limit(REPLY_BYTES_MAX).read_to_string();
+            Ok((head, text.map_err(unavailable)?))
+        });
+        let (head, text) = match read {
+            Ok(read) => read,
+            Err(unavailable) => return unavailable,
         };
-        let status = response.status().as_u16();
-        let retry_after =
-            response.headers().get("retry-after").and_then(|value| value.to_str().ok());
-        let retry_after = retry_after.map(str::to_owned);
-        match response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string() {
-            Ok(text) => Answer::of(status, retry_after.as_deref(), &text, batch.len()),
-            Err(error) => Answer::NotNow { after: None, reason: trouble::explain(&error) },
-        }
+        let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
+        let response = ResponseParts {
+            status: head.status.as_u16(),
+            is_marked: header(COLLECTOR_HEADER).is_some(),
+            retry_after: header("retry-after"),
+            body: &text,
+        };
+        Reply::read(response, batch.len())
     }
 }
 
@@ -279,11 +333,11 @@ fn body_of(batch: &[Spooled]) -> Result<Vec<u8>, String> {
     zstd::bulk::compress(&writer.into_body(), ZSTD_LEVEL).map_err(|error| error.to_string())
 }
 
-fn lock(turn: &Mutex<Turn>) -> MutexGuard<'_, Turn> {
-    turn.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(collector: &Mutex<CollectorState>) -> MutexGuard<'_, CollectorState> {
+    collector.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn check_url(config: &CollectorConfig) -> Result<(), SenderError> {
+fn check_url(config: &DeliveryConfig) -> Result<(), SenderError> {
     let url = || config.url.clone();
     let host = match config.url.split_once("://") {
         Some(("https", rest)) if !rest.is_empty() => return Ok(()),
@@ -300,7 +354,7 @@ fn check_url(config: &CollectorConfig) -> Result<(), SenderError> {
     }
 }
 
-fn tls(config: &CollectorConfig) -> Result<TlsConfig, SenderError> {
+fn tls(config: &DeliveryConfig) -> Result<TlsConfig, SenderError> {
     let mut tls = TlsConfig::builder();
     if let Some(pem) = &config.ca {
         tls = tls.root_certs(RootCerts::new_with_certs(&certificates("ca", pem)?));

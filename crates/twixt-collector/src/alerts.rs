@@ -27,6 +27,7 @@ use std::sync::Arc;
 use tracing::{info, warn};
 use twixt_engine::{EngineEvent, Gap, PairEstimate, Series};
 use twixt_model::Scope;
+use twixt_supervise::Supervisor;
 
 use crate::estimating::EventSink;
 use crate::stop::Stop;
@@ -68,10 +69,11 @@ impl Alerting {
         file: AlertsFile,
         metrics: AlertMetrics,
         stop: &Stop,
+        supervisor: &Supervisor,
         next: Box<dyn EventSink>,
     ) -> io::Result<Self> {
         let addresses = alerts.iter().filter_map(|alert| alert.webhook.as_ref());
-        let webhooks = Webhooks::start(addresses, &metrics, stop)?;
+        let webhooks = Webhooks::start(addresses, &metrics, stop, supervisor)?;
         let watches = alerts.iter().map(|_| BTreeMap::new()).collect();
         let mut stood = file.read();
         stood.retain(|name, _| alerts.iter().any(|alert| alert.name == name.alert()));

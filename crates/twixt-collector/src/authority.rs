@@ -16,7 +16,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, SanType, date_time_ymd,
 };
-use twixt_measure::POINT_URI_PREFIX;
+use twixt_delivery::POINT_URI_PREFIX;
 
 use crate::access::PointPattern;
 use files::Pair;

@@ -23,12 +23,12 @@ pub(crate) struct ByteBudget {
 struct Shared {
     bytes_max: u64,
     holder_bytes_max: u64,
-    held: Mutex<Held>,
+    held: Mutex<Holdings>,
     metrics: BudgetMetrics,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct Holdings {
     all: u64,                          // at most bytes_max
     by_holder: HashMap<Arc<str>, u64>, // at most holder_bytes_max each; only those that hold any
 }
@@ -75,7 +75,7 @@ impl ByteBudget {
         HeldBytes { budget: self.clone(), holder: Arc::from(holder), bytes: 0 }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, Holdings> {
         self.shared.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -109,6 +109,11 @@ impl ByteBudget {
 }
 
 impl HeldBytes {
+    /// The most that its holder can have, however little others hold.
+    pub(crate) fn holder_bytes_max(&self) -> u64 {
+        self.budget.shared.holder_bytes_max
+    }
+
     /// Holds so many bytes in all, if the budget has them; else nothing changes.
     #[must_use]
     pub(crate) fn try_grow_to(&mut self, bytes: u64) -> bool {

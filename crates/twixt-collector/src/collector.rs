@@ -1,10 +1,8 @@
 //! The collector as a whole: opens what it needs, starts its threads, and ends them in an order in
 //! which nothing is lost.
 
-use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
@@ -14,7 +12,8 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tracing::{info, warn};
 use twixt_history::{History, HistoryError};
-use twixt_store::{Log, Options, StoreError};
+use twixt_store::{FolderLock, LockError, Log, Options, StoreError};
+use twixt_supervise::{Supervisor, ThreadFailure};
 
 use crate::access::{Caller, Tokens};
 use crate::alerts::{Alerting, AlertsFile};
@@ -25,7 +24,9 @@ use crate::estimating::{ConcludedFile, EPOCHS_WAITING_MAX, Estimating, EventSink
 use crate::ingest::Ingest;
 use crate::journal::{self, Journal, JournalConfig};
 use crate::recording::{Recorded, Recording, keep};
-use crate::server::{Limits, Server, TlsError, WithoutCertificate, acceptor, raise_descriptors};
+use crate::server::{
+    Limits, Server, ServerMetrics, TlsError, WithoutCertificate, acceptor, raise_descriptors,
+};
 use crate::stop::Stop;
 use crate::telemetry::Telemetry;
 
@@ -37,8 +38,6 @@ pub const ESTIMATES_FOLDER: &str = "estimates";
 const CONCLUDED_FILE: &str = "concluded.json";
 /// How alerts stood, in the collector's directory.
 const ALERTS_FILE: &str = "alerts.json";
-/// Held while a collector uses the directory.
-const LOCK_FILE: &str = "lock";
 /// Threads that serve connections.
 const SERVER_THREADS: usize = 2;
 /// Connections for metrics and health at a time.
@@ -60,20 +59,9 @@ pub enum CollectorError {
     /// Keys or certificates cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The directory cannot be made or written. Check path and permissions.
-    #[error("cannot use {}: {source}", path.display())]
-    Directory {
-        /// The directory, or a file in it.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// Another collector uses the directory. Stop it, or use another directory.
-    #[error("{} is used by another collector", path.display())]
-    Busy {
-        /// The directory.
-        path: PathBuf,
-    },
+    /// The directory cannot be made or written, or another collector uses it.
+    #[error(transparent)]
+    Directory(#[from] LockError),
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] StoreError),
@@ -91,9 +79,12 @@ pub enum CollectorError {
     /// The system has no threads to give.
     #[error("cannot start: {0}")]
     Start(io::Error),
-    /// Whoever takes the estimates takes no more.
+    /// The sink of the estimates failed.
     #[error("cannot hand on estimates")]
     Sink(#[source] io::Error),
+    /// A thread ended that must not. What is stored stays; the next start goes on from it.
+    #[error(transparent)]
+    Thread(#[from] ThreadFailure),
 }
 
 /// Where a collector can be reached.
@@ -121,7 +112,8 @@ impl Collector {
     /// When they cannot.
     pub fn check(&self) -> Result<(), CollectorError> {
         self.acceptor()?;
-        lock(&self.config.directory).map(drop)
+        FolderLock::acquire(&self.config.directory)?;
+        Ok(())
     }
 
     /// Serves until told to stop. `ready` is called when agents can connect.
@@ -135,7 +127,8 @@ impl Collector {
         ready: impl FnOnce(Addresses),
     ) -> Result<(), CollectorError> {
         let tls = self.acceptor()?;
-        let _lock = lock(&self.config.directory)?;
+        let _lock = FolderLock::acquire(&self.config.directory)?;
+        let supervisor = supervisor_of(stop);
         let descriptors = raise_descriptors();
         let (limits, said) = self.config.limits.within(descriptors);
         if let Some(said) = said {
@@ -154,32 +147,35 @@ impl Collector {
             Journal::open(&self.journal_config(writers_max), stored, telemetry.journal.clone())?;
         let recorded = Recorded::new(self.history()?, self.config.clock.clone());
         let recording = telemetry.recording.clone();
-        let mut sink = self.alerting(&telemetry, stop, sink)?;
+        let mut sink = self.alerting(&telemetry, stop, &supervisor, sink)?;
         sink.refill(&recorded.history);
         let sink =
             Recording::new(recorded.clone(), Box::new(sink), recording.clone(), stop.clone());
         let estimating = self.estimating(&telemetry, Box::new(sink));
         let listeners = runtime.block_on(self.bind())?;
-        let writing = spawn("journal", move || writing.run(&submissions))?;
+        let writing = spawn(&supervisor, "journal", move || writing.run(&submissions))?;
         let ending = stop.clone();
-        let estimating = spawn("estimating", move || {
+        let estimating = spawn(&supervisor, "estimating", move || {
             let ended = estimating.run(&receiver);
-            // Without it the collector would be of no use.
+            // A sink that takes no more, such as a closed pipe, ends the collector in good order.
             ending.request();
             ended
         })?;
         let (kept, ending) = (recorded.clone(), stop.clone());
-        let keeping = spawn("keeping", move || keep(&kept, &recording, &ending))?;
+        let keeping = spawn(&supervisor, "keeping", move || keep(&kept, &recording, &ending))?;
         ready(listeners.addresses);
         let memory = ByteBudget::new(limits.memory_bytes_max, telemetry.budget.clone());
         let ingest = self.ingest(memory, journal, &telemetry);
         let router = self.api(recorded, stop).router(ingest.router());
-        runtime.block_on(listeners.serve(tls, limits, router, telemetry, stop));
+        let telling = telemetry.server.clone();
+        let health = telemetry.router(supervisor.clone());
+        runtime.block_on(listeners.serve(tls, limits, router, telling, health, stop));
         // The last senders are gone with the server: the journal ends, and then the estimates.
         runtime.shutdown_timeout(crate::server::LAST_WORDS_TIME);
-        join(writing);
-        join(keeping);
-        join(estimating).map_err(CollectorError::Sink)
+        let _ = (join(writing), join(keeping));
+        let estimated = join(estimating);
+        supervisor.failure().map_or(Ok(()), Err)?;
+        estimated?.map_err(CollectorError::Sink)
     }
 
     fn acceptor(&self) -> Result<Option<TlsAcceptor>, TlsError> {
@@ -243,11 +239,13 @@ impl Collector {
         &self,
         telemetry: &Telemetry,
         stop: &Stop,
+        supervisor: &Supervisor,
         next: Box<dyn EventSink>,
     ) -> Result<Alerting, CollectorError> {
         let alerts = self.config.alerts.clone();
         let file = AlertsFile::new(self.config.directory.join(ALERTS_FILE));
-        let alerting = Alerting::new(alerts, file, telemetry.alerts.clone(), stop, next);
+        let alerting =
+            Alerting::new(alerts, file, telemetry.alerts.clone(), stop, supervisor, next);
         alerting.map_err(CollectorError::Start)
     }
 
@@ -278,10 +276,10 @@ impl Listeners {
         tls: Option<TlsAcceptor>,
         limits: Limits,
         router: Router,
-        telemetry: Telemetry,
+        metrics: ServerMetrics,
+        health: Router,
         stop: &Stop,
     ) {
-        let metrics = telemetry.server.clone();
         let beside = metrics.beside();
         let agents = Server { listener: self.agents, tls, limits, router, metrics };
         let connections_max = limits.connections_max.min(TELLING_CONNECTIONS_MAX);
@@ -289,7 +287,7 @@ impl Listeners {
             listener,
             tls: None,
             limits: Limits { connections_max, ..limits },
-            router: telemetry.router(),
+            router: health,
             metrics: beside,
         });
         info!(address = %self.addresses.listen, "listening");
@@ -308,34 +306,24 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, CollectorError> {
     listener.map_err(|source| CollectorError::Listen { address, source })
 }
 
-/// Makes the directory, and sees to it that nobody else uses it. Also tells whether it can be
-/// written.
-fn lock(directory: &Path) -> Result<File, CollectorError> {
-    let path = directory.join(LOCK_FILE);
-    let problem = |source| CollectorError::Directory { path: directory.to_owned(), source };
-    fs::create_dir_all(directory).map_err(problem)?;
-    let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-    let file = opened.map_err(problem)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => {
-            Err(CollectorError::Busy { path: directory.to_owned() })
-        }
-        Err(fs::TryLockError::Error(source)) => Err(problem(source)),
-    }
+/// Threads end when the collector is told to stop, and not before.
+fn supervisor_of(stop: &Stop) -> Supervisor {
+    let (stop, stopping) = (stop.clone(), stop.clone());
+    Supervisor::new(move || stop.request(), move || stopping.is_requested())
 }
+
+type SupervisedThread<T> = JoinHandle<Result<T, ThreadFailure>>;
 
 fn spawn<T: Send + 'static>(
-    name: &str,
+    supervisor: &Supervisor,
+    name: &'static str,
     run: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<T>, CollectorError> {
-    thread::Builder::new().name(name.to_owned()).spawn(run).map_err(CollectorError::Start)
+) -> Result<SupervisedThread<T>, CollectorError> {
+    let supervisor = supervisor.clone();
+    let builder = thread::Builder::new().name(name.to_owned());
+    builder.spawn(move || supervisor.run(name, run)).map_err(CollectorError::Start)
 }
 
-/// What a thread returned; its panic is ours.
-fn join<T>(thread: JoinHandle<T>) -> T {
-    thread.join().unwrap_or_else(|panic| {
-        warn!("a thread of the collector panicked");
-        std::panic::resume_unwind(panic)
-    })
+fn join<T>(thread: SupervisedThread<T>) -> Result<T, ThreadFailure> {
+    thread.join().expect("a supervised thread does not panic")
 }

@@ -14,16 +14,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use tracing::warn;
-use twixt_measure::{Sealed, UPLOAD_ENCODING, UPLOAD_PATH, read_upload};
+use twixt_delivery::{Receipt, RefusedEpoch, UPLOAD_ENCODING, UPLOAD_PATH, read_upload};
+use twixt_measure::Sealed;
+use twixt_synopsis::DecodeError;
 
 use crate::access::{Caller, Tokens};
 use crate::budget::{ByteBudget, HeldBytes};
-use crate::journal::{Arrived, JournalSender, Outcome, Refusal, Refused};
+use crate::journal::{Arrived, JournalSender, Refusal};
 use crate::server::{Limits, Peer};
 use answer::Problem;
 use body::BodyReader;
@@ -63,8 +65,8 @@ impl Ingest {
         Router::new().fallback(answer_request).with_state(Arc::new(self))
     }
 
-    async fn answer(&self, peer: &Peer, request: Request) -> Result<Outcome, Problem> {
-        let caller = self.caller(peer, request.headers()).ok_or(Problem::Stranger)?;
+    async fn answer(&self, peer: &Peer, request: Request) -> Result<Receipt, Problem> {
+        let caller = self.caller(peer, request.headers()).ok_or(Problem::Unauthenticated)?;
         if request.uri().path() != UPLOAD_PATH {
             return Err(Problem::NoSuchPath);
         }
@@ -87,23 +89,23 @@ impl Ingest {
         caller: &Caller,
         headers: &HeaderMap,
         body: &mut Body,
-    ) -> Result<Outcome, Problem> {
-        let turn = self.callers.admit(&caller.name)?;
+    ) -> Result<Receipt, Problem> {
+        let request = self.callers.admit(&caller.name)?;
         let reader = self.body_reader(caller, headers)?;
         let reading = tokio::time::timeout(self.limits.body_time, reader.read(body));
         let (bytes, memory) = reading.await.map_err(|_| Problem::Slow)??;
         self.metrics.body_bytes.inc_by(bytes.len() as u64);
         // Decoding takes long enough to keep others waiting.
-        let read = tokio::task::spawn_blocking(move || read_epochs(&bytes, memory));
+        let read = tokio::task::spawn_blocking(move || read_epochs(&bytes.into(), memory));
         let epochs = read.await.map_err(|_| Problem::Failed)??;
-        turn.charge(epochs.arrived.len() + epochs.refused.len());
+        request.charge(epochs.arrived.len() + epochs.refused.len());
         check_points(caller, &epochs.arrived)?;
         check_files(&epochs.arrived)?;
-        let mut outcome = self.journal.store(epochs.arrived).await?;
+        let mut receipt = self.journal.store(epochs.arrived).await?;
         self.metrics.undecodable.inc_by(epochs.refused.len() as u64);
-        outcome.refused.extend(epochs.refused);
-        outcome.refused.sort_by_key(|refused| refused.index);
-        Ok(outcome)
+        receipt.refused.extend(epochs.refused);
+        receipt.refused.sort_by_key(|refused| refused.index);
+        Ok(receipt)
     }
 
     fn caller(&self, peer: &Peer, headers: &HeaderMap) -> Option<Arc<Caller>> {
@@ -159,7 +161,7 @@ async fn answer_request(
     let status = answered.as_ref().map_or_else(Problem::status, |_| StatusCode::OK);
     ingest.metrics.count(status);
     match answered {
-        Ok(outcome) => answer::accepted(&outcome),
+        Ok(receipt) => answer::accepted(&receipt),
         Err(problem) => problem.into_response(),
     }
 }
@@ -168,26 +170,56 @@ async fn answer_request(
 #[derive(Debug, Default)]
 struct Epochs {
     arrived: Vec<Arrived>,
-    /// Records that are no epochs.
-    refused: Vec<Refused>,
+    /// Records that are not epochs, or too large ones.
+    refused: Vec<RefusedEpoch>,
 }
 
-fn read_epochs(body: &[u8], mut memory: HeldBytes) -> Result<Epochs, Problem> {
-    let mut epochs = Epochs::default();
+/// Decodes the epochs of a body. Blank cells take next to nothing in a body, so the memory that they
+/// will take is held before the first is decoded.
+fn read_epochs(body: &Bytes, mut memory: HeldBytes) -> Result<Epochs, Problem> {
     let records = read_upload(body).map_err(|error| Problem::Malformed(error.to_string()))?;
-    for (index, bytes) in records.into_iter().enumerate() {
-        match Sealed::from_bytes(&bytes) {
+    let bytes_max = memory.holder_bytes_max();
+    let mut epochs = Epochs::default();
+    let mut decodable = Vec::new();
+    for (index, record) in records.into_iter().enumerate() {
+        match decoded_bytes(record, bytes_max) {
+            Ok(bytes) => decodable.push((index, record, bytes + record.len() as u64)),
+            Err(reason) => epochs.refused.push(reason.of_record(index)),
+        }
+    }
+    let needed_bytes: u64 = decodable.iter().map(|(.., bytes)| bytes).sum();
+    if needed_bytes > bytes_max {
+        return Err(Problem::TooMuchMemory { needed_bytes, bytes_max });
+    }
+    if !memory.try_grow_to(needed_bytes) {
+        return Err(Problem::Crowded);
+    }
+    for (index, record, bytes) in decodable {
+        match Sealed::from_bytes(record) {
             Ok(sealed) => {
-                let memory = memory.split(bytes.len() as u64);
+                let (bytes, memory) = (body.slice_ref(record), memory.split(bytes));
                 epochs.arrived.push(Arrived { index, sealed, bytes, memory });
             }
-            Err(error) => epochs.refused.push(Refused {
-                index,
-                point: String::new(),
-                epoch: 0,
-                reason: Refusal::Undecodable(error.to_string()),
-            }),
+            Err(error) => epochs.refused.push(undecodable(&error).of_record(index)),
         }
     }
     Ok(epochs)
+}
+
+/// Memory that a record takes once it is decoded.
+fn decoded_bytes(record: &[u8], bytes_max: u64) -> Result<u64, Refusal> {
+    match Sealed::decoded_bytes(record) {
+        Ok(bytes) if bytes.saturating_add(record.len() as u64) <= bytes_max => Ok(bytes),
+        Ok(bytes) => Err(Refusal::TooLarge { bytes, bytes_max }),
+        Err(error) => Err(undecodable(&error)),
+    }
+}
+
+fn undecodable(error: &DecodeError) -> Refusal {
+    match error {
+        DecodeError::NewerVersion { .. } | DecodeError::UnknownAlgorithm { .. } => {
+            Refusal::NewerFormat(error.to_string())
+        }
+        _ => Refusal::Undecodable(error.to_string()),
+    }
 }

@@ -18,7 +18,9 @@ use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
+use axum::body::Bytes;
 use tokio::sync::oneshot;
+use twixt_delivery::Receipt;
 use twixt_measure::Sealed;
 
 use crate::budget::HeldBytes;
@@ -57,7 +59,8 @@ pub(crate) struct Arrived {
     /// Its place in the request.
     pub(crate) index: usize,
     pub(crate) sealed: Sealed,
-    pub(crate) bytes: Vec<u8>,
+    /// A part of the request's body.
+    pub(crate) bytes: Bytes,
     pub(crate) memory: HeldBytes,
 }
 
@@ -68,28 +71,11 @@ pub(crate) struct StoredEpoch {
     pub(crate) memory: HeldBytes,
 }
 
-/// What became of the epochs of a request.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Outcome {
-    pub(crate) stored: u64,
-    pub(crate) duplicates: u64,
-    pub(crate) refused: Vec<Refused>,
-}
-
-/// An epoch that was not taken, for good.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Refused {
-    pub(crate) index: usize,
-    pub(crate) point: String,
-    pub(crate) epoch: i64,
-    pub(crate) reason: Refusal,
-}
-
 /// Nothing of a request counts as stored. It may be sent again, later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unavailable {
     /// More requests come than the disk takes.
-    #[error("too much waits to be stored")]
+    #[error("too many requests wait to be stored")]
     Crowded,
     /// The disk is slow, or estimates cannot be stored: storing waits for them.
     #[error("storing takes too long: the disk is slow, or has no room for estimates")]
@@ -106,7 +92,7 @@ pub(crate) enum Unavailable {
 #[derive(Debug)]
 pub(crate) struct Submission {
     pub(crate) epochs: Vec<Arrived>,
-    pub(crate) answer: oneshot::Sender<Result<Outcome, Unavailable>>,
+    pub(crate) answer: oneshot::Sender<Result<Receipt, Unavailable>>,
 }
 
 /// Hands requests to the journal's thread. The thread ends when the last of these is gone.
@@ -117,7 +103,7 @@ pub(crate) struct JournalSender {
 
 impl JournalSender {
     /// Waits until the epochs are durable, or cannot be.
-    pub(crate) async fn store(&self, epochs: Vec<Arrived>) -> Result<Outcome, Unavailable> {
+    pub(crate) async fn store(&self, epochs: Vec<Arrived>) -> Result<Receipt, Unavailable> {
         let (answer, answered) = oneshot::channel();
         self.sender.try_send(Submission { epochs, answer }).map_err(|error| match error {
             TrySendError::Full(_) => Unavailable::Crowded,

@@ -49,7 +49,8 @@ const HEADER_BYTES_MAX: usize = 16 << 10;
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// What is said to a connection too many.
 const CROWDED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\
-    retry-after: 5\r\ncontent-type: application/json\r\ncontent-length: 32\r\n\r\n\
+    retry-after: 5\r\ntwixt-collector: 1\r\ncontent-type: application/json\r\n\
+    content-length: 32\r\n\r\n\
     {\"error\":\"too many connections\"}";
 
 /// Who is at the other end of a connection, as far as the connection tells.

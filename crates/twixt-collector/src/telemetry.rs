@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use prometheus_client::encoding::{prometheus_protobuf, text};
 use prometheus_client::registry::Registry;
+use twixt_supervise::Supervisor;
 
 use crate::alerts::AlertMetrics;
 use crate::budget::BudgetMetrics;
@@ -52,12 +53,12 @@ impl Telemetry {
         Self { registry, server, ingest, budget, journal, estimating, recording, alerts }
     }
 
-    /// What can be asked for.
-    pub(crate) fn router(self) -> Router {
+    /// What can be asked for, also of the threads that this supervisor watches.
+    pub(crate) fn router(self, supervisor: Supervisor) -> Router {
+        let telemetry = Arc::new(self);
         Router::new()
-            .route("/metrics", get(metrics))
-            .route("/healthz", get(health))
-            .with_state(Arc::new(self))
+            .route("/metrics", get(metrics).with_state(Arc::clone(&telemetry)))
+            .route("/healthz", get(health).with_state((telemetry, supervisor)))
     }
 }
 
@@ -89,16 +90,17 @@ fn takes_protobuf(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Well if epochs and estimates can be stored, or nobody tried yet.
-async fn health(State(telemetry): State<Arc<Telemetry>>) -> Response {
+/// Healthy if all threads run, and epochs and estimates can be stored as far as was tried.
+async fn health(State((telemetry, supervisor)): State<(Arc<Telemetry>, Supervisor)>) -> Response {
     let recording = &telemetry.recording;
     let work = [
         (telemetry.journal.healthy.get() == 1, "cannot store epochs\n"),
         (recording.is_healthy(Work::Storing), "cannot store estimates\n"),
         (recording.is_healthy(Work::Sealing), "cannot seal hours of estimates\n"),
     ];
-    let problems: String =
-        work.iter().filter(|(is_healthy, _)| !is_healthy).map(|(_, problem)| *problem).collect();
+    let failed = work.iter().filter(|(is_healthy, _)| !is_healthy).map(|(_, problem)| *problem);
+    let failure = supervisor.failure().map(|failure| format!("{failure}\n"));
+    let problems: String = failed.chain(failure.as_deref()).collect();
     match problems.is_empty() {
         true => (StatusCode::OK, "ok\n").into_response(),
         false => (StatusCode::SERVICE_UNAVAILABLE, problems).into_response(),

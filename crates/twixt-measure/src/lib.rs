@@ -18,7 +18,6 @@ mod stash;
 mod stream;
 pub mod survey;
 mod tally;
-mod upload;
 
 pub use file::{
     FILE_HEADER, FileError, FileTail, RECORD_BYTES_MAX, RECORD_HEADER_BYTES, RecordReader,
@@ -37,7 +36,3 @@ pub use sealed::{CutKind, Sealed, SealedMismatch};
 pub use stash::{STASH_LIMIT, Stash};
 pub use stream::Stream;
 pub use tally::{SKIP_REASON_BYTES_MAX, SKIP_REASONS_MAX, Tally};
-pub use upload::{
-    POINT_URI_PREFIX, UPLOAD_ENCODING, UPLOAD_MEDIA_TYPE, UPLOAD_PATH, UploadError, UploadWriter,
-    read_upload,
-};

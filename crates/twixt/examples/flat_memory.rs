@@ -25,8 +25,9 @@ use twixt_agent::{
 };
 use twixt_capture::LiveOptions;
 use twixt_collector::{Collector, CollectorConfig, EventSink, Stop};
+use twixt_delivery::{UPLOAD_PATH, UploadWriter};
 use twixt_engine::{EngineEvent, SegmentConfig};
-use twixt_measure::{Sealed, UPLOAD_PATH, UploadWriter};
+use twixt_measure::Sealed;
 use twixt_model::{DigestHash, DigestProfile, EpochRule, PointId, Segment, Timestamp};
 use twixt_synopsis::{Purpose, find};
 use twixt_wire::{Digester, HashKey};
@@ -206,7 +207,7 @@ fn config(folder: &Path, point: &str) -> AgentConfig {
             threads: 1,
         }],
         spool: SpoolConfig { folder: folder.join(format!("spool-{point}")), bytes_max: 1 << 30 },
-        collector: twixt_agent::CollectorConfig {
+        delivery: twixt_agent::DeliveryConfig {
             url: String::new(),
             token: None,
             ca: None,

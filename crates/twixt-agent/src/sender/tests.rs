@@ -1,18 +1,30 @@
-//! Where epochs may be sent, and to whom.
+//! The sender against a collector, both as they are: in one process, over loopback.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
-use std::sync::Arc;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use rustls::pki_types::PrivateKeyDer;
-use rustls::server::WebPkiClientVerifier;
+use twixt_collector::{
+    Clock, Collector, CollectorConfig, CollectorError, EPOCHS_FOLDER, EventSink, Stop, TlsConfig,
+    authority,
+};
+use twixt_engine::EngineEvent;
+use twixt_measure::{Meter, MeterConfig, Sealed};
+use twixt_model::{Batch, Epoch, EpochRule, Observation, PointId, Timestamp};
+use twixt_store::{Log, Options, Query};
+use twixt_synopsis::{Purpose, find};
 
 use super::*;
 
-fn config(url: &str) -> CollectorConfig {
+const EPOCH_NS: i64 = 1_000_000_000;
+const SPOOL_BYTES_MAX: u64 = 64 << 20;
+
+fn config(url: &str) -> DeliveryConfig {
     let (token, ca, identity) = (None, None, None);
-    CollectorConfig { url: url.to_owned(), token, ca, identity, plain_http_forced: false }
+    DeliveryConfig { url: url.to_owned(), token, ca, identity, plain_http_forced: false }
 }
 
 #[track_caller]
@@ -38,127 +50,323 @@ fn plain_http_is_for_this_machine() {
     check("https://", Some("write https"));
     check("http://", Some("write https"));
     check("ftp://collector", Some("write https"));
-    let forced = CollectorConfig { plain_http_forced: true, ..config("http://collector") };
+    let forced = DeliveryConfig { plain_http_forced: true, ..config("http://collector") };
     assert!(Sender::new(&forced, 1).is_ok());
 }
 
 #[test]
 fn files_that_hold_no_certificate_are_named() {
-    let with_ca = CollectorConfig { ca: Some(b"nonsense".to_vec()), ..config("https://c") };
+    let with_ca = DeliveryConfig { ca: Some(b"nonsense".to_vec()), ..config("https://c") };
     let problem = Sender::new(&with_ca, 1).unwrap_err().to_string();
     assert!(problem.starts_with("ca: holds no certificate"), "{problem}");
 }
 
-/// An authority, and certificates that it signed.
-struct Authority {
-    pem: String,
-    issuer: Issuer<'static, KeyPair>,
-}
+/// Estimates go nowhere.
+struct Nowhere;
 
-impl Authority {
-    fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let pem = params.self_signed(&key).unwrap().pem();
-        Self { pem, issuer: Issuer::new(params, key) }
+impl EventSink for Nowhere {
+    fn take(&mut self, _event: &EngineEvent) -> std::io::Result<()> {
+        Ok(())
     }
 
-    /// Certificate and key for a name.
-    fn issue(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
-        let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        (params.signed_by(&key, &self.issuer).unwrap(), key)
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
-/// A collector that stores one epoch per request, for those whose certificate `clients` signed.
-fn serve(authority: &Authority, name: &str, clients: Option<&Authority>) -> u16 {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .unwrap();
-    let builder = match clients {
-        None => builder.with_no_client_auth(),
-        Some(clients) => {
-            let mut roots = rustls::RootCertStore::empty();
-            roots
-                .add(certificates("ca", clients.pem.as_bytes()).unwrap()[0].der().to_vec().into())
-                .unwrap();
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-            builder.with_client_cert_verifier(verifier.build().unwrap())
+/// A collector in a thread of its own.
+struct Running {
+    folder: tempfile::TempDir,
+    address: SocketAddr,
+    clock: Clock,
+    stop: Stop,
+    thread: Option<JoinHandle<Result<(), CollectorError>>>,
+}
+
+impl Running {
+    fn start(change: impl FnOnce(&mut CollectorConfig)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let mut config = CollectorConfig::new(listen, folder.path().to_owned());
+        change(&mut config);
+        let (clock, stop, (sender, receiver)) =
+            (config.clock.clone(), Stop::new(), mpsc::channel());
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let ready = |addresses: twixt_collector::Addresses| {
+                sender.send(addresses.listen).unwrap();
+            };
+            Collector::new(config)?.run(Box::new(Nowhere), &stopped, ready)
+        });
+        match receiver.recv() {
+            Ok(address) => Self { folder, address, clock, stop, thread: Some(thread) },
+            Err(_) => panic!("{:?}", thread.join()),
         }
-    };
-    let (certificate, key) = authority.issue(name);
-    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    let config = builder.with_single_cert(vec![certificate.der().clone()], key).unwrap();
-    let (config, listener) = (Arc::new(config), TcpListener::bind("127.0.0.1:0").unwrap());
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            let mut connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
-            let mut stream = rustls::Stream::new(&mut connection, &mut socket);
-            let mut request = [0; 1 << 16];
-            // Head and body of a small request come together, or nearly so.
-            let mut length = 0;
-            while let Ok(more @ 1..) = stream.read(&mut request[length..]) {
-                length += more;
-                if request[..length].windows(4).any(|end| end == b"\r\n\r\n") && length > 250 {
-                    break;
-                }
+    }
+
+    fn plain() -> Self {
+        Self::start(|_| {})
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The numbers of the epochs that it has, in order.
+    fn stored(&self) -> Vec<i64> {
+        let log = Log::open(self.folder.path().join(EPOCHS_FOLDER), Options::default());
+        let mut epochs: Vec<i64> =
+            log.scan(Query::all()).unwrap().map(|found| found.epoch.0).collect();
+        epochs.sort_unstable();
+        epochs
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.request();
+        let ended = self.thread.take().map(JoinHandle::join);
+        if !std::thread::panicking() {
+            assert!(matches!(ended, Some(Ok(Ok(())))), "{ended:?}");
+        }
+    }
+}
+
+/// A proxy that does not let large bodies pass, and answers for itself.
+struct Proxy {
+    address: SocketAddr,
+    body_bytes_max: Arc<AtomicUsize>,
+}
+
+impl Proxy {
+    /// In front of a collector; answers with this status.
+    fn start(collector: SocketAddr, status: u16, body_bytes_max: usize) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let body_bytes_max = Arc::new(AtomicUsize::new(body_bytes_max));
+        let limit = Arc::clone(&body_bytes_max);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let _ = pass_on(client, collector, status, &limit);
             }
-            let receipt = r#"{"stored": 1, "duplicates": 0, "refused": []}"#;
-            let bytes = receipt.len();
-            let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n{receipt}");
-            let _ = stream.flush();
+        });
+        Self { address, body_bytes_max }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+/// Passes requests of one connection on, as far as they are small enough.
+fn pass_on(
+    mut client: TcpStream,
+    collector: SocketAddr,
+    status: u16,
+    limit: &AtomicUsize,
+) -> std::io::Result<()> {
+    loop {
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") {
+            client.read_exact(&mut byte)?;
+            head.push(byte[0]);
         }
-    });
-    port
+        let text = String::from_utf8_lossy(&head).to_lowercase();
+        let length = text.split("content-length:").nth(1).unwrap();
+        let mut body = vec![0; length.split_whitespace().next().unwrap().parse().unwrap()];
+        client.read_exact(&mut body)?;
+        if body.len() > limit.load(Ordering::Relaxed) {
+            let page = "<html>a proxy</html>";
+            let length = page.len();
+            write!(client, "HTTP/1.1 {status} no\r\nContent-Length: {length}\r\n\r\n{page}")?;
+            continue;
+        }
+        let mut server = TcpStream::connect(collector)?;
+        head.truncate(head.len() - b"\r\n".len());
+        server.write_all(&head)?;
+        server.write_all(b"Connection: close\r\n\r\n")?;
+        server.write_all(&body)?;
+        std::io::copy(&mut server, &mut client)?;
+        return Ok(());
+    }
+}
+
+/// The sealed bytes of an epoch with so many packets, so many epochs from now.
+fn sealed_bytes(ahead: i64, packets: i64) -> (Epoch, Vec<u8>) {
+    let rule = EpochRule::every(EPOCH_NS).unwrap();
+    let synopsis = (find(Purpose::Delay, "exact").unwrap().start)(&Default::default()).unwrap();
+    let config = MeterConfig::new(PointId("up".to_owned()), rule);
+    let mut meter = Meter::new(config, synopsis).unwrap();
+    let now_ns = Clock::system().now().as_nanos();
+    let start_ns = (now_ns / EPOCH_NS + ahead) * EPOCH_NS;
+    let packet = |number: i64| Observation {
+        time: Timestamp::from_nanos(start_ns + number),
+        digest: twixt_model::PacketDigest(mix(number as u64)),
+        length: 100,
+        ..Observation::default()
+    };
+    let packets: Vec<Observation> = (0..packets).map(packet).collect();
+    meter.observe(Batch::of(&packets));
+    meter.finish();
+    let sealed: Sealed = meter.poll().expect("an epoch with packets");
+    (sealed.epoch, sealed.to_bytes())
+}
+
+/// A spool with these epochs.
+fn spool_of(folder: &Path, epochs: &[(Epoch, Vec<u8>)]) -> Spool {
+    let spool = Spool::open(folder, SPOOL_BYTES_MAX).unwrap();
+    for (epoch, bytes) in epochs {
+        spool.append(*epoch, bytes).unwrap();
+    }
+    spool
+}
+
+/// Sends until nothing is left but what is put back: at most so many batches. Waits are left out.
+fn send_all(sender: &mut Sender, spool: &Spool, metrics: &SenderMetrics, batches: usize) {
+    for _ in 0..batches {
+        let batch = spool.batch(sender.epochs_max, BATCH_BYTES_MAX);
+        if batch.is_empty() {
+            return;
+        }
+        let _ = sender.send_batch(spool, &batch, true, metrics);
+    }
 }
 
 /// What comes of sending one epoch.
-fn send_one(config: &CollectorConfig) -> Answer {
+fn send_one(config: &DeliveryConfig) -> Reply {
     let folder = tempfile::tempdir().unwrap();
-    let spool = Spool::open(folder.path(), 1 << 20).unwrap();
-    let noise: Vec<u8> = (0..50).flat_map(|word| twixt_model::mix(word).to_le_bytes()).collect();
-    spool.append(twixt_model::Epoch(1), &noise).unwrap();
+    let spool = spool_of(folder.path(), &[sealed_bytes(0, 3)]);
     Sender::new(config, 1).unwrap().send(&spool.batch(1, 1 << 20), true)
 }
 
 #[track_caller]
-fn check_answer(config: &CollectorConfig, shown: &str) {
-    let answer = format!("{:?}", send_one(config));
-    assert!(answer.contains(shown), "{answer}");
+fn check_reply(config: &DeliveryConfig, shown: &str) {
+    let reply = format!("{:?}", send_one(config));
+    assert!(reply.contains(shown), "{reply}");
+}
+
+/// Keys of a collector for this name, and of an agent.
+fn keys(name: &str) -> tempfile::TempDir {
+    let keys = tempfile::tempdir().unwrap();
+    authority::init(keys.path(), &[name.to_owned()], 10).unwrap();
+    let points = ["*".parse().unwrap()];
+    authority::issue(keys.path(), "agent", &points, 10).unwrap();
+    keys
+}
+
+fn read(keys: &tempfile::TempDir, file: &str) -> Vec<u8> {
+    std::fs::read(keys.path().join(file)).unwrap()
+}
+
+fn encrypted(keys: &tempfile::TempDir, client_ca: bool) -> Running {
+    let tls = TlsConfig {
+        certificate: keys.path().join("collector.pem"),
+        key: keys.path().join("collector-key.pem"),
+        client_ca: client_ca.then(|| keys.path().join("ca.pem")),
+    };
+    Running::start(|config| config.tls = Some(tls))
 }
 
 #[test]
 fn who_signed_what_decides_and_is_explained() {
-    let (ours, theirs) = (Authority::new(), Authority::new());
-    let pem = |authority: &Authority| Some(authority.pem.clone().into_bytes());
-    let port = serve(&ours, "localhost", None);
-    let trusting =
-        CollectorConfig { ca: pem(&ours), ..config(&format!("https://localhost:{port}")) };
-    check_answer(&trusting, "stored: 1");
-    check_answer(&CollectorConfig { ca: pem(&theirs), ..trusting.clone() }, "as `ca`");
-    check_answer(&CollectorConfig { ca: None, ..trusting.clone() }, "as `ca`");
-    let plain = CollectorConfig { url: format!("http://localhost:{port}"), ..trusting.clone() };
-    check_answer(&plain, "NotNow");
-    let port = serve(&ours, "elsewhere", None);
-    let url = format!("https://localhost:{port}");
-    check_answer(&CollectorConfig { url, ..trusting }, "another name");
+    let (ours, theirs, elsewhere) = (keys("localhost"), keys("localhost"), keys("elsewhere"));
+    let collector = encrypted(&ours, false);
+    let port = collector.address.port();
+    let ca = Some(read(&ours, "ca.pem"));
+    let trusting = DeliveryConfig { ca, ..config(&format!("https://localhost:{port}")) };
+    check_reply(&trusting, "stored: 1");
+    let ca = Some(read(&theirs, "ca.pem"));
+    check_reply(&DeliveryConfig { ca, ..trusting.clone() }, "as `ca`");
+    check_reply(&DeliveryConfig { ca: None, ..trusting.clone() }, "as `ca`");
+    let plain = DeliveryConfig { url: format!("http://localhost:{port}"), ..trusting };
+    check_reply(&plain, "Unavailable");
+    let collector = encrypted(&elsewhere, false);
+    let url = format!("https://localhost:{}", collector.address.port());
+    let ca = Some(read(&elsewhere, "ca.pem"));
+    check_reply(&DeliveryConfig { ca, ..config(&url) }, "another name");
 }
 
 #[test]
 fn a_client_certificate_opens_the_door() {
-    let (ours, clients) = (Authority::new(), Authority::new());
-    let port = serve(&ours, "localhost", Some(&clients));
-    let identity = |authority: &Authority| {
-        let (certificate, key) = authority.issue("agent");
-        Some((certificate.pem().into_bytes(), key.serialize_pem().into_bytes()))
-    };
-    let ca = Some(ours.pem.clone().into_bytes());
-    let without = CollectorConfig { ca, ..config(&format!("https://localhost:{port}")) };
-    check_answer(&CollectorConfig { identity: identity(&clients), ..without.clone() }, "stored: 1");
-    check_answer(&without, "NotNow");
-    check_answer(&CollectorConfig { identity: identity(&ours), ..without }, "NotNow");
+    let (ours, theirs) = (keys("localhost"), keys("localhost"));
+    let collector = encrypted(&ours, true);
+    let url = format!("https://localhost:{}", collector.address.port());
+    let identity = |keys| Some((read(keys, "agent.pem"), read(keys, "agent-key.pem")));
+    let without = DeliveryConfig { ca: Some(read(&ours, "ca.pem")), ..config(&url) };
+    check_reply(&DeliveryConfig { identity: identity(&ours), ..without.clone() }, "stored: 1");
+    check_reply(&without, "Unavailable");
+    check_reply(&DeliveryConfig { identity: identity(&theirs), ..without }, "Unavailable");
+}
+
+/// The receipt had `"epoch":null`, which the agent could not read: it sent the batch for ever.
+#[test]
+fn a_damaged_epoch_is_settled_and_holds_up_no_other() {
+    let (collector, folder) = (Running::plain(), tempfile::tempdir().unwrap());
+    let mut epochs: Vec<_> = (-3..0).map(|ahead| sealed_bytes(ahead, 3)).collect();
+    let middle = epochs[1].1.len() / 2;
+    epochs[1].1[middle] ^= 1;
+    let spool = spool_of(folder.path(), &epochs);
+    let (mut sender, metrics) =
+        (Sender::new(&config(&collector.url()), 1).unwrap(), SenderMetrics::default());
+    send_all(&mut sender, &spool, &metrics, 1);
+    assert_eq!(spool.counts().epochs, 0, "the receipt accounts for all three");
+    assert_eq!(collector.stored(), [epochs[0].0.0, epochs[2].0.0]);
+    assert_eq!(metrics.counted(), [2, 0, 1, 0]);
+}
+
+/// An agent newer than its collector keeps what the collector cannot read yet.
+#[test]
+fn an_epoch_of_a_newer_format_is_kept_and_holds_up_no_other() {
+    const VERSION_AT: usize = 4;
+    let (collector, folder) = (Running::plain(), tempfile::tempdir().unwrap());
+    let mut epochs: Vec<_> = (-3..0).map(|ahead| sealed_bytes(ahead, 3)).collect();
+    epochs[0].1[VERSION_AT] = u8::MAX;
+    let spool = spool_of(folder.path(), &epochs);
+    let (mut sender, metrics) =
+        (Sender::new(&config(&collector.url()), 1).unwrap(), SenderMetrics::default());
+    send_all(&mut sender, &spool, &metrics, 3);
+    assert_eq!(collector.stored(), [epochs[1].0.0, epochs[2].0.0]);
+    let kept = spool.batch(10, BATCH_BYTES_MAX);
+    assert_eq!(kept.iter().map(|kept| &kept.payload).collect::<Vec<_>>(), [&epochs[0].1]);
+    assert_eq!(metrics.counted(), [2, 0, 0, 3], "it was sent three times, and put back");
+}
+
+/// What lies ahead of the collector's clock is taken when that has been set.
+#[test]
+fn an_epoch_of_the_future_is_kept_until_the_clock_is_right() {
+    const DAY: i64 = 24 * 3_600;
+    let (collector, folder) = (Running::plain(), tempfile::tempdir().unwrap());
+    let epochs = [sealed_bytes(2 * DAY, 3), sealed_bytes(-1, 3)];
+    let spool = spool_of(folder.path(), &epochs);
+    let (mut sender, metrics) =
+        (Sender::new(&config(&collector.url()), 1).unwrap(), SenderMetrics::default());
+    send_all(&mut sender, &spool, &metrics, 2);
+    assert_eq!((collector.stored(), spool.counts().epochs), (vec![epochs[1].0.0], 1));
+    collector.clock.set_ahead_ns(2 * DAY * EPOCH_NS);
+    send_all(&mut sender, &spool, &metrics, 1);
+    assert_eq!((collector.stored().len(), spool.counts().epochs), (2, 0));
+}
+
+/// A proxy's 400 or 413 made the agent discard epochs.
+#[test]
+fn a_proxy_in_between_costs_no_epoch() {
+    for status in [400, 413] {
+        let (collector, folder) = (Running::plain(), tempfile::tempdir().unwrap());
+        let proxy = Proxy::start(collector.address, status, 20_000);
+        // The digests of the second do not compress to so little.
+        let mut epochs: Vec<_> = (-9..0).map(|ahead| sealed_bytes(ahead, 3)).collect();
+        epochs[1] = sealed_bytes(-8, 5_000);
+        let spool = spool_of(folder.path(), &epochs);
+        let (mut sender, metrics) =
+            (Sender::new(&config(&proxy.url()), 1).unwrap(), SenderMetrics::default());
+        send_all(&mut sender, &spool, &metrics, 20);
+        assert_eq!(collector.stored().len(), 8, "the large one holds up no other");
+        assert_eq!(spool.counts().epochs, 1, "and is kept");
+        assert_eq!(metrics.counted()[..3], [8, 0, 0]);
+        proxy.body_bytes_max.store(usize::MAX, Ordering::Relaxed);
+        send_all(&mut sender, &spool, &metrics, 1);
+        assert_eq!(collector.stored().len(), 9);
+        assert_eq!((spool.counts().epochs, spool.counts().discarded), (0, 0));
+    }
 }

@@ -13,7 +13,7 @@ pub(super) fn explain(error: &Error) -> String {
             Error::Timeout(what) => format!("the collector is too slow: timeout ({what})"),
             Error::Io(error) => format!("the connection failed: {error}"),
             Error::Protocol(error) => {
-                format!("whoever answers does not speak HTTP ({error}): is it https?")
+                format!("unexpected reply, not HTTP ({error}): is it https?")
             }
             other => other.to_string(),
         },
@@ -33,7 +33,7 @@ fn explain_tls(problem: &rustls::Error) -> String {
     let remedy = match problem {
         rustls::Error::InvalidCertificate(invalid) => match invalid {
             CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-                "nobody whom this agent trusts signed the collector's certificate: give the file of \
+                "the collector's certificate is signed by an unknown authority: give the file of \
                  its authority as `ca` (`twixt collector ca init` wrote it as ca.pem)"
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
@@ -62,7 +62,7 @@ fn explain_tls(problem: &rustls::Error) -> String {
             "the collector does not accept this agent's certificate: give `certificate` and `key` \
              that its authority issued"
         }
-        rustls::Error::InvalidMessage(_) => "whoever answers does not speak TLS: is it http?",
+        rustls::Error::InvalidMessage(_) => "unexpected reply, not TLS: is it http?",
         _ => "no secure connection",
     };
     format!("{remedy} ({problem})")

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime};
 
-use twixt_measure::{Meter, MeterConfig, Sealed, UploadWriter};
+use twixt_delivery::{UPLOAD_PATH, UploadWriter};
+use twixt_measure::{Meter, MeterConfig, Sealed};
 use twixt_model::{
     Batch, Delay, EpochRule, FlowHash, Observation, PacketDigest, PointId, Timestamp,
 };
@@ -99,7 +100,7 @@ impl Agent {
             writer.push(&sealed.to_bytes()).unwrap();
         }
         let started = Instant::now();
-        let url = format!("http://{address}{}", twixt_measure::UPLOAD_PATH);
+        let url = format!("http://{address}{UPLOAD_PATH}");
         let mut response = client.post(&url).send(&writer.into_body()).ok()?;
         response.body_mut().read_to_string().ok()?;
         if response.status() != 200 {

@@ -1,7 +1,7 @@
 //! What a client certificate says about its owner. Whether it is genuine was checked before, when
 //! the connection was made.
 
-use twixt_measure::POINT_URI_PREFIX;
+use twixt_delivery::POINT_URI_PREFIX;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 

@@ -11,6 +11,8 @@ use std::time::Duration;
 use tracing::warn;
 
 use super::metrics::AlertMetrics;
+use twixt_supervise::Supervisor;
+
 use crate::stop::Stop;
 
 /// Messages that wait for an address; further ones are dropped and counted.
@@ -49,6 +51,7 @@ impl Webhooks {
         addresses: impl IntoIterator<Item = &'a String>,
         metrics: &AlertMetrics,
         stop: &Stop,
+        supervisor: &Supervisor,
     ) -> io::Result<Self> {
         let (queues, threads) = (BTreeMap::new(), Vec::new());
         let mut webhooks = Self { queues, threads, metrics: metrics.clone() };
@@ -59,9 +62,10 @@ impl Webhooks {
             let (sender, receiver) = sync_channel(WAITING_MAX);
             let (url, metrics, stop) = (address.clone(), metrics.clone(), stop.clone());
             let builder = thread::Builder::new().name("webhook".to_owned());
-            webhooks
-                .threads
-                .push(builder.spawn(move || send_all(&url, &receiver, &metrics, &stop))?);
+            let supervisor = supervisor.clone();
+            let send = move || send_all(&url, &receiver, &metrics, &stop);
+            let run = move || drop(supervisor.run("webhook", send));
+            webhooks.threads.push(builder.spawn(run)?);
             webhooks.queues.insert(address.clone(), sender);
         }
         Ok(webhooks)
@@ -82,9 +86,7 @@ impl Drop for Webhooks {
     fn drop(&mut self) {
         self.queues.clear();
         for thread in self.threads.drain(..) {
-            if thread.join().is_err() {
-                warn!("a thread of a webhook panicked");
-            }
+            thread.join().expect("a supervised thread does not panic");
         }
     }
 }

@@ -10,10 +10,10 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Problem {
     /// No known token of a reader. A stranger is told the same on every path.
-    #[error("say who you are: a known token or a client certificate is needed")]
+    #[error("authentication required: send a token or a client certificate")]
     Stranger,
     /// More questions than a reader may ask.
-    #[error("too many questions: come again in {seconds} s")]
+    #[error("too many requests: retry in {seconds} s")]
     TooMuch { seconds: u64 },
     /// All turns are taken.
     #[error("too many questions are waiting")]

@@ -4,62 +4,27 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
+use twixt_delivery::{COLLECTOR_HEADER, COLLECTOR_HEADER_VALUE, ErrorDocument, Receipt};
 
 use super::FILES_MAX;
-use crate::journal::{Outcome, Refusal, Unavailable};
+use crate::journal::Unavailable;
 
 /// How long to wait when storing fails, in seconds.
 const STORAGE_RETRY_SECONDS: u64 = 5;
 
-/// What became of the epochs. Keys are part of the contract with agents.
-#[derive(Serialize)]
-struct AcceptedDocument<'a> {
-    stored: u64,
-    duplicates: u64,
-    refused: Vec<RefusedDocument<'a>>,
-}
-
-/// An epoch that was not taken; point and epoch are null where the record does not tell.
-#[derive(Serialize)]
-struct RefusedDocument<'a> {
-    index: usize,
-    point: Option<&'a str>,
-    epoch: Option<i64>,
-    reason: String,
-}
-
-#[derive(Serialize)]
-struct ErrorDocument {
-    error: String,
-}
-
 /// All that is stored is durable.
-pub(super) fn accepted(outcome: &Outcome) -> Response {
-    let refused = outcome.refused.iter().map(|refused| {
-        let is_known = !matches!(refused.reason, Refusal::Undecodable(_));
-        RefusedDocument {
-            index: refused.index,
-            point: is_known.then_some(&refused.point),
-            epoch: is_known.then_some(refused.epoch),
-            reason: refused.reason.to_string(),
-        }
-    });
-    let document = AcceptedDocument {
-        stored: outcome.stored,
-        duplicates: outcome.duplicates,
-        refused: refused.collect(),
-    };
-    json(StatusCode::OK, &document)
+pub(super) fn accepted(receipt: &Receipt) -> Response {
+    json(StatusCode::OK, receipt)
 }
 
 /// Why nothing was taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Problem {
     /// No certificate, and no known token.
-    #[error("say who you are: a known token or a client certificate is needed")]
-    Stranger,
-    /// Somebody else's point.
-    #[error("you may not write point {point:?}")]
+    #[error("authentication required: send a token or a client certificate")]
+    Unauthenticated,
+    /// A point that the token or certificate does not cover.
+    #[error("not allowed to write point {point:?}")]
     Forbidden { point: String },
     #[error("no such path")]
     NoSuchPath,
@@ -73,18 +38,24 @@ pub(super) enum Problem {
     #[error("the body has more than {bytes_max} bytes")]
     TooLarge { bytes_max: usize },
     /// Each day of each point is a file to be made durable.
-    #[error("the body has epochs of more than {FILES_MAX} days of points")]
+    #[error("the body has epochs of more than {FILES_MAX} days of points: send fewer at a time")]
     TooWide,
+    /// Decoded, the epochs need more memory than one caller may hold.
+    #[error(
+        "the epochs need {needed_bytes} bytes of memory, {bytes_max} are allowed: send fewer at a \
+         time"
+    )]
+    TooMuchMemory { needed_bytes: u64, bytes_max: u64 },
     #[error("the body took too long")]
     Slow,
     /// The sender went away.
     #[error("the body ended early")]
     Cut,
     /// More epochs than the caller may send, or too many requests at once.
-    #[error("too much at once: come again in {seconds} s")]
+    #[error("too many requests or epochs: retry in {seconds} s")]
     TooMuch { seconds: u64 },
-    /// All memory for bodies is in use.
-    #[error("too many bodies are being read")]
+    /// All memory for bodies and epochs is in use.
+    #[error("no memory left for requests (memory_max): retry")]
     Crowded,
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
@@ -96,13 +67,15 @@ pub(super) enum Problem {
 impl Problem {
     pub(super) fn status(&self) -> StatusCode {
         match self {
-            Self::Stranger => StatusCode::UNAUTHORIZED,
+            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
             Self::Forbidden { .. } => StatusCode::FORBIDDEN,
             Self::NoSuchPath => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Encoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Malformed(_) | Self::Cut => StatusCode::BAD_REQUEST,
-            Self::TooLarge { .. } | Self::TooWide => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLarge { .. } | Self::TooWide | Self::TooMuchMemory { .. } => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::TooMuch { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Crowded | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -116,7 +89,7 @@ impl Problem {
         if let Some(seconds) = self.retry_seconds() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if self == Self::Stranger {
+        if self == Self::Unauthenticated {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         // The rest of the body is not read, so nothing can follow it.
@@ -138,7 +111,11 @@ impl Problem {
     fn leaves_body(&self) -> bool {
         !matches!(
             self,
-            Self::Unavailable(_) | Self::Malformed(_) | Self::Forbidden { .. } | Self::TooWide
+            Self::Unavailable(_)
+                | Self::Malformed(_)
+                | Self::Forbidden { .. }
+                | Self::TooWide
+                | Self::TooMuchMemory { .. }
         )
     }
 }
@@ -149,5 +126,6 @@ fn json(status: StatusCode, document: &impl Serialize) -> Response {
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(COLLECTOR_HEADER, HeaderValue::from_static(COLLECTOR_HEADER_VALUE));
     response
 }

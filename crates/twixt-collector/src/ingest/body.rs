@@ -116,6 +116,8 @@ mod tests {
     use crate::budget::{BudgetMetrics, ByteBudget};
 
     const BYTES_MAX: usize = 100_000;
+    /// Enough for a body and any window.
+    const MEMORY_BYTES: u64 = 16 << 20;
 
     /// With so much memory for one body.
     fn read(body: &[u8], is_packed: bool, memory_bytes: u64) -> Result<Vec<u8>, Problem> {
@@ -133,9 +135,9 @@ mod tests {
     fn check(length: usize, expected: Result<(), Problem>) {
         let body: Vec<u8> = (0..length).map(|index| ((index * index) >> 7) as u8).collect();
         let expected = expected.map(|()| body.clone());
-        assert_eq!(read(&body, false, 1 << 20), expected);
+        assert_eq!(read(&body, false, MEMORY_BYTES), expected);
         let packed = zstd::encode_all(body.as_slice(), 3).unwrap();
-        assert_eq!(read(&packed, true, 1 << 20), expected);
+        assert_eq!(read(&packed, true, MEMORY_BYTES), expected);
     }
 
     #[test]
@@ -150,7 +152,10 @@ mod tests {
     fn a_bomb_goes_off_small() {
         let bomb = zstd::encode_all(vec![0; 1 << 27].as_slice(), 1).unwrap();
         assert!(bomb.len() < 200_000);
-        assert_eq!(read(&bomb, true, 1 << 20), Err(Problem::TooLarge { bytes_max: BYTES_MAX }));
+        assert_eq!(
+            read(&bomb, true, MEMORY_BYTES),
+            Err(Problem::TooLarge { bytes_max: BYTES_MAX })
+        );
     }
 
     #[test]

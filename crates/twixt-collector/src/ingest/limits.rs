@@ -30,7 +30,7 @@ struct Used {
 
 /// A request that is being answered.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub(super) struct CallerRequest<'a> {
     of: &'a CallerLimits,
     caller: String,
 }
@@ -40,11 +40,11 @@ impl CallerLimits {
         Self { limits, callers: Mutex::default() }
     }
 
-    pub(super) fn admit(&self, caller: &str) -> Result<Turn<'_>, Problem> {
+    pub(super) fn admit(&self, caller: &str) -> Result<CallerRequest<'_>, Problem> {
         self.admit_at(caller, Instant::now())
     }
 
-    fn admit_at(&self, caller: &str, now: Instant) -> Result<Turn<'_>, Problem> {
+    fn admit_at(&self, caller: &str, now: Instant) -> Result<CallerRequest<'_>, Problem> {
         let (rate, burst) = (self.limits.epochs_per_second as f64, self.limits.epochs_burst as f64);
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         if callers.len() >= CALLERS_MAX && !callers.contains_key(caller) {
@@ -69,7 +69,7 @@ impl CallerLimits {
         }
         used.requests += 1;
         used.credit -= 1.0; // whatever it brings
-        Ok(Turn { of: self, caller: caller.to_owned() })
+        Ok(CallerRequest { of: self, caller: caller.to_owned() })
     }
 
     fn change(&self, caller: &str, change: impl FnOnce(&mut Used)) {
@@ -86,14 +86,14 @@ impl Used {
     }
 }
 
-impl Turn<'_> {
+impl CallerRequest<'_> {
     /// So many epochs came. The first of them was paid for already.
     pub(super) fn charge(&self, epochs: usize) {
         self.of.change(&self.caller, |used| used.credit -= epochs.saturating_sub(1) as f64);
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for CallerRequest<'_> {
     fn drop(&mut self) {
         self.of.change(&self.caller, |used| used.requests -= 1);
     }

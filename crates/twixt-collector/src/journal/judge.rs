@@ -2,25 +2,46 @@
 
 use std::collections::BTreeSet;
 
+use twixt_delivery::{RefusalCode, RefusedEpoch};
 use twixt_measure::Sealed;
-use twixt_model::{Span, Timestamp};
+use twixt_model::{NameError, Span, Timestamp, check_name};
 
 use super::JournalConfig;
 use super::runs::{Report, Runs};
 
-/// An epoch this far ahead of the collector's clock, and of all that was stored, is not taken: days
-/// that have not come would fill the disk.
+/// An epoch further ahead of the collector's clock is not stored: days that have not come would fill
+/// the disk.
 pub(super) const FUTURE_NS_MAX: i64 = 24 * 3_600 * 1_000_000_000;
 
-/// Why an epoch was not taken. It never will be.
+/// Why an epoch was not stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The record is no sealed epoch, or one of a newer release. Upgrade the collector first.
+    /// The record is not a sealed epoch: it was damaged before it was sent.
     #[error("{0}")]
     Undecodable(String),
+    /// The agent runs a newer release, and keeps the epoch. Upgrade the collector.
+    #[error("{0}: upgrade the collector")]
+    NewerFormat(String),
+    /// The epoch needs more memory than one agent may hold. Raise memory_max, or choose smaller
+    /// synopses.
+    #[error("the epoch takes {bytes} bytes of memory, {bytes_max} are allowed: raise memory_max")]
+    TooLarge {
+        /// What it takes.
+        bytes: u64,
+        /// What one agent may hold.
+        bytes_max: u64,
+    },
+    /// A name has characters that cannot be shown. Choose another.
+    #[error("{field}: {problem}")]
+    InvalidName {
+        /// Which name.
+        field: &'static str,
+        /// What is wrong with it.
+        problem: NameError,
+    },
     /// The agent belongs to another domain. Check the names in both configurations.
-    #[error("domain {found:?} is not ours, which is {expected:?}")]
+    #[error("domain {found:?}, this collector takes {expected:?} only")]
     Domain {
         /// The epoch's.
         found: String,
@@ -28,12 +49,13 @@ pub enum Refusal {
         expected: String,
     },
     /// One epoch for all time never ends. Cut time into epochs.
-    #[error("one epoch for all time cannot be collected: give an epoch length")]
+    #[error("one epoch for all time cannot be collected: set an epoch length")]
     Endless,
     /// What is this old is deleted.
     #[error("the epoch is older than what is kept")]
     TooOld,
-    /// The agent's clock, or the collector's, is off by a day or more. Set it.
+    /// The agent's clock, or the collector's, is off by a day or more. Set it; the agent keeps the
+    /// epoch.
     #[error("the epoch lies more than a day ahead of the collector's clock")]
     Future,
     /// Two agents use one name. Give one of them another.
@@ -61,18 +83,27 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The name in metrics.
-    pub(crate) const fn name(&self) -> &'static str {
+    /// The code in receipts and metrics.
+    pub(crate) const fn code(&self) -> RefusalCode {
         match self {
-            Self::Undecodable(_) => "undecodable",
-            Self::Domain { .. } => "domain",
-            Self::Endless => "endless",
-            Self::TooOld => "too-old",
-            Self::Future => "future",
-            Self::Rival { .. } => "second-agent",
-            Self::TooManyPoints { .. } => "too-many-points",
-            Self::Log(_) => "log",
+            Self::Undecodable(_) => RefusalCode::Undecodable,
+            Self::NewerFormat(_) => RefusalCode::NewerFormat,
+            Self::TooLarge { .. } => RefusalCode::TooLarge,
+            Self::InvalidName { .. } => RefusalCode::InvalidName,
+            Self::Domain { .. } => RefusalCode::Domain,
+            Self::Endless => RefusalCode::Endless,
+            Self::TooOld => RefusalCode::TooOld,
+            Self::Future => RefusalCode::Future,
+            Self::Rival { .. } => RefusalCode::SecondAgent,
+            Self::TooManyPoints { .. } => RefusalCode::TooManyPoints,
+            Self::Log(_) => RefusalCode::Log,
         }
+    }
+
+    /// As it stands in a receipt, of a record of which nothing but its place is known.
+    pub(crate) fn of_record(&self, index: usize) -> RefusedEpoch {
+        let (code, reason) = (Some(self.code()), self.to_string());
+        RefusedEpoch { index: Some(index), code, reason, ..RefusedEpoch::default() }
     }
 }
 
@@ -85,6 +116,9 @@ pub(super) struct Judge {
     points: BTreeSet<String>, // at most points_max, and what the log had before
     runs: Runs,
     newest: Option<Timestamp>,
+    /// The same, but never ahead of the clock when it was stored: a clock that is set back later
+    /// must not keep out agents whose clocks are right, and no agent can push this moment on.
+    newest_by_clock: Option<Timestamp>,
 }
 
 impl Judge {
@@ -97,6 +131,7 @@ impl Judge {
             points: points.into_iter().collect(),
             runs: Runs::default(),
             newest: None,
+            newest_by_clock: None,
         }
     }
 
@@ -123,15 +158,15 @@ impl Judge {
             let (found, expected) = (sealed.domain.clone(), expected.clone());
             return Err(Refusal::Domain { found, expected });
         }
+        check_names(sealed)?;
         let span = sealed.rule.length_ns().map(|_| sealed.rule.span_of(sealed.epoch));
         let span = span.ok_or(Refusal::Endless)?;
         let oldest = self.age_max_ns.map(|age| old_by.as_nanos().saturating_sub(age));
         if oldest.is_some_and(|oldest| span.end.as_nanos() < oldest) {
             return Err(Refusal::TooOld);
         }
-        // A clock that was set back must not shut out those who are right.
-        let latest = self.newest.map_or(now, |newest| newest.max(now));
-        if span.start.as_nanos() > latest.as_nanos().saturating_add(FUTURE_NS_MAX) {
+        let latest = self.newest_by_clock.map_or(now, |newest| newest.max(now));
+        if span.start > ahead_of(latest) {
             return Err(Refusal::Future);
         }
         let point = &sealed.point.0;
@@ -144,26 +179,46 @@ impl Judge {
         }
     }
 
-    /// Remembers an epoch that was stored.
-    pub(super) fn note(&mut self, sealed: &Sealed, span: Span) {
+    /// Remembers an epoch that was stored at a moment.
+    pub(super) fn note(&mut self, sealed: &Sealed, span: Span, now: Timestamp) {
         if !self.points.contains(&sealed.point.0) {
             self.points.insert(sealed.point.0.clone());
         }
-        self.note_run(report(sealed, span));
+        self.note_run(report(sealed, span), now);
     }
 
-    /// Remembers an epoch that was stored before this process began.
-    pub(super) fn note_run(&mut self, report: Report<'_>) {
-        self.note_moment(report.span.end);
+    /// Remembers an epoch that is stored.
+    pub(super) fn note_run(&mut self, report: Report<'_>, now: Timestamp) {
+        self.note_moment(report.span.end, now);
         self.runs.note(report);
     }
 
     /// Remembers that something is stored of a moment.
-    pub(super) fn note_moment(&mut self, moment: Timestamp) {
-        self.newest = Some(self.newest.map_or(moment, |newest| newest.max(moment)));
+    pub(super) fn note_moment(&mut self, moment: Timestamp, now: Timestamp) {
+        self.newest = self.newest.max(Some(moment));
+        self.newest_by_clock = self.newest_by_clock.max(Some(moment.min(now)));
     }
+}
+
+/// Names reach logs, metrics and pages.
+fn check_names(sealed: &Sealed) -> Result<(), Refusal> {
+    let names = [("point", &sealed.point.0), ("domain", &sealed.domain), ("class", &sealed.class)];
+    for (field, name) in names {
+        // Only a point must have a name.
+        if field == "point" || !name.is_empty() {
+            check_name(name).map_err(|problem| Refusal::InvalidName { field, problem })?;
+        }
+    }
+    Ok(())
+}
+
+fn ahead_of(moment: Timestamp) -> Timestamp {
+    Timestamp::from_nanos(moment.as_nanos().saturating_add(FUTURE_NS_MAX))
 }
 
 fn report(sealed: &Sealed, span: Span) -> Report<'_> {
     Report { domain: &sealed.domain, point: &sealed.point.0, run: sealed.run, span }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use tracing::{debug, error, info, warn};
+use twixt_delivery::{Receipt, RefusalCode, RefusedEpoch};
 use twixt_measure::{Sealed, Stream};
 use twixt_model::{Epoch, Span, Timestamp};
 use twixt_store::{Appended, Depth, Entry, Log, Options, Query, StoreError};
@@ -13,8 +14,8 @@ use super::judge::Judge;
 use super::runs::Report;
 use super::writers::{Writers, is_final};
 use super::{
-    Arrived, JournalConfig, JournalMetrics, Outcome, Refusal, Refused, Retention, StoredEpoch,
-    Submission, Unavailable,
+    Arrived, JournalConfig, JournalMetrics, Refusal, Retention, StoredEpoch, Submission,
+    Unavailable,
 };
 use crate::clock::{Clock, Reckoning};
 
@@ -53,11 +54,12 @@ impl Journal {
         let log = Log::open(&config.folder, Options::default());
         let points = if config.folder.is_dir() { log.points()? } else { Vec::new() };
         let mut judge = Judge::new(config, points);
+        let now = config.clock.now();
         if judge.points() > 0 {
             if let Some(day) = log.newest_day()? {
-                judge.note_moment(day.span().start);
+                judge.note_moment(day.span().start, now);
             }
-            read_runs(&log, config.clock.now(), &mut judge)?;
+            read_runs(&log, now, &mut judge)?;
         }
         metrics.points.set(judge.points() as i64);
         Ok(Self {
@@ -156,7 +158,7 @@ impl Journal {
         let span = match self.judge.admit(&sealed, now, old_by) {
             Ok(span) => span,
             Err(reason) => {
-                draft.refuse(index, &sealed, reason);
+                draft.refuse(index, &sealed, &reason);
                 return Ok(());
             }
         };
@@ -166,18 +168,18 @@ impl Journal {
         draft.points.insert(point.clone());
         match self.writers.append(&point, &entry, &bytes) {
             Ok(Appended::Stored) => {
-                self.judge.note(&sealed, span);
-                draft.outcome.stored += 1;
+                self.judge.note(&sealed, span, now);
+                draft.receipt.stored += 1;
                 draft.new.push((stream, StoredEpoch { sealed, memory }));
             }
             Ok(Appended::AlreadyThere) => {
-                draft.outcome.duplicates += 1;
+                draft.receipt.duplicates += 1;
                 if self.unsettled.contains(&(point, stream.clone(), sealed.epoch)) {
                     draft.new.push((stream, StoredEpoch { sealed, memory }));
                 }
             }
             Err(error) if is_final(&error) => {
-                draft.refuse(index, &sealed, Refusal::Log(error.to_string()));
+                draft.refuse(index, &sealed, &Refusal::Log(error.to_string()));
             }
             Err(error) => return Err(error.to_string()),
         }
@@ -186,19 +188,19 @@ impl Journal {
 
     /// All of a request is durable: says so, and hands on what is new.
     fn acknowledge(&mut self, draft: Draft) {
-        let Draft { answer, outcome, new, .. } = draft;
-        self.metrics.stored.inc_by(outcome.stored);
-        self.metrics.duplicates.inc_by(outcome.duplicates);
-        for refused in &outcome.refused {
-            self.metrics.refused.get_or_create(&[("reason", refused.reason.name())]).inc();
+        let Draft { answer, receipt, new, .. } = draft;
+        self.metrics.stored.inc_by(receipt.stored);
+        self.metrics.duplicates.inc_by(receipt.duplicates);
+        for refused in &receipt.refused {
+            let code = refused.code.unwrap_or(RefusalCode::Unknown);
+            self.metrics.refused.get_or_create(&[("reason", code.name())]).inc();
         }
-        if let Some(refused) = outcome.refused.first() {
-            let Refused { point, epoch, reason, .. } = refused;
-            let epochs = outcome.refused.len();
-            warn!(%point, epoch, %reason, epochs, "refused");
+        if let Some(refused) = receipt.refused.first() {
+            let (point, epoch, reason) = (&refused.point, refused.epoch, &refused.reason);
+            warn!(point, epoch, reason, epochs = receipt.refused.len(), "epochs refused");
         }
-        // Whoever asked may be gone; what is stored is stored.
-        let _ = answer.send(Ok(outcome));
+        // The agent may be gone; what is stored is stored.
+        let _ = answer.send(Ok(receipt));
         for (stream, epoch) in new {
             let sealed = &epoch.sealed;
             self.unsettled.remove(&(sealed.point.0.clone(), stream, sealed.epoch));
@@ -224,10 +226,10 @@ impl Journal {
         if let Some(problem) = problem {
             self.metrics.failures.inc();
             if self.was_healthy {
-                error!(problem, "cannot store; agents are told to come again");
+                error!(problem, "cannot store epochs; agents keep them and retry");
             }
         } else if !self.was_healthy {
-            info!("storing works again");
+            info!("epochs are stored again");
         }
         self.was_healthy = is_healthy;
     }
@@ -269,8 +271,8 @@ struct Moments {
 /// A request whose epochs are appended, but not durable yet.
 #[derive(Debug)]
 struct Draft {
-    answer: tokio::sync::oneshot::Sender<Result<Outcome, Unavailable>>,
-    outcome: Outcome,
+    answer: tokio::sync::oneshot::Sender<Result<Receipt, Unavailable>>,
+    receipt: Receipt,
     /// To be handed on, with their streams.
     new: Vec<(String, StoredEpoch)>,
     /// Whose files must become durable.
@@ -280,14 +282,17 @@ struct Draft {
 }
 
 impl Draft {
-    fn new(answer: tokio::sync::oneshot::Sender<Result<Outcome, Unavailable>>) -> Self {
-        let (outcome, points) = (Outcome::default(), BTreeSet::new());
-        Self { answer, outcome, new: Vec::new(), points, problem: None }
+    fn new(answer: tokio::sync::oneshot::Sender<Result<Receipt, Unavailable>>) -> Self {
+        let (receipt, points) = (Receipt::default(), BTreeSet::new());
+        Self { answer, receipt, new: Vec::new(), points, problem: None }
     }
 
-    fn refuse(&mut self, index: usize, sealed: &Sealed, reason: Refusal) {
-        let (point, epoch) = (sealed.point.0.clone(), sealed.epoch.0);
-        self.outcome.refused.push(Refused { index, point, epoch, reason });
+    fn refuse(&mut self, index: usize, sealed: &Sealed, reason: &Refusal) {
+        self.receipt.refused.push(RefusedEpoch {
+            point: Some(sealed.point.0.clone()),
+            epoch: Some(sealed.epoch.0),
+            ..reason.of_record(index)
+        });
     }
 }
 
@@ -298,7 +303,7 @@ fn read_runs(log: &Log, now: Timestamp, judge: &mut Judge) -> Result<(), StoreEr
     for found in log.scan(Query::between(span).to_depth(Depth::Heads))? {
         let Ok(stream) = found.stream.parse::<Stream>() else { continue };
         let (domain, point) = (stream.domain.as_str(), found.point.as_str());
-        judge.note_run(Report { domain, point, run: stream.run, span: found.span });
+        judge.note_run(Report { domain, point, run: stream.run, span: found.span }, now);
     }
     Ok(())
 }

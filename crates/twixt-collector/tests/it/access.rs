@@ -4,7 +4,7 @@ use std::path::Path;
 
 use twixt_collector::access::{PointPattern, TokenConfig, TokenHash};
 use twixt_collector::{CollectorConfig, TlsConfig, authority};
-use twixt_measure::UPLOAD_PATH;
+use twixt_delivery::UPLOAD_PATH;
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts};
 
 use crate::epochs::{Agent, body, epoch_now};
@@ -56,7 +56,7 @@ fn a_caller_writes_its_own_points_only() {
     let answer = send(&client(), &collector.url(), &[("authorization", &bearer)], &body(&epochs));
     assert_eq!(
         (answer.status, answer.text.as_str()),
-        (403, r#"{"error":"you may not write point \"core\""}"#)
+        (403, r#"{"error":"not allowed to write point \"core\""}"#)
     );
     assert!(!folder.path().join("epochs").exists(), "all or nothing");
 }

@@ -152,5 +152,7 @@ fn a_directory_has_one_collector() {
     let folder = tempfile::tempdir().unwrap();
     let _collector = Running::start(config(folder.path()));
     let second = Collector::new(config(folder.path())).unwrap();
-    assert!(matches!(second.check(), Err(CollectorError::Busy { .. })));
+    let busy = second.check().unwrap_err().to_string();
+    let holder = format!("is used by another process: pid {}", std::process::id());
+    assert!(busy.contains(&holder), "{busy}");
 }

@@ -2,7 +2,8 @@
 
 use std::time::SystemTime;
 
-use twixt_measure::{Meter, MeterConfig, Sealed, UploadWriter};
+use twixt_delivery::UploadWriter;
+use twixt_measure::{Meter, MeterConfig, Sealed};
 use twixt_model::{
     Batch, Delay, Detail, EpochRule, FlowHash, FlowKey, Observation, PacketDigest, PointId,
     Timestamp,

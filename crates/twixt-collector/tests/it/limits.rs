@@ -4,7 +4,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use twixt_measure::UPLOAD_PATH;
+use twixt_delivery::UPLOAD_PATH;
+use twixt_measure::Sealed;
+use twixt_synopsis::{Purpose, find};
 
 use crate::epochs::{Agent, EPOCH_NS, body, epoch_now};
 use crate::running::{Running, client, config, send};
@@ -107,4 +109,35 @@ fn connections_are_limited() {
     closed(&mut two);
     let answer = collector.send(&body(&Agent::at("up").seal(epoch_now(), 1)));
     assert_eq!(answer.counts(), (1, 0));
+}
+
+/// Counters without packets take a bit each on their way, and 24 bytes each when they are there:
+/// a few small bodies took gigabytes.
+#[test]
+fn blank_cells_take_no_more_memory_than_is_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(folder.path());
+    config.limits.memory_bytes_max = 64 << 20;
+    let collector = Running::start(config);
+    let blank = |counters: i64, epochs: i64| {
+        let settings = toml::toml! { counters = counters };
+        let synopsis = (find(Purpose::Delay, "colate").unwrap().start)(&settings).unwrap();
+        let epochs = Agent::at("up").seal(epoch_now() - 100, epochs).into_iter();
+        let blank = epochs.map(|sealed| Sealed { synopsis: synopsis.duplicate(), ..sealed });
+        zstd::encode_all(&*body(&blank.collect::<Vec<_>>()), 3).unwrap()
+    };
+    let send = |packed: &[u8]| {
+        let encoding = [("content-encoding", "zstd")];
+        send(&client(), &collector.url(), &encoding, packed)
+    };
+    let fitting = blank(200_000, 1);
+    assert!(fitting.len() < 10_000, "{} bytes are few", fitting.len());
+    assert_eq!(send(&fitting).counts(), (1, 0));
+    let many = send(&blank(200_000, 8));
+    assert_eq!(many.status, 413, "{many:?}");
+    assert!(many.text.contains("send fewer at a time"), "{many:?}");
+    let large = send(&blank(2_000_000, 1));
+    assert!(large.reasons()[0].contains("raise memory_max"), "{large:?}");
+    assert_eq!(send(&fitting).counts(), (0, 1), "all memory was given back");
+    assert!(collector.metrics().contains("twixt_collector_memory_max_bytes 67108864\n"));
 }

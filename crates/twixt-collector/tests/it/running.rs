@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use twixt_collector::{
     Addresses, Collector, CollectorConfig, CollectorError, EPOCHS_FOLDER, EventSink, Stop,
 };
+use twixt_delivery::UPLOAD_PATH;
 use twixt_engine::{EngineEvent, SegmentConfig};
-use twixt_measure::UPLOAD_PATH;
 use twixt_model::{Delay, PointId, Segment};
 use twixt_store::{Depth, Log, Options, Query};
 
@@ -109,6 +109,11 @@ impl Running {
 
     pub(crate) fn events(&self) -> Vec<EngineEvent> {
         self.events.lock().unwrap().clone()
+    }
+
+    /// How it ended by itself.
+    pub(crate) fn ended(mut self) -> Result<(), CollectorError> {
+        self.thread.take().unwrap().join().unwrap()
     }
 
     pub(crate) fn stop(mut self) -> Vec<EngineEvent> {

@@ -83,14 +83,14 @@ fn what_makes_no_sense_is_refused_for_good_and_explained() {
     };
     check(
         Agent { domain: "other", ..Agent::at("up") }.seal(now, 1),
-        "domain \"other\" is not ours",
+        "domain \"other\", this collector takes \"lab\" only",
     );
     check(Agent::at("up").seal(now - 40_000, 1), "older than what is kept");
     check(Agent::at("up").seal(now + 900_000, 1), "ahead of the collector's clock");
     let mut endless = Agent::at("up").seal(now, 1);
     endless[0].rule = twixt_model::EpochRule::WHOLE;
     endless[0].epoch = twixt_model::Epoch(0);
-    check(endless, "give an epoch length");
+    check(endless, "set an epoch length");
     for point in ["up", "down"] {
         assert_eq!(collector.send(&body(&Agent::at(point).seal(now, 1))).counts(), (1, 0));
     }
@@ -122,4 +122,24 @@ fn of_two_agents_with_one_name_the_newer_is_believed() {
     let collector = Running::start(config(folder.path()));
     assert_eq!(collector.send(&body(&older[4..])).reasons().len(), 2);
     assert_eq!(collector.send(&body(&newer)).counts(), (4, 2));
+}
+
+/// The collector went on storing, estimated nothing, and called itself healthy.
+#[test]
+fn a_thread_that_panics_ends_the_collector() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Running::start_watched(
+        config(folder.path()),
+        Box::new(|_| panic!("the sink of the estimates is broken")),
+    );
+    let first = epoch_now() - 20;
+    for point in ["up", "down"] {
+        assert_eq!(collector.send(&body(&Agent::at(point).seal(first, 4))).counts(), (4, 0));
+    }
+    let failure = collector.ended().unwrap_err().to_string();
+    assert_eq!(failure, "thread \"estimating\" panicked: the sink of the estimates is broken");
+    assert_eq!(logged(folder.path()).len(), 8, "what is stored stays");
+    // The next start goes on from there.
+    let collector = Running::start(config(folder.path()));
+    collector.estimated(3);
 }

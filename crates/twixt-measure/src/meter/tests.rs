@@ -210,7 +210,7 @@ fn packets_alone_end_the_epochs_before_them() {
 fn what_no_message_can_carry_is_refused() {
     let refusal = |config| Meter::new(config, synopsis("lda")).unwrap_err().to_string();
     let long = MeterConfig { domain: "x".repeat(256), ..config("up") };
-    assert_eq!(refusal(long), "name of the domain has 256 bytes, at most 255 are allowed");
+    assert_eq!(refusal(long), "domain: a name of 256 bytes, at most 255 are allowed");
     let short = MeterConfig { rule: EpochRule::every(999).unwrap(), ..config("up") };
     assert_eq!(refusal(short), "epochs of 999 ns, at least 1000 ns are needed");
     let marked =

@@ -100,7 +100,7 @@ pub(crate) fn run(args: Args, file: Option<&Path>) -> anyhow::Result<Exit> {
     let signals = Signals::listen().context("cannot listen to signals")?;
     let agent = Agent::open(config, &signals.stop).map_err(explained)?;
     tell_start(&agent);
-    let left = agent.run();
+    let left = agent.run()?;
     if left > 0 {
         note(format_args!("{} epochs wait in the spool for the next start", units::count(left)));
     }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use anyhow::Context;
 use serde::Deserialize;
-use twixt_agent::{AgentConfig, CollectorConfig, PointConfig, SpoolConfig};
+use twixt_agent::{AgentConfig, DeliveryConfig, PointConfig, SpoolConfig};
 use twixt_capture::{Direction, LiveOptions, RingSize, TimePreference};
 use twixt_model::quantity::Nanoseconds;
 use twixt_model::{Delay, EpochRule};
@@ -139,7 +139,7 @@ impl AgentSettings {
             synopses: self.synopses(algorithms)?,
             points: self.point.iter().map(PointSettings::resolve).collect::<Result<_, _>>()?,
             spool: self.spool.resolve()?,
-            collector: self.collector.resolve()?,
+            delivery: self.collector.resolve()?,
             metrics: self.metrics.resolve()?,
             user: self.run.user.clone(),
         })
@@ -235,7 +235,7 @@ impl SpoolSettings {
 }
 
 impl CollectorSettings {
-    fn resolve(&self) -> anyhow::Result<CollectorConfig> {
+    fn resolve(&self) -> anyhow::Result<DeliveryConfig> {
         let url = self.url.clone().ok_or_else(|| {
             usage("where do epochs go? Give --collector URL, or `url` in [collector]")
         })?;
@@ -251,7 +251,7 @@ impl CollectorSettings {
             Some("forced") => true,
             Some(_) => return Err(usage("collector.plain_http: only \"forced\" is known")),
         };
-        Ok(CollectorConfig {
+        Ok(DeliveryConfig {
             url,
             token: token.map_err(|_| usage("the token is no text"))?,
             ca: self.ca.as_deref().map(contents).transpose()?,

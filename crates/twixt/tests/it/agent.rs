@@ -172,7 +172,7 @@ fn epochs_wait_for_a_collector_that_is_unwell() {
             Mood::HangsUp,
             Mood::Forgetful,
             Mood::Slow(Duration::from_millis(700)),
-            Mood::Narrow,
+            Mood::Narrow(4_096),
         ];
         for mood in moods {
             collector.set_mood(mood);

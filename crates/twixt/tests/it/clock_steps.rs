@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use twixt_agent::rehearsal::{Moment, rehearse};
-use twixt_agent::{AgentConfig, CollectorConfig, PointConfig, SpoolConfig};
+use twixt_agent::{AgentConfig, DeliveryConfig, PointConfig, SpoolConfig};
 use twixt_capture::LiveOptions;
 use twixt_engine::{Engine, EngineConfig, EngineEvent, SegmentConfig};
 use twixt_measure::Sealed;
@@ -76,7 +76,7 @@ fn agent(point: &str) -> AgentConfig {
             threads: 1,
         }],
         spool: SpoolConfig { folder: "none".into(), bytes_max: 0 },
-        collector: CollectorConfig {
+        delivery: DeliveryConfig {
             url: String::new(),
             token: None,
             ca: None,

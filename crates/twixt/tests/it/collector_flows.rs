@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use twixt_measure::{RecordReader, UPLOAD_PATH, UploadWriter};
+use twixt_delivery::{UPLOAD_PATH, UploadWriter};
+use twixt_measure::RecordReader;
 
 use crate::collector::process::Process;
 use crate::support::{number, twixt_in};

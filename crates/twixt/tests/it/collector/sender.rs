@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use twixt_measure::{Meter, MeterConfig, Sealed, UPLOAD_PATH, UploadWriter};
+use twixt_delivery::{UPLOAD_PATH, UploadWriter};
+use twixt_measure::{Meter, MeterConfig, Sealed};
 use twixt_model::{
     Batch, Delay, EpochRule, FlowHash, Observation, PacketDigest, PointId, Timestamp,
 };

@@ -1,17 +1,7 @@
-//! What an agent sends to a collector, as far as both must agree: where to, under which names, and
-//! how several epochs become one body. The body is an epoch file, so a recording can be sent as it
-//! lies on disk. Connections, compression and what the collector answers are not known here.
+//! How several epochs become one body: an epoch file, so that a recording can be sent as it lies on
+//! disk.
 
-use crate::file::{FILE_HEADER, FileError, FileTail, RecordReader, record_header};
-
-/// Where epochs are sent to.
-pub const UPLOAD_PATH: &str = "/v1/epochs";
-/// What the body is, as `Content-Type` says it.
-pub const UPLOAD_MEDIA_TYPE: &str = "application/vnd.twixt.epochs";
-/// How the body may be compressed, as `Content-Encoding` says it.
-pub const UPLOAD_ENCODING: &str = "zstd";
-/// How a name in a client certificate begins that allows to write a point.
-pub const POINT_URI_PREFIX: &str = "twixt:point:";
+use twixt_measure::{FILE_HEADER, FileError, FileTail, record_header, split_records};
 
 /// Puts sealed epochs together to one body.
 #[derive(Clone, Debug)]
@@ -63,21 +53,15 @@ impl UploadWriter {
     }
 }
 
-/// The bytes of every sealed epoch in a body. Unlike a file, a body that is not whole is of no
-/// use: whoever sent it is still there and sends it again.
+/// The bytes of every sealed epoch in a body. Unlike a file, a body that is not whole is of no use:
+/// its sender still has it, and sends it again.
 ///
 /// # Errors
-/// When the body is no epoch file, or a damaged or unfinished one.
-pub fn read_upload(body: &[u8]) -> Result<Vec<Vec<u8>>, UploadError> {
-    let mut reader = RecordReader::new();
-    reader.feed(body);
-    let mut records = Vec::new();
-    while let Some(record) = reader.next_body()? {
-        records.push(record);
-    }
-    match reader.finish()? {
-        FileTail::Clean => Ok(records),
-        FileTail::Torn { bytes } => Err(UploadError::Torn { bytes }),
+/// When the body is not an epoch file, or a damaged or unfinished one.
+pub fn read_upload(body: &[u8]) -> Result<Vec<&[u8]>, UploadError> {
+    match split_records(body)? {
+        (records, FileTail::Clean) => Ok(records),
+        (_, FileTail::Torn { bytes }) => Err(UploadError::Torn { bytes }),
     }
 }
 
@@ -85,7 +69,7 @@ pub fn read_upload(body: &[u8]) -> Result<Vec<Vec<u8>>, UploadError> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UploadError {
-    /// It is no epoch file, or was damaged on its way. Send what `record -w` or an agent wrote.
+    /// It is not an epoch file, or was damaged on its way. Send what `record -w` or an agent wrote.
     #[error(transparent)]
     File(#[from] FileError),
     /// It was cut short on its way. Send it again.
@@ -102,8 +86,7 @@ mod tests {
 
     #[track_caller]
     fn check(body: &[u8], expected: Result<&[&[u8]], UploadError>) {
-        let expected = expected.map(|records| records.iter().map(|bytes| bytes.to_vec()).collect());
-        assert_eq!(read_upload(body), expected);
+        assert_eq!(read_upload(body), expected.map(<[_]>::to_vec));
     }
 
     fn body_of(records: &[&[u8]]) -> Vec<u8> {
