@@ -167,7 +167,16 @@ pub struct ConfigError {
     pub problem: String,
 }
 
+/// Name of the estimators that are formulas as they were published, where these are known to be
+/// wrong. To compare with, not to measure with.
+pub const PRINTED_ESTIMATOR: &str = "printed";
+
 impl Algorithm {
+    /// Names of the estimators to measure with, default first.
+    pub fn sound_estimators(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.estimators.iter().copied().filter(|&name| name != PRINTED_ESTIMATOR)
+    }
+
     /// The entry of a two-point algorithm.
     #[must_use]
     pub const fn two_point<S: TwoPoint>(purpose: Purpose) -> Self {

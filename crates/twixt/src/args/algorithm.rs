@@ -8,7 +8,9 @@ use clap::{Arg, ArgMatches, Command};
 use twixt_measure::Sealed;
 use twixt_model::quantity::Nanoseconds;
 use twixt_offline::ChosenAlgorithm;
-use twixt_synopsis::{ALGORITHMS, Algorithm, ConfigOption, OptionKind, Purpose, find};
+use twixt_synopsis::{
+    ALGORITHMS, Algorithm, ConfigOption, OptionKind, PRINTED_ESTIMATOR, Purpose, find,
+};
 
 use super::weights;
 use crate::configuration::{Configuration, SynopsisSettings};
@@ -76,15 +78,26 @@ impl<A: Asks> AlgorithmArgs<A> {
         Self { name, estimator, ..Self::default() }
     }
 
-    /// The algorithm and its settings; `default` if the user named none.
+    /// The algorithm and its settings; `default` if the user named none. Refuses formulas that are
+    /// known to be wrong.
     pub(crate) fn choose(&self, default: &str) -> anyhow::Result<ChosenAlgorithm> {
+        let chosen = self.choose_to_compare(default)?;
+        match chosen.estimator.as_deref() {
+            Some(PRINTED_ESTIMATOR) => Err(only_to_compare(chosen.algorithm)),
+            _ => Ok(chosen),
+        }
+    }
+
+    /// The same, with any estimator: what it gets wrong is shown beside the referee.
+    pub(crate) fn choose_to_compare(&self, default: &str) -> anyhow::Result<ChosenAlgorithm> {
         let name = self.name.as_deref().or(self.written_name.as_deref()).unwrap_or(default);
         let algorithm =
             find(A::PURPOSE, name).ok_or_else(|| unknown_algorithm(A::PURPOSE, name))?;
         if let Some(estimator) = self.estimator.as_deref()
             && !algorithm.estimators.contains(&estimator)
         {
-            return Err(usage(match algorithm.estimators {
+            let known: Vec<&str> = algorithm.sound_estimators().collect();
+            return Err(usage(match known.as_slice() {
                 [] => format!("{name} has but one estimator"),
                 known => {
                     format!("{name} has no estimator {estimator:?}; it has: {}", known.join(", "))
@@ -149,6 +162,16 @@ impl<A: Asks> AlgorithmArgs<A> {
 fn unknown_algorithm(purpose: Purpose, name: &str) -> anyhow::Error {
     let known: Vec<&str> = of_purpose(purpose).map(|entry| entry.name).collect();
     usage(format!("no algorithm {name:?} for this command; there are: {}", known.join(", ")))
+}
+
+fn only_to_compare(algorithm: &Algorithm) -> anyhow::Error {
+    let sound: Vec<&str> = algorithm.sound_estimators().collect();
+    usage(format!(
+        "the estimator {PRINTED_ESTIMATOR:?} of {} is the formula as published, which is known to be \
+         wrong: it is for verify and evaluate only; use {}",
+        algorithm.name,
+        sound.join(" or ")
+    ))
 }
 
 fn unknown_option(algorithm: &Algorithm, name: &str) -> anyhow::Error {
@@ -250,13 +273,22 @@ fn algorithm_help(purpose: Purpose, default: Option<&str>) -> String {
     format!("Algorithm{default}\n{}", lines.join("\n"))
 }
 
+fn estimator_help(purpose: Purpose) -> String {
+    let several = of_purpose(purpose).filter(|entry| !entry.estimators.is_empty());
+    let names = several.map(|entry| {
+        let names: Vec<&str> = entry.sound_estimators().collect();
+        format!("{}: {}", entry.name, names.join(", "))
+    });
+    format!("Estimator to use [{}]", names.collect::<Vec<_>>().join("; "))
+}
+
 impl<A: Asks> clap::Args for AlgorithmArgs<A> {
     fn augment_args(command: Command) -> Command {
         let heading = "Options of the algorithms";
         let estimator = Arg::new("estimator")
             .long("estimator")
             .value_name("NAME")
-            .help("How to conclude, where the algorithm knows several ways")
+            .help(estimator_help(A::PURPOSE))
             .help_heading(heading);
         let memory = Arg::new("memory")
             .long("memory")

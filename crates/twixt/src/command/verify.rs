@@ -29,7 +29,7 @@ const SIZES: [(u64, Option<u64>); 5] =
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.pair.check()?;
-    let chosen = args.pair.algorithm.choose("lda")?;
+    let chosen = args.pair.algorithm.choose_to_compare("lda")?;
     let referee = AlgorithmArgs::<Delays>::default().choose("exact")?;
     let plan = Plan {
         traffic: args.pair.traffic.traffic()?,

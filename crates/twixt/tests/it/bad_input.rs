@@ -237,6 +237,26 @@ fn a_damaged_epoch_file_never_panics() {
     }
 }
 
+#[test]
+fn formulas_known_to_be_wrong_are_for_comparisons_only() {
+    let scene = crossing().scene();
+    let refused = |command: &str, sound: &str| {
+        let run = scene.run(&format!("{command} --estimator printed"));
+        run.expect(USAGE).says(&["printed", "verify and evaluate", sound]);
+    };
+    refused("delay up.pcap down.pcap -a lda", "use centred");
+    refused("delay up.pcap down.pcap -a lds --by flow", "use joint or paper");
+    refused("path up.pcap down.pcap -a sds", "use joint or min");
+    refused("record -r up.pcap -w up.epochs -a lda", "use centred");
+    for point in ["up", "down"] {
+        scene.run(&format!("record -r {point}.pcap --store s -a lda")).expect(0);
+    }
+    refused("query --store s --from up --to down", "use centred");
+    let run = scene.run("delay --help").expect(0);
+    assert!(!run.stdout.contains("printed") && run.stdout.contains("centred"), "{}", run.stdout);
+    scene.run("verify up.pcap down.pcap -a lda --estimator printed").expect(0);
+}
+
 /// Checks that recordings with unlike settings give no estimate, and why not is said.
 #[track_caller]
 fn check_unlike(up_options: &str, down_options: &str, said: &[&str]) {
