@@ -30,7 +30,7 @@ use crate::metrics::{Metrics, Page, PointMetrics, serve};
 use crate::sender::{Sender, SenderError};
 use crate::spool::{SpoolError, Spools};
 use crate::steps::PointClock;
-use crate::watch::{Seen, Watch};
+use crate::watch::{ReportedSoFar, Watch};
 
 /// Parts of epochs on their way from the packet threads to the disk. Beyond, they are lost and
 /// counted, rather than packets.
@@ -212,7 +212,7 @@ fn run_threads<S: LiveFrames + Send>(
         }
         for (point, shares) in shares.into_iter().enumerate() {
             for (source, share) in shares {
-                let seen = Seen::nothing(source.time_source());
+                let seen = ReportedSoFar::nothing(source.time_source());
                 let (name, clock) = (config.points[point].name.as_str(), &clocks[point]);
                 let (stop, out, metrics) = (stop.clone(), out.clone(), told[point].clone());
                 let watch = Watch { point, name, source, share, clock, stop, out, metrics, seen };

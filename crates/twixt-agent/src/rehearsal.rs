@@ -20,7 +20,7 @@ use crate::config::AgentConfig;
 use crate::frames::LiveFrames;
 use crate::metrics::Metrics;
 use crate::steps::{Clocks, PointClock};
-use crate::watch::{Seen, Watch};
+use crate::watch::{ReportedSoFar, Watch};
 
 /// Link type of Ethernet in the registry of pcap.
 const ETHERNET: u16 = 1;
@@ -59,14 +59,14 @@ pub fn rehearse(
     let (synopses, began) = (copies(&config.synopses), clock.now());
     let share = PointShare::new(0, meters, synopses, observer, clock.era(), began)?;
     let (out, parts) = sync_channel(crate::PARTS_MAX);
-    let stage = Stage { parts, merger: Merger::new(1), take };
+    let stage = SealedOutlet { parts, merger: Merger::new(1), take };
     let counts = SourceCounts::default();
     let source = ScriptedFrames { script, clocks, stage, counts, ended: false };
     let metrics = Metrics::new().point(&point.name, 1);
     Watch {
         point: 0,
         name: &point.name,
-        seen: Seen::nothing(source.time_source()),
+        seen: ReportedSoFar::nothing(source.time_source()),
         source,
         share,
         clock: &clock,
@@ -93,13 +93,13 @@ impl Clocks for ScriptedClocks {
 }
 
 /// Where parts of epochs arrive.
-struct Stage<T> {
+struct SealedOutlet<T> {
     parts: Receiver<(usize, SealedPart)>,
     merger: Merger,
     take: T,
 }
 
-impl<T: FnMut(Duration, Sealed)> Stage<T> {
+impl<T: FnMut(Duration, Sealed)> SealedOutlet<T> {
     /// Takes what was handed on up to then.
     fn take(&mut self, steady: Duration) {
         self.parts.try_iter().for_each(|(_, part)| self.merger.add(part));
@@ -113,7 +113,7 @@ impl<T: FnMut(Duration, Sealed)> Stage<T> {
 struct ScriptedFrames<I: Iterator<Item = Moment>, T: FnMut(Duration, Sealed)> {
     script: I,
     clocks: ScriptedClocks,
-    stage: Stage<T>,
+    stage: SealedOutlet<T>,
     counts: SourceCounts,
     ended: bool,
 }

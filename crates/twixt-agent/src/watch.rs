@@ -29,12 +29,12 @@ pub(crate) struct Watch<'a, S, C> {
     pub(crate) stop: Stop,
     pub(crate) out: SyncSender<(usize, SealedPart)>,
     pub(crate) metrics: PointMetrics,
-    pub(crate) seen: Seen,
+    pub(crate) seen: ReportedSoFar,
 }
 
 /// What was told to the metrics so far.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ReportedSoFar {
     /// Frames with a time of another clock.
     other_clock: u64,
     counts: SourceCounts,
@@ -47,7 +47,7 @@ pub(crate) struct Seen {
     begins_with_frame: bool,
 }
 
-impl Seen {
+impl ReportedSoFar {
     /// Nothing, by a clock that can be read or by another one.
     pub(crate) fn nothing(by: TimeSource) -> Self {
         Self { begins_with_frame: by != TimeSource::Kernel, ..Self::default() }
@@ -55,7 +55,7 @@ impl Seen {
 }
 
 /// What a batch brought.
-struct Batch {
+struct FramesRead {
     end: Option<BatchEnd>,
     /// Time of its last frame, if it had one.
     last: Option<Timestamp>,
@@ -85,7 +85,7 @@ impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
     }
 
     #[inline]
-    fn read_batch(&mut self) -> Batch {
+    fn read_batch(&mut self) -> FramesRead {
         let expected = self.source.time_source();
         let (share, clock, mut other_clock) = (&mut self.share, self.clock, 0_u64);
         let mut started = None;
@@ -117,11 +117,11 @@ impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
             self.seen.begins_with_frame = false;
         }
         let failed = |error| tracing::warn!(point = self.name, %error, "capturing failed");
-        Batch { end: end.map_err(failed).ok(), last }
+        FramesRead { end: end.map_err(failed).ok(), last }
     }
 
     /// After a batch: counts, the clock, and what is sealed.
-    fn tell(&mut self, batch: &Batch) {
+    fn tell(&mut self, batch: &FramesRead) {
         let counts =
             SourceCounts { skipped_without_time: self.seen.other_clock, ..self.source.counts() };
         self.metrics.count_skipped(&self.share.skipped());
@@ -184,7 +184,7 @@ impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
         self.share.lose(lost);
         while !self.stop.is_set() {
             std::thread::sleep(REOPEN_EVERY);
-            self.tell(&Batch { end: None, last: None });
+            self.tell(&FramesRead { end: None, last: None });
             if self.source.reopen().is_ok() {
                 match self.source.time_source() {
                     TimeSource::Kernel => self.share.regain(self.clock.now()),

@@ -57,7 +57,7 @@ impl fmt::Display for Resolution {
 
 /// Turns counts of an interface's unit into moments.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct FrameClock {
     scale: Scale,
     offset_nanos: i128,
 }
@@ -73,7 +73,7 @@ enum Scale {
     Halve(u8),
 }
 
-impl Clock {
+impl FrameClock {
     pub(crate) fn new(resolution: Resolution, offset_seconds: i64) -> Self {
         let offset_nanos = i128::from(offset_seconds) * i128::from(NANOS_PER_SECOND);
         Self { scale: Scale::of(resolution), offset_nanos }
@@ -125,7 +125,7 @@ mod tests {
 
     #[track_caller]
     fn check(option: u8, offset_seconds: i64, units: u64, expected: Option<i64>) {
-        let clock = Clock::new(Resolution::from_option(option), offset_seconds);
+        let clock = FrameClock::new(Resolution::from_option(option), offset_seconds);
         assert_eq!(clock.time(units).map(Timestamp::as_nanos), expected);
     }
 
@@ -163,9 +163,9 @@ mod tests {
         check(6, i64::MIN, 0, None);
         check(9, 0, i64::MAX as u64, Some(i64::MAX));
         check(9, 0, i64::MAX as u64 + 1, None);
-        let early = Clock::new(Resolution::MICROSECOND, i64::MIN);
+        let early = FrameClock::new(Resolution::MICROSECOND, i64::MIN);
         assert_eq!(early.nearest_time(0), Timestamp::MIN);
-        let late = Clock::new(Resolution::MICROSECOND, i64::MAX);
+        let late = FrameClock::new(Resolution::MICROSECOND, i64::MAX);
         assert_eq!(late.nearest_time(0), Timestamp::MAX);
     }
 

@@ -1,7 +1,7 @@
 //! The interfaces that a capture was taken on.
 
 use crate::Resolution;
-use crate::clock::Clock;
+use crate::clock::FrameClock;
 
 /// Interfaces of one file at most, over all its sections. Further ones are counted in
 /// [`crate::SourceCounts::interfaces_refused`] and their frames skipped.
@@ -34,7 +34,7 @@ pub struct InterfaceDescription {
 #[derive(Clone, Debug)]
 pub(crate) struct Interface {
     pub(crate) description: InterfaceDescription,
-    pub(crate) clock: Clock,
+    pub(crate) clock: FrameClock,
     /// `u32::MAX` when frames were not cut.
     pub(crate) snap_length: u32,
     pub(crate) longest_frame_bytes: u32,
@@ -44,7 +44,7 @@ pub(crate) struct Interface {
 impl Interface {
     pub(crate) fn new(description: InterfaceDescription, offset_seconds: i64) -> Self {
         Self {
-            clock: Clock::new(description.resolution, offset_seconds),
+            clock: FrameClock::new(description.resolution, offset_seconds),
             snap_length: description.snap_length.unwrap_or(u32::MAX),
             longest_frame_bytes: longest_frame_bytes(description.link_type),
             drops: Drops::default(),

@@ -17,7 +17,7 @@ mod interface;
 mod one_pass;
 mod reader;
 
-pub(crate) use interface::{Interface, LiveArgs};
+pub(crate) use interface::{LiveArgs, LiveInterface};
 pub(crate) use one_pass::{OnePass, SoFar};
 
 use std::path::{Path, PathBuf};
@@ -49,10 +49,10 @@ pub(crate) struct SourceArgs {
 
 impl SourceArgs {
     /// Opens what was named.
-    pub(crate) fn open(&self) -> anyhow::Result<Source> {
-        let Some(path) = &self.read else { return Source::interface(&self.live) };
+    pub(crate) fn open(&self) -> anyhow::Result<FrameSource> {
+        let Some(path) = &self.read else { return FrameSource::interface(&self.live) };
         self.live.check_unused()?;
-        Source::capture(path)
+        FrameSource::capture(path)
     }
 
     /// A name for the point: that of the capture, without its ending, or of the interface.
@@ -63,9 +63,9 @@ impl SourceArgs {
 }
 
 /// A capture or an interface that is being read.
-pub(crate) enum Source {
+pub(crate) enum FrameSource {
     Capture(Box<CaptureSource>),
-    Interface(Box<Interface>),
+    Interface(Box<LiveInterface>),
 }
 
 /// A capture, with a person watching.
@@ -75,7 +75,7 @@ pub(crate) struct CaptureSource {
     progress: Option<ReadProgress>,
 }
 
-impl Source {
+impl FrameSource {
     /// Opens a capture; `-` is standard input.
     pub(crate) fn capture(path: &Path) -> anyhow::Result<Self> {
         let capture = Capture::open(path)?;
@@ -85,7 +85,7 @@ impl Source {
 
     /// Opens an interface.
     pub(crate) fn interface(args: &LiveArgs) -> anyhow::Result<Self> {
-        Ok(Self::Interface(Box::new(Interface::open(args)?)))
+        Ok(Self::Interface(Box::new(LiveInterface::open(args)?)))
     }
 
     /// Hands a batch of frames over. It may be empty though more will come.

@@ -39,7 +39,7 @@ const EPOCH_NS: i64 = 100_000_000;
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let scenario = Scenario::new(args.seed);
     let simulation = scenario.simulate()?;
-    let found = Found::measure(&simulation)?;
+    let found = DemoMeasured::measure(&simulation)?;
     let document = Document { segments: vec![found.segment()], incidents: [] };
     match args.format {
         Format::Human => output::text(&report::report(&scenario, &found))?,
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// What the two algorithms found.
-struct Found {
+struct DemoMeasured {
     exact: Finding,
     lda: Finding,
     /// Epoch by epoch.
@@ -61,7 +61,7 @@ struct Found {
     flows: Finding,
 }
 
-impl Found {
+impl DemoMeasured {
     fn measure(simulation: &Simulation) -> anyhow::Result<Self> {
         let epochs = EpochRule::every(EPOCH_NS).expect("it is positive");
         let ask = |algorithm, rule, by| measure(simulation, Asked { algorithm, rule, by });

@@ -8,7 +8,7 @@ use twixt_model::{HeavyFlow, Span};
 use twixt_offline::ChosenAlgorithm;
 use twixt_synopsis::{Estimator, Question, Totals};
 
-use super::one_point::{Seen, read};
+use super::one_point::{SeenAtPoint, read};
 use crate::args::{AlgorithmArgs, Heavies, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::Exit;
@@ -79,7 +79,7 @@ impl Args {
     fn largest(
         &self,
         chosen: &ChosenAlgorithm,
-        seen: &Seen,
+        seen: &SeenAtPoint,
         span: Span,
     ) -> anyhow::Result<Vec<HeavyFlow>> {
         let Estimator::Heavy(estimator) = &chosen.algorithm.estimator else {
@@ -122,7 +122,7 @@ struct Row {
 }
 
 impl Document {
-    fn new(seen: &Seen, flows: Vec<Row>) -> Self {
+    fn new(seen: &SeenAtPoint, flows: Vec<Row>) -> Self {
         let Totals { packets, bytes } = seen.synopsis.totals();
         Self {
             algorithm: seen.synopsis.name(),
@@ -149,11 +149,11 @@ impl Row {
     }
 }
 
-fn entries(seen: &Seen) -> Option<i64> {
+fn entries(seen: &SeenAtPoint) -> Option<i64> {
     seen.synopsis.config().get("entries").and_then(toml::Value::as_integer)
 }
 
-fn report(seen: &Seen, flows: &[HeavyFlow], rows: usize) -> String {
+fn report(seen: &SeenAtPoint, flows: &[HeavyFlow], rows: usize) -> String {
     let size = match entries(seen) {
         Some(entries) => format!("{} counters, ", units::count(entries.unsigned_abs())),
         None => String::new(),

@@ -13,7 +13,7 @@ use twixt_offline::{is_epoch_file, is_standard_input};
 use crate::args::TrafficArgs;
 use crate::exit::{Exit, usage};
 use crate::flow_record_input;
-use crate::frame_input::{LiveArgs, Source};
+use crate::frame_input::{FrameSource, LiveArgs};
 use crate::output::Format;
 
 /// What is in a capture, an epoch file, a store or a file of flow records, or passes an interface
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.live.is_given() {
         // What would be the file is the first word of the filter.
         let traffic = args.traffic.clone().with_first_word(args.file.as_deref());
-        return capture::run(Source::interface(&args.live)?, &traffic, args);
+        return capture::run(FrameSource::interface(&args.live)?, &traffic, args);
     }
     args.live.check_unused()?;
     let path = args.file.as_ref().or(args.read.as_ref()).expect("clap requires one of the two");
@@ -53,10 +53,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     match path {
         path if is_standard_input(path) => {
-            capture::run(Source::capture(path)?, &args.traffic, args)
+            capture::run(FrameSource::capture(path)?, &args.traffic, args)
         }
         path if is_epoch_file(path) => epochs::run(path, args.format),
         path if flow_record_input::is_ipfix_file(path) => flow_records::run(path, args.format),
-        path => capture::run(Source::capture(path)?, &args.traffic, args),
+        path => capture::run(FrameSource::capture(path)?, &args.traffic, args),
     }
 }

@@ -11,7 +11,7 @@ use crate::exit::{Exit, usage};
 use crate::frame_input::SourceArgs;
 
 /// What was seen, and what the synopsis kept of it.
-pub(crate) struct Seen {
+pub(crate) struct SeenAtPoint {
     pub(crate) synopsis: Box<dyn AnySynopsis>,
     pub(crate) counts: PointCounts,
     /// From the first packet to the last; `None` if there was none.
@@ -28,13 +28,13 @@ pub(crate) fn read(
     traffic: &TrafficArgs,
     chosen: &ChosenAlgorithm,
     most: Option<u64>,
-) -> anyhow::Result<Seen> {
+) -> anyhow::Result<SeenAtPoint> {
     let mut path = path(traffic, chosen, most)?;
     let mut source = source.open()?;
     source.read(&mut path)?;
     let counts = path.counts(source.counts());
     let mut feed = path.into_sink();
-    Ok(Seen {
+    Ok(SeenAtPoint {
         counts,
         span: feed.take_span(),
         synopsis: feed.finish(),

@@ -16,7 +16,7 @@ use twixt_wire::Observer;
 use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::frame_input::{OnePass, SoFar, Source, SourceArgs};
+use crate::frame_input::{FrameSource, OnePass, SoFar, SourceArgs};
 use crate::output::units;
 use retention::Retention;
 use sink::{Sink, Target};
@@ -171,7 +171,7 @@ impl OnePass for Recording {
     }
 }
 
-fn record(args: &Args, mut source: Source, mut recording: Recording) -> anyhow::Result<Exit> {
+fn record(args: &Args, mut source: FrameSource, mut recording: Recording) -> anyhow::Result<Exit> {
     source.read(&mut recording)?;
     let Recording { mut path, mut out } = recording;
     path.sink_mut().finish();
@@ -183,7 +183,7 @@ fn conclude(
     args: &Args,
     path: &PacketPath<Meters>,
     recorded: &str,
-    source: Source,
+    source: FrameSource,
 ) -> anyhow::Result<Exit> {
     let packets = path.packets();
     if packets == 0 && !source.was_interrupted() {

@@ -7,7 +7,7 @@ use twixt_model::{ReorderEstimate, Span};
 use twixt_offline::ChosenAlgorithm;
 use twixt_synopsis::{Estimator, Question};
 
-use super::one_point::{Seen, read};
+use super::one_point::{SeenAtPoint, read};
 use crate::args::{AlgorithmArgs, Reorderings, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, usage};
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn conclude(
     chosen: &ChosenAlgorithm,
-    seen: &Seen,
+    seen: &SeenAtPoint,
     span: Span,
 ) -> anyhow::Result<Vec<ReorderEstimate>> {
     let Estimator::Reorder(estimator) = &chosen.algorithm.estimator else {
@@ -90,7 +90,7 @@ impl Args {
         Self { algorithm: self.algorithm.with(configuration), ..self }
     }
 
-    fn document(&self, seen: &Seen, prefixes: Vec<Row>) -> Document {
+    fn document(&self, seen: &SeenAtPoint, prefixes: Vec<Row>) -> Document {
         Document {
             algorithm: seen.synopsis.name(),
             synopsis_bytes: seen.synopsis.state_bytes(),
@@ -143,7 +143,7 @@ impl Row {
     }
 }
 
-fn report(seen: &Seen, prefixes: &[ReorderEstimate], threshold: f64, rows: usize) -> String {
+fn report(seen: &SeenAtPoint, prefixes: &[ReorderEstimate], threshold: f64, rows: usize) -> String {
     let (name, bytes) = (seen.synopsis.name(), units::bytes(seen.synopsis.state_bytes()));
     let mut report = format!("{}   ({name}, {bytes})\n\n", seen.name);
     let above = format!("above {}", units::percent(threshold));

@@ -16,7 +16,7 @@ use twixt_capture::{
 use twixt_model::quantity::Nanoseconds;
 use twixt_model::{TimeSource, Timestamp};
 
-use super::reader::{Reader, ReaderArg};
+use super::reader::{InterfaceReader, ReaderArg};
 use crate::args::bytes;
 use crate::exit::{Exit, note, usage};
 use crate::output::units;
@@ -25,7 +25,7 @@ use crate::output::units;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Live capture")]
 pub(crate) struct LiveArgs {
-    /// Interface to capture, until -c, --for or Ctrl-C
+    /// LiveInterface to capture, until -c, --for or Ctrl-C
     #[arg(short = 'i', long = "interface", value_name = "INTERFACE")]
     interface: Option<String>,
     /// Stop after this time
@@ -130,9 +130,9 @@ impl LiveArgs {
 }
 
 /// An interface that is being read.
-pub(crate) struct Interface {
+pub(crate) struct LiveInterface {
     name: String,
-    source: Reader,
+    source: InterfaceReader,
     stop: Stop,
     /// Set by signals.
     interrupted: Arc<AtomicBool>,
@@ -144,11 +144,11 @@ pub(crate) struct Interface {
     other_clock: u64,
 }
 
-impl Interface {
+impl LiveInterface {
     pub(super) fn open(args: &LiveArgs) -> anyhow::Result<Self> {
         let options = args.options();
         let name = args.interface().to_owned();
-        let source = Reader::open(args.capture, &name, &options)?;
+        let source = InterfaceReader::open(args.capture, &name, &options)?;
         if let Some(remark) = source.time_remark() {
             note(format_args!("{name}: {remark}; the kernel takes the time"));
         }

@@ -4,7 +4,7 @@ use twixt_capture::{BatchEnd, Frame, SourceCounts};
 use twixt_model::Timestamp;
 use twixt_observe::{PacketPath, PacketSink};
 
-use super::Source;
+use super::FrameSource;
 
 /// What a command does with frames that it sees once, from a capture or an interface.
 pub(crate) trait OnePass {
@@ -40,7 +40,7 @@ pub(crate) struct SoFar {
     pub(crate) silent_until: Option<Timestamp>,
 }
 
-impl Source {
+impl FrameSource {
     /// Hands frames over until there are no more, or enough of them.
     pub(crate) fn read(&mut self, pass: &mut impl OnePass) -> anyhow::Result<()> {
         loop {

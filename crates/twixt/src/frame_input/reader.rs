@@ -23,7 +23,7 @@ pub(super) enum ReaderArg {
 }
 
 /// Who reads it.
-pub(super) enum Reader {
+pub(super) enum InterfaceReader {
     Ring(Box<LiveSource>),
     #[cfg(feature = "libpcap")]
     Libpcap(Box<LibpcapSource>),
@@ -40,7 +40,7 @@ macro_rules! either {
     };
 }
 
-impl Reader {
+impl InterfaceReader {
     pub(super) fn open(
         by: ReaderArg,
         interface: &str,

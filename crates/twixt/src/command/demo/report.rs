@@ -5,7 +5,7 @@ use twixt_model::{DelayEstimate, Estimate, Timestamp};
 
 use super::chart::{self, Row};
 use super::scenario::Scenario;
-use super::{EPOCH_NS, Found, loss};
+use super::{DemoMeasured, EPOCH_NS, loss};
 use crate::output::{Table, units};
 
 /// Shown where nothing is known.
@@ -36,7 +36,7 @@ What to try next:
 ";
 
 /// All of it.
-pub(super) fn report(scenario: &Scenario, found: &Found) -> String {
+pub(super) fn report(scenario: &Scenario, found: &DemoMeasured) -> String {
     [
         scenario.words(),
         format!("{ALGORITHMS}\nMean delay in every {} of it:\n", Nanoseconds(EPOCH_NS)),
@@ -50,7 +50,7 @@ pub(super) fn report(scenario: &Scenario, found: &Found) -> String {
     .join("\n")
 }
 
-fn series(found: &Found) -> String {
+fn series(found: &DemoMeasured) -> String {
     let (exact, lda) = (&found.exact_series.estimates, &found.lda_series.estimates);
     let start = exact.first().map(|estimate| estimate.span.start).unwrap_or_default();
     let rows: Vec<Row> = lda
@@ -66,7 +66,7 @@ fn series(found: &Found) -> String {
 }
 
 /// When the queue was full, in words.
-fn congestion(found: &Found) -> String {
+fn congestion(found: &DemoMeasured) -> String {
     let congested = found.congested();
     let (Some(first), Some(last)) = (congested.first(), congested.last()) else {
         return "The queue never overflowed.\n".to_owned();
@@ -81,7 +81,7 @@ fn congestion(found: &Found) -> String {
     )
 }
 
-fn comparison(found: &Found) -> Table {
+fn comparison(found: &DemoMeasured) -> Table {
     let exact = found.exact.estimates.first();
     let lda = found.lda.estimates.first();
     let mut table = Table::new(&["", "exact", "LDA", "error"]);
@@ -111,7 +111,7 @@ fn comparison(found: &Found) -> Table {
 }
 
 /// What the table means, in words.
-fn verdict(found: &Found) -> String {
+fn verdict(found: &DemoMeasured) -> String {
     let delay = |estimates: &[Estimate]| estimates.first().and_then(|all| all.delay);
     let (Some(exact), Some(lda)) = (delay(&found.exact.estimates), delay(&found.lda.estimates))
     else {
@@ -136,7 +136,7 @@ fn covers(delay: &DelayEstimate, mean_ns: f64) -> Option<bool> {
 }
 
 /// The flows that suffered most.
-fn flows(found: &Found) -> String {
+fn flows(found: &DemoMeasured) -> String {
     let large = |flow: &&Estimate| flow.evidence.packets >= FLOW_PACKETS_MIN;
     let mut worst: Vec<&Estimate> = found.flows.estimates.iter().filter(large).collect();
     worst.sort_by_key(|flow| std::cmp::Reverse(flow.delay.map(|delay| delay.mean())));
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn the_referee_agrees_with_the_truth_of_the_simulation() {
         let simulation = Scenario::new(1).simulate().unwrap();
-        let found = Found::measure(&simulation).unwrap();
+        let found = DemoMeasured::measure(&simulation).unwrap();
         let truth = simulation.truth();
         let exact = &found.exact.estimates[0];
         assert_eq!(exact.evidence.packets, truth.all.evidence.packets);

@@ -21,7 +21,7 @@ pub(super) fn run(
     seeds: Option<u64>,
     out: Option<&Path>,
 ) -> anyhow::Result<Vec<Evaluated>> {
-    let kept = out.map(|folder| Kept::open(&folder.join(FOLDER), size)).transpose()?;
+    let kept = out.map(|folder| KeptTrials::open(&folder.join(FOLDER), size)).transpose()?;
     let seeds_of = |experiment: &Experiment| seeds.unwrap_or_else(|| experiment.seeds_of(size));
     let mut work: VecDeque<(usize, u64)> = VecDeque::new();
     for (index, experiment) in experiments.iter().enumerate() {
@@ -56,7 +56,11 @@ pub(super) fn run(
     Ok(experiments.iter().enumerate().map(of_experiment).collect())
 }
 
-fn trial(experiment: &Experiment, setting: Setting, kept: Option<&Kept>) -> anyhow::Result<Trial> {
+fn trial(
+    experiment: &Experiment,
+    setting: Setting,
+    kept: Option<&KeptTrials>,
+) -> anyhow::Result<Trial> {
     if let Some(trial) = kept.and_then(|kept| kept.read(experiment, setting.seed)) {
         return Ok(trial);
     }
@@ -79,14 +83,14 @@ fn bar(trials: u64) -> ProgressBar {
 }
 
 /// Trials of earlier runs of this very program.
-struct Kept {
+struct KeptTrials {
     folder: PathBuf,
     size: Size,
     /// Another program measures something else.
     program: String,
 }
 
-impl Kept {
+impl KeptTrials {
     fn open(folder: &Path, size: Size) -> anyhow::Result<Self> {
         fs::create_dir_all(folder)
             .with_context(|| format!("cannot create the folder {}", folder.display()))?;

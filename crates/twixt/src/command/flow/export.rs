@@ -11,7 +11,7 @@ use twixt_observe::{PacketPath, PointCounts};
 use twixt_synopsis::{FlowCache, FlowCacheConfig};
 use twixt_wire::{SelectionCounts, SelectionFunction, Selector, SelectorInput};
 
-use super::metering::{Metering, Select};
+use super::metering::{Metering, SelectArg};
 use super::send::Outlet;
 use crate::args::{DigestArgs, TrafficArgs};
 use crate::configuration::Configuration;
@@ -58,7 +58,7 @@ struct MeterArgs {
     sampling: f64,
     /// What is chosen: packet or flow
     #[arg(long, value_enum, default_value_t)]
-    select: Select,
+    select: SelectArg,
     /// The hash that chooses: keyed, or bob, ipsx, crc32 as other meters have them
     #[arg(long, value_name = "NAME", default_value = "keyed")]
     select_hash: SelectionFunction,
@@ -145,11 +145,11 @@ impl Args {
         let input = SelectorInput { initialiser: select_initialiser, ..SelectorInput::default() };
         let selector = Selector::at_rate(select_hash, sampling, input)
             .map_err(|error| usage(error.to_string()))?;
-        if select == Select::Flow && select_hash == SelectionFunction::Ipsx {
+        if select == SelectArg::Flow && select_hash == SelectionFunction::Ipsx {
             return Err(usage("ipsx chooses packets only: use --select-hash bob or keyed"));
         }
         let needs =
-            Needs { digest: true, flow: select == Select::Flow, detail: true, group: false };
+            Needs { digest: true, flow: select == SelectArg::Flow, detail: true, group: false };
         let digester = self.digest.digester();
         let timeout = |length: Nanoseconds| length.0.max(1) as u64;
         let observer = self.traffic.observer(needs, digester)?;

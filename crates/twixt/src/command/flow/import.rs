@@ -42,11 +42,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut reader = FlowReader::new(args.enterprise);
-    let mut taking = Taking::new(args.format, args.count.unwrap_or(u64::MAX));
+    let mut taking = RecordPrinter::new(args.format, args.count.unwrap_or(u64::MAX));
     let mut partial = false;
     match &args.listen {
         Some(listen) => {
-            let wanted = |taking: &Taking| taking.taken < taking.most && taking.problem.is_none();
+            let wanted =
+                |taking: &RecordPrinter| taking.taken < taking.most && taking.problem.is_none();
             listen::receive(listen, args.listen_for, |exporter, message| {
                 let _ = reader.message(exporter, message, &mut |read| taking.take(read));
                 taking.flush();
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// What becomes of records.
-struct Taking {
+struct RecordPrinter {
     format: Format,
     most: u64,
     taken: u64,
@@ -87,7 +88,7 @@ struct Taking {
     problem: Option<anyhow::Error>,
 }
 
-impl Taking {
+impl RecordPrinter {
     fn new(format: Format, most: u64) -> Self {
         Self {
             format,

@@ -9,7 +9,7 @@ use twixt_wire::{Observer, SelectionCounts, SelectionFunction, Selector, Skip};
 
 /// What is chosen by the hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Select {
+pub(super) enum SelectArg {
     /// Packets, by what no router changes
     #[default]
     Packet,
@@ -21,7 +21,7 @@ pub(super) enum Select {
 pub(super) struct Metering {
     pub(super) cache: FlowCache,
     pub(super) selector: Selector,
-    pub(super) select: Select,
+    pub(super) select: SelectArg,
     pub(super) selection: SelectionCounts,
     /// How late it is, on the clock of the packets.
     pub(super) now: Option<Timestamp>,
@@ -36,7 +36,7 @@ impl Metering {
     /// How packets are chosen, for collectors; nothing if all are, or if flows are.
     pub(super) fn notice(&self, key_id: u32) -> Option<SelectorNotice> {
         let selector = &self.selector;
-        if selector.rate() >= 1.0 || self.select == Select::Flow {
+        if selector.rate() >= 1.0 || self.select == SelectArg::Flow {
             return None;
         }
         let function = selector.function();
@@ -66,8 +66,8 @@ impl PacketSink for Metering {
         let bytes = frame.bytes.bytes();
         let detail = packet.detail(bytes);
         let selection = match self.select {
-            Select::Packet => self.selector.packet(packet, bytes, observation.digest),
-            Select::Flow => self.selector.flow(&detail.key, observation.flow),
+            SelectArg::Packet => self.selector.packet(packet, bytes, observation.digest),
+            SelectArg::Flow => self.selector.flow(&detail.key, observation.flow),
         };
         if self.selection.count(selection) {
             self.cache.observe(&observation, &detail);

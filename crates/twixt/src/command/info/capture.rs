@@ -11,13 +11,17 @@ use twixt_wire::{Digester, FrameBytes, HashKey, LinkType, Observer, Packet, Skip
 use super::Args;
 use crate::args::TrafficArgs;
 use crate::exit::Exit;
-use crate::frame_input::{Interface, OnePass, Source};
+use crate::frame_input::{FrameSource, LiveInterface, OnePass};
 use crate::output::{self, Format, units};
 
 /// Flows told apart at most.
 const FLOWS_MAX: usize = 1 << 20;
 
-pub(super) fn run(mut source: Source, traffic: &TrafficArgs, args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(
+    mut source: FrameSource,
+    traffic: &TrafficArgs,
+    args: &Args,
+) -> anyhow::Result<Exit> {
     // Flow hashes never leave this command: a fixed key will do.
     let digester =
         Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, HashKey::from_seed(0));
@@ -189,11 +193,11 @@ impl From<&InterfaceDescription> for InterfaceDocument {
 }
 
 impl CaptureDocument {
-    fn new(source: &Source, content: &Content) -> Self {
+    fn new(source: &FrameSource, content: &Content) -> Self {
         let found = Self::of_content(source.counts(), content);
         match source {
-            Source::Capture(capture) => found.of_file(source.name(), capture.capture.file()),
-            Source::Interface(interface) => found.of_interface(interface),
+            FrameSource::Capture(capture) => found.of_file(source.name(), capture.capture.file()),
+            FrameSource::Interface(interface) => found.of_interface(interface),
         }
     }
 
@@ -209,7 +213,7 @@ impl CaptureDocument {
         }
     }
 
-    fn of_interface(self, interface: &Interface) -> Self {
+    fn of_interface(self, interface: &LiveInterface) -> Self {
         Self {
             format: "live".to_owned(),
             interfaces: vec![InterfaceDocument::from(&interface.description())],

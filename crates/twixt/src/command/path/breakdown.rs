@@ -23,7 +23,7 @@ pub(super) struct Rest {
 
 /// What a segment adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Summand {
     Delay,
     Variance,
     Loss,
@@ -36,22 +36,24 @@ impl Breakdown {
     }
 
     /// What a segment adds, in nanoseconds, their square, or packets.
-    pub(super) fn part(estimate: &Estimate, part: Part) -> Option<f64> {
+    pub(super) fn part(estimate: &Estimate, part: Summand) -> Option<f64> {
         match part {
-            Part::Delay => estimate.delay.map(|delay| delay.mean_ns()),
-            Part::Variance => estimate.delay?.deviation_ns.map(|deviation| deviation * deviation),
-            Part::Loss => estimate.evidence.lost.map(|lost| lost as f64),
+            Summand::Delay => estimate.delay.map(|delay| delay.mean_ns()),
+            Summand::Variance => {
+                estimate.delay?.deviation_ns.map(|deviation| deviation * deviation)
+            }
+            Summand::Loss => estimate.evidence.lost.map(|lost| lost as f64),
         }
     }
 
     /// What the segments add up to; `None` unless all are known.
-    pub(super) fn sum(&self, part: Part) -> Option<f64> {
+    pub(super) fn sum(&self, part: Summand) -> Option<f64> {
         self.segments.iter().map(|segment| Self::part(segment.as_ref()?, part)).sum()
     }
 
     /// The share of a segment in the sum of all; `None` where that means nothing, as when clocks
     /// make a delay negative.
-    pub(super) fn share(&self, index: usize, part: Part) -> Option<f64> {
+    pub(super) fn share(&self, index: usize, part: Summand) -> Option<f64> {
         let of = |segment: &Option<Estimate>| Self::part(segment.as_ref()?, part);
         let all: Option<Vec<f64>> = self.segments.iter().map(of).collect();
         let all = all.filter(|all| all.iter().all(|&part| part >= 0.0))?;
@@ -60,7 +62,7 @@ impl Breakdown {
     }
 
     /// The segment that adds the most; `None` if none adds anything.
-    pub(super) fn most(&self, part: Part) -> Option<(usize, f64)> {
+    pub(super) fn most(&self, part: Summand) -> Option<(usize, f64)> {
         let shares =
             (0..self.segments.len()).filter_map(|index| Some((index, self.share(index, part)?)));
         shares.max_by(|(_, one), (_, other)| one.total_cmp(other))
@@ -73,8 +75,8 @@ impl Breakdown {
         Rest {
             mean_ns: self.mean_rest_ns(),
             half_width_ns: self.half_width_ns(),
-            variance_ns2: beyond(Part::Variance),
-            lost: beyond(Part::Loss).map(|lost| lost as i64),
+            variance_ns2: beyond(Summand::Variance),
+            lost: beyond(Summand::Loss).map(|lost| lost as i64),
         }
     }
 
@@ -136,23 +138,23 @@ mod tests {
         assert_eq!((rest.mean_ns, rest.lost), (Some(10.0), Some(0)));
         assert_eq!(rest.variance_ns2, Some(11.0));
         assert_eq!(rest.half_width_ns, Some(27.0_f64.sqrt()));
-        assert_eq!(path.most(Part::Delay), Some((0, 0.6)));
-        assert_eq!(path.most(Part::Variance), Some((1, 0.64)));
-        assert_eq!(path.most(Part::Loss), Some((0, 0.8)));
+        assert_eq!(path.most(Summand::Delay), Some((0, 0.6)));
+        assert_eq!(path.most(Summand::Variance), Some((1, 0.64)));
+        assert_eq!(path.most(Summand::Loss), Some((0, 0.8)));
     }
 
     #[test]
     fn what_one_segment_does_not_know_the_sum_does_not_either() {
         let path = breakdown(vec![estimate(60, 3.0, 4), None]);
         assert_eq!(path.rest(), Rest::default());
-        assert_eq!(path.most(Part::Loss), None);
+        assert_eq!(path.most(Summand::Loss), None);
     }
 
     #[test]
     fn shares_of_negative_delays_mean_nothing() {
         let path = breakdown(vec![estimate(-60, 3.0, 0), estimate(170, 4.0, 0)]);
-        assert_eq!(path.most(Part::Delay), None);
-        assert_eq!(path.most(Part::Loss), None);
+        assert_eq!(path.most(Summand::Delay), None);
+        assert_eq!(path.most(Summand::Loss), None);
         assert_eq!(path.rest().mean_ns, Some(0.0));
     }
 }

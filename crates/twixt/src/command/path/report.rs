@@ -5,7 +5,7 @@ use twixt_model::Estimate;
 use twixt_offline::ChosenAlgorithm;
 
 use super::Section;
-use super::breakdown::{Breakdown, Part, Rest};
+use super::breakdown::{Breakdown, Rest, Summand};
 use crate::output::{SegmentDocument, SegmentsDocument, Table, UNKNOWN, counts, delays, units};
 
 /// `twixt path -F json`: the shape of several segments, with what they do not explain.
@@ -61,7 +61,11 @@ impl MostDocument {
             let (index, share) = breakdown.most(part)?;
             Some(ShareDocument { segment: sections[index].files.into(), share })
         };
-        Self { delay: most(Part::Delay), variance: most(Part::Variance), loss: most(Part::Loss) }
+        Self {
+            delay: most(Summand::Delay),
+            variance: most(Summand::Variance),
+            loss: most(Summand::Loss),
+        }
     }
 }
 
@@ -75,7 +79,8 @@ pub(super) fn report(
     let mut report = format!("{}   ({})\n\n", name(total), chosen.algorithm.name);
     report += &table(sections, total, breakdown).to_string();
     report += "\n";
-    let parts = [("delay", Part::Delay), ("variance", Part::Variance), ("loss", Part::Loss)];
+    let parts =
+        [("delay", Summand::Delay), ("variance", Summand::Variance), ("loss", Summand::Loss)];
     for (what, part) in parts {
         report += &match breakdown.most(part) {
             Some((index, share)) => {
@@ -103,7 +108,7 @@ fn table(sections: &[Section<'_>], total: &Section<'_>, breakdown: &Breakdown) -
     let mut table = Table::new(&headings);
     for (index, (section, estimate)) in sections.iter().zip(&breakdown.segments).enumerate() {
         let mut cells = cells(name(section), estimate.as_ref());
-        for part in [Part::Delay, Part::Variance, Part::Loss] {
+        for part in [Summand::Delay, Summand::Variance, Summand::Loss] {
             let share = breakdown.share(index, part);
             cells.push(share.map_or_else(|| UNKNOWN.to_owned(), units::percent));
         }
@@ -154,7 +159,7 @@ fn name(section: &Section<'_>) -> String {
     format!("{} → {}", files.upstream.display(), files.downstream.display())
 }
 
-fn why_nobody(breakdown: &Breakdown, part: Part) -> &'static str {
+fn why_nobody(breakdown: &Breakdown, part: Summand) -> &'static str {
     match breakdown.sum(part) {
         None => "not known of every segment",
         Some(0.0) => "there is none",

@@ -36,10 +36,10 @@ pub(super) struct OwnTrace {
 pub(super) struct OwnFrames {
     link: LinkType,
     bytes: Vec<u8>, // at most TRACE_BYTES_MAX
-    frames: Vec<Kept>,
+    frames: Vec<KeptFrame>,
 }
 
-struct Kept {
+struct KeptFrame {
     starts_at: usize,
     wire_length: u32,
     length: u8, // at most FRAME_BYTES_KEPT
@@ -171,7 +171,7 @@ impl OwnFrames {
             );
         }
         let length = bytes.len() as u8; // at most FRAME_BYTES_KEPT
-        self.frames.push(Kept { starts_at: self.bytes.len(), wire_length, length });
+        self.frames.push(KeptFrame { starts_at: self.bytes.len(), wire_length, length });
         self.bytes.extend(bytes);
         Ok(())
     }

@@ -30,7 +30,7 @@ pub(super) fn flow_sizes(path: &Path) -> anyhow::Result<Vec<u64>> {
         digester,
     };
     let observer = Observer::new(options).map_err(|error| usage(error.to_string()))?;
-    let mut found = Found::default();
+    let mut found = FlowCounts::default();
     let progress = ReadProgress::new(capture.size_bytes());
     while capture.read_batch(&progress, |frame| found.add(&observer, &frame)) == BatchEnd::More {}
     drop(progress);
@@ -43,12 +43,12 @@ pub(super) fn flow_sizes(path: &Path) -> anyhow::Result<Vec<u64>> {
 }
 
 #[derive(Default)]
-struct Found {
+struct FlowCounts {
     flows: HashMap<FlowHash, u64>,
     refused: u64,
 }
 
-impl Found {
+impl FlowCounts {
     fn add(&mut self, observer: &Observer, frame: &Frame<'_>) {
         let link = LinkType(frame.link_type);
         let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
