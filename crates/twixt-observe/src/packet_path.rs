@@ -185,6 +185,11 @@ impl<S: PacketSink> PacketPath<S> {
         self.skipped
     }
 
+    /// Counts what a sink gave up after it had taken it.
+    pub fn count_skipped(&mut self, skipped: &SkipCounts) {
+        skipped.iter().for_each(|(skip, count)| self.skipped.add(skip, count));
+    }
+
     /// Frames skipped, together with those that the source did not hand over.
     #[must_use]
     pub fn skipped_with(&self, source: SourceCounts) -> SkipCounts {
@@ -343,3 +348,6 @@ pub fn marker_in(link: LinkType, frame: &[u8], wire_length: u32) -> Option<Marke
 pub fn is_timeless(time: Timestamp) -> bool {
     (time == Timestamp::MIN) | (time == Timestamp::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use twixt_capture::CaptureError;
 use twixt_measure::{FileError, MeterError};
 use twixt_model::DigestIdentity;
+use twixt_model::quantity::Nanoseconds;
 use twixt_synopsis::ConfigError;
 use twixt_wire::ObserverError;
 
@@ -64,13 +65,13 @@ pub enum OfflineError {
     #[error("the size of a sample is given per second, and the length of an epoch is not known")]
     SampleWithoutLength,
     /// The sample would hold nothing. Allow more bytes.
-    #[error("a sample of {bytes} bytes for an epoch is too small to tell anything")]
+    #[error("{bytes} bytes for an epoch are too few for a sample")]
     SampleTooSmall {
         /// What an epoch may take.
         bytes: u64,
     },
     /// Packets in flight at the end of an epoch could not be told from lost ones. Use longer epochs.
-    #[error("epochs are too short: delays differ by up to half an epoch or more")]
+    #[error("epochs of {length} are too short for these delays", length = Nanoseconds(*length_ns))]
     EpochsTooShort {
         /// Their length.
         length_ns: i64,
@@ -95,9 +96,7 @@ pub enum OfflineError {
         why: String,
     },
     /// No packet is in both captures. Were they taken on the same path at the same time?
-    #[error(
-        "the two captures have no packet in common: were they taken on the same path at the same time?"
-    )]
+    #[error("the two captures have no packet in common")]
     NothingInCommon,
     /// Every packet in common goes the other way. Swap the captures.
     #[error("every packet in common goes the other way")]
@@ -137,25 +136,13 @@ impl OfflineError {
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotPerFlow { .. }
-            | Self::NoTable { .. }
-            | Self::NoClasses
-            | Self::NoFlowKeys { .. }
-            | Self::LargeFlowKeys { .. }
-            | Self::OtherKey { .. }
-            | Self::SampleTwice
-            | Self::SampleWithoutLength
-            | Self::SampleTooSmall { .. }
-            | Self::EpochsTooShort { .. }
-            | Self::Settings(_)
-            | Self::Meter(_)
-            | Self::Observer(_) => ErrorKind::Usage,
             Self::NothingToMeasure { .. }
             | Self::NothingInCommon
             | Self::OtherWayOnly
             | Self::NoOverlap
             | Self::NoEpochs { .. } => ErrorKind::NoAnswer,
             Self::Capture(_) | Self::Read { .. } | Self::EpochFile { .. } => ErrorKind::Failure,
+            _ => ErrorKind::Usage,
         }
     }
 }

@@ -34,7 +34,7 @@ pub use epoch_file::{is_epoch_file, read_epochs};
 pub use error::{ErrorKind, OfflineError};
 pub use flow_list::{FlowList, FlowSizes, NamedFlow};
 pub use measured::{DirectionFound, Files, Measured, PairMeasured, segment};
-pub use pairs::{Concluded, Pairs, Problem};
+pub use pairs::{Concluded, Problem};
 pub use plan::{DigestPlan, Plan, Recognition, Traffic};
 pub use recorded::{End, Recordings, rough_delay};
 pub use recorded_sizes::RecordedSizes;

@@ -112,7 +112,7 @@ pub(crate) struct Sent {
 }
 
 /// Pairings for each algorithm and class.
-pub struct Pairs {
+pub(crate) struct Pairs {
     segment: Segment,
     /// Other epochs help to sort out packets in flight, and are not concluded.
     asked: RangeInclusive<Epoch>,

@@ -2,35 +2,22 @@
 
 use twixt_capture::BatchEnd;
 use twixt_measure::Cutting;
-use twixt_measure::survey::{Edges, Place, Verdicts};
-use twixt_model::{Delay, Needs, Observation, TimeSource, Timestamp};
+use twixt_measure::survey::Place;
+use twixt_model::{Delay, Needs, TimeSource, Timestamp};
 use twixt_observe::{LATENESS, Meters, MetersConfig, PacketPath, PacketSink, PointCounts};
-use twixt_wire::{Digester, Observer, SkipCounts};
+use twixt_wire::Observer;
 
 use crate::capture::Capture;
-use crate::correction::Correction;
 use crate::directory::Directory;
 use crate::error::OfflineError;
 use crate::flow_list::FlowSizes;
 use crate::measured::{Files, segment};
 use crate::pairs::Sent;
-use crate::plan::{Plan, Recognition};
+use crate::plan::Plan;
 use crate::recorded::End;
 use crate::report::{Progress, Remark, Reporter};
-use crate::selection::{EndSink, Selection, Stage, StampSink};
+use crate::selection::{EndSink, Excerpt, ReadStage, StampSink};
 use crate::stamps::Stamps;
-
-/// What is read of one end of the segment.
-#[derive(Clone, Copy)]
-pub(crate) struct Excerpt<'a> {
-    pub(crate) end: End,
-    /// How packets are recognised.
-    pub(crate) recognition: Recognition,
-    /// The directions of flows; every packet goes downstream if `None`.
-    pub(crate) verdicts: Option<&'a Verdicts>,
-    /// The common stretch; everything if `None`.
-    pub(crate) edges: Option<&'a Edges>,
-}
 
 /// How the meters of one end cut epochs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,15 +29,13 @@ pub(crate) struct Boundaries {
 }
 
 /// One capture while it is read for measuring.
-pub(crate) struct Reading<'a> {
-    capture: Capture,
-    path: PacketPath<EndSink<'a>>,
-    /// Packets held back that do not count after all.
-    released: SkipCounts,
+pub(crate) struct CaptureReading<'a> {
+    pub(crate) capture: Capture,
+    pub(crate) path: PacketPath<EndSink<'a>>,
     ended: bool,
 }
 
-impl<'a> Excerpt<'a> {
+impl Excerpt<'_> {
     fn observer(&self, plan: &Plan) -> Result<Observer, OfflineError> {
         let directions = Needs { flow: self.verdicts.is_some(), ..Needs::default() };
         let digester = plan.digest.digester_by(self.recognition);
@@ -70,10 +55,6 @@ impl<'a> Excerpt<'a> {
             .following_markers(plan.cutting != Cutting::Timed))
     }
 
-    const fn selection(&self) -> Selection<'a> {
-        Selection { end: self.end, verdicts: self.verdicts, edges: self.edges }
-    }
-
     /// Reads to the end, and keeps nothing but the times of packets.
     pub(crate) fn stamps(
         &self,
@@ -83,18 +64,18 @@ impl<'a> Excerpt<'a> {
     ) -> Result<Stamps, OfflineError> {
         let mut capture = self.open(files)?;
         let progress = reporter.progress(capture.size_bytes());
-        let sink = StampSink { selection: self.selection(), stamps: Stamps::default() };
+        let sink = StampSink { excerpt: *self, stamps: Stamps::default() };
         let mut path = self.path(plan, sink)?;
         capture.read_to_end(progress.as_ref(), |frame| path.take(&frame));
         let stamps = path.into_sink().stamps.sorted();
         if stamps.refused() > 0 {
-            reporter.remark(Remark::StampsRefused { packets: stamps.refused() });
+            reporter.remark(Remark::StampsRefused(stamps.refused()));
         }
         Ok(stamps)
     }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> CaptureReading<'a> {
     /// Opens the capture of one end.
     pub(crate) fn new(
         plan: &Plan,
@@ -104,46 +85,23 @@ impl<'a> Reading<'a> {
     ) -> Result<Self, OfflineError> {
         let config = meters_config(plan, excerpt.end, boundaries, &excerpt.observer(plan)?);
         let meters = Meters::new(&config, &plan.prototypes())?;
-        let mut sink = EndSink::new(excerpt.selection(), meters, plan.needs().detail);
+        let mut sink = EndSink::new(excerpt, meters, plan.needs().detail);
         if excerpt.end == End::Upstream && plan.notes_flows() {
             let asked_by = plan.algorithms.iter().map(|chosen| plan.asks_for_flows(chosen));
             let sizes_known = plan.flows.sizes == FlowSizes::Known;
             sink.directory = Some(Directory::new(plan.rule, asked_by.collect(), sizes_known));
         }
         let path = excerpt.path(plan, sink)?;
-        let released = SkipCounts::default();
-        Ok(Self { capture: excerpt.open(files)?, path, released, ended: false })
-    }
-
-    /// Hands every packet the time at which it was sent.
-    pub(crate) fn with_stamps(mut self, stamps: Option<Stamps>) -> Self {
-        self.path.sink_mut().stamps = stamps;
-        self
-    }
-
-    /// Puts the clock right; which packets count is decided by what it showed.
-    pub(crate) fn with_correction(mut self, correction: Option<Correction>) -> Self {
-        self.path.sink_mut().correction = correction;
-        self
-    }
-
-    /// The capture that is read.
-    pub(crate) const fn capture(&self) -> &Capture {
-        &self.capture
-    }
-
-    /// When the first packet was seen.
-    pub(crate) const fn first(&self) -> Option<Timestamp> {
-        self.path.sink().first()
+        Ok(Self { capture: excerpt.open(files)?, path, ended: false })
     }
 
     /// Reads on until a packet after `until` was seen, holding everything back.
     pub(crate) fn read_start(&mut self, until: Timestamp, progress: &dyn Progress) {
-        self.path.sink_mut().enter(Stage::Start);
-        while !self.ended && self.path.sink().latest() <= until {
+        self.path.sink_mut().stage = ReadStage::Start;
+        while !self.ended && self.path.sink().latest <= until {
             self.read(progress);
         }
-        self.path.sink_mut().enter(Stage::Middle);
+        self.path.sink_mut().stage = ReadStage::Middle;
     }
 
     /// Reads a batch, measuring what lies inside the stretch; false at the end.
@@ -153,51 +111,25 @@ impl<'a> Reading<'a> {
         !self.ended
     }
 
-    /// The next sealed epoch.
-    pub(crate) fn poll(&mut self) -> Option<Sent> {
-        self.path.sink_mut().poll()
-    }
-
-    /// Computes digests and flow hashes.
-    pub(crate) const fn digester(&self) -> &Digester {
-        self.path.observer().digester()
-    }
-
-    /// Packets held back at one end of the stretch.
-    pub(crate) fn held_at(&self, place: Place) -> impl Iterator<Item = Observation> {
-        self.path.sink().held_at(place)
-    }
-
-    /// Packets that could not be held back.
-    pub(crate) const fn held_refused(&self) -> u64 {
-        self.path.sink().held_refused()
-    }
-
     /// Measures or skips the packets held back at `place`, and measures those inside.
     pub(crate) fn release(&mut self, place: Place, keep: &[bool]) {
         let skipped = self.path.sink_mut().release(place, keep);
-        skipped.iter().for_each(|(skip, count)| self.released.add(skip, count));
+        self.path.count_skipped(&skipped);
     }
 
     /// Seals what is open, and says what was counted.
     pub(crate) fn finish(mut self, reporter: &dyn Reporter) -> (PointCounts, Vec<Sent>) {
         let source = self.capture.file().counts();
-        let mut skipped = self.path.skipped_with(source);
-        self.released.iter().for_each(|(skip, count)| skipped.add(skip, count));
+        let (counts, skipped) = (self.path.counts(source), self.path.skipped_with(source));
         let sink = self.path.sink_mut();
         sink.meters.count_skipped(&skipped);
         sink.meters.finish();
         let sent = std::iter::from_fn(|| sink.poll()).collect();
         let refused = sink.directory.as_ref().map_or(0, Directory::refused);
         if refused > 0 {
-            reporter.remark(Remark::FlowsRefused { packets: refused });
+            reporter.remark(Remark::FlowsRefused(refused));
         }
-        let counts = PointCounts {
-            packets: sink.meters.packets(),
-            skipped: skipped.iter().map(|(skip, count)| (skip.name().to_owned(), count)).collect(),
-            dropped: source.dropped,
-        };
-        (counts, sent)
+        (PointCounts { packets: sink.meters.packets(), ..counts }, sent)
     }
 
     fn read(&mut self, progress: &dyn Progress) {

@@ -60,21 +60,12 @@ pub enum Remark {
     },
     /// Nothing is known of the clocks that could be taken out of delays.
     ClocksUnknown,
-    /// Send times that were not kept for want of room.
-    StampsRefused {
-        /// Of how many packets.
-        packets: u64,
-    },
-    /// Packets of flows beyond the number that is told apart.
-    FlowsRefused {
-        /// How many.
-        packets: u64,
-    },
-    /// Packets near the ends of the overlap that could not be held back: its ends are not exact.
-    HeldRefused {
-        /// How many.
-        packets: u64,
-    },
+    /// How many packets have send times that were not kept, for want of room.
+    StampsRefused(u64),
+    /// How many packets belong to flows beyond the number that is told apart.
+    FlowsRefused(u64),
+    /// How many packets near the ends of the overlap could not be held back: its ends are not exact.
+    HeldRefused(u64),
     /// A record of an epoch file is left out.
     RecordLeftOut {
         /// The file.

@@ -19,9 +19,10 @@ use crate::error::OfflineError;
 use crate::measured::{DirectionFound, Files, Measured, segment};
 use crate::pairs::{Concluded, Pairs, Sent};
 use crate::plan::{Plan, Recognition};
-use crate::reading::{Boundaries, Excerpt, Reading};
+use crate::reading::{Boundaries, CaptureReading};
 use crate::recorded::End;
 use crate::report::{Progress, Remark, Reporter};
+use crate::selection::Excerpt;
 use crate::stamps::Stamps;
 
 /// Measures the packets that go downstream, in the stretch that both points saw. Says too whether
@@ -52,24 +53,27 @@ pub(crate) fn measure(
     let guard = Some(guard(comparison));
     // The downstream clock is taken to be ahead by the smallest delay, for cutting epochs only:
     // so its epochs line up, and the fewest packets are in flight at a boundary.
-    let mut up = Reading::new(plan, files, upstream, Boundaries { shift: Delay::ZERO, guard })?;
+    let mut up =
+        CaptureReading::new(plan, files, upstream, Boundaries { shift: Delay::ZERO, guard })?;
     let stamps = stamps(plan, files, upstream, reporter)?;
-    let mut down = Reading::new(plan, files, downstream, Boundaries { shift: delays.min, guard })?
-        .with_stamps(stamps)
-        .with_correction(correction);
-    let progress = reporter.progress(up.capture().size_bytes() + down.capture().size_bytes());
+    let mut down =
+        CaptureReading::new(plan, files, downstream, Boundaries { shift: delays.min, guard })?;
+    down.path.sink_mut().stamps = stamps;
+    // The clock is put right; which packets count is decided by what it showed.
+    down.path.sink_mut().correction = correction;
+    let progress = reporter.progress(up.capture.size_bytes() + down.capture.size_bytes());
     let (up_until, down_until) = edges.start_until();
     thread::scope(|scope| {
         scope.spawn(|| down.read_start(down_until, progress.as_ref()));
         up.read_start(up_until, progress.as_ref());
     });
     sort_out(&edges, Place::Start, &mut up, &mut down);
-    let mut pairs = Pairs::new(plan, segment(), up.digester(), delays.median);
+    let mut pairs = Pairs::new(plan, segment(), up.path.observer().digester(), delays.median);
     read_both(&mut pairs, &mut up, &mut down, progress.as_ref());
     sort_out(&edges, Place::End, &mut up, &mut down);
-    let refused = up.held_refused() + down.held_refused();
+    let refused = up.path.sink().held_refused + down.path.sink().held_refused;
     if refused > 0 {
-        reporter.remark(Remark::HeldRefused { packets: refused });
+        reporter.remark(Remark::HeldRefused(refused));
     }
     drop(progress);
     let direction = direction_of(comparison);
@@ -140,26 +144,26 @@ pub(crate) fn measure_all(
     let recognition = plan.digest.recognition;
     let excerpt = |end| Excerpt { end, recognition, verdicts: None, edges: None };
     let upstream = excerpt(End::Upstream);
-    let mut up = Reading::new(plan, files, upstream, Boundaries::default())?;
+    let mut up = CaptureReading::new(plan, files, upstream, Boundaries::default())?;
     let stamps = stamps(plan, files, upstream, reporter)?;
     let downstream = excerpt(End::Downstream);
-    let mut down =
-        Reading::new(plan, files, downstream, Boundaries::default())?.with_stamps(stamps);
-    let progress = reporter.progress(up.capture().size_bytes() + down.capture().size_bytes());
+    let mut down = CaptureReading::new(plan, files, downstream, Boundaries::default())?;
+    down.path.sink_mut().stamps = stamps;
+    let progress = reporter.progress(up.capture.size_bytes() + down.capture.size_bytes());
     // The first packets give a rough idea of the delay, clock offset included.
     up.read_batch(progress.as_ref());
     down.read_batch(progress.as_ref());
-    let reference = match (up.first(), down.first()) {
+    let reference = match (up.path.sink().first, down.path.sink().first) {
         (Some(sent), Some(received)) => received - sent,
         _ => Delay::ZERO,
     };
-    let mut pairs = Pairs::new(plan, segment(), up.digester(), reference);
+    let mut pairs = Pairs::new(plan, segment(), up.path.observer().digester(), reference);
     read_both(&mut pairs, &mut up, &mut down, progress.as_ref());
     drop(progress);
     let decided_by = if plan.traffic.toward.is_some() { "toward" } else { "filter" };
     let direction = DirectionFound { decided_by, unknown_flows: 0 };
     for reading in [&up, &down] {
-        reading.capture().ended_early().into_iter().for_each(|remark| reporter.remark(remark));
+        reading.capture.ended_early().into_iter().for_each(|remark| reporter.remark(remark));
     }
     Ok(conclude(plan, pairs, up, down, direction, reporter))
 }
@@ -167,12 +171,12 @@ pub(crate) fn measure_all(
 fn conclude(
     plan: &Plan,
     mut pairs: Pairs,
-    up: Reading<'_>,
-    down: Reading<'_>,
+    up: CaptureReading<'_>,
+    down: CaptureReading<'_>,
     direction: DirectionFound,
     reporter: &dyn Reporter,
 ) -> (Measured, bool) {
-    let partial = [&up, &down].iter().any(|reading| reading.capture().ended_early().is_some());
+    let partial = [&up, &down].iter().any(|reading| reading.capture.ended_early().is_some());
     let (upstream, mut sealed) = up.finish(reporter);
     let (downstream, more) = down.finish(reporter);
     // In the order of their epochs, so that none waits for many of the other point's.
@@ -200,8 +204,15 @@ fn conclude(
 }
 
 /// Decides about the packets held back at one end of the overlap, and measures those that count.
-fn sort_out(edges: &Edges, place: Place, up: &mut Reading<'_>, down: &mut Reading<'_>) {
-    let at = |reading: &Reading<'_>| -> Vec<Observation> { reading.held_at(place).collect() };
+fn sort_out(
+    edges: &Edges,
+    place: Place,
+    up: &mut CaptureReading<'_>,
+    down: &mut CaptureReading<'_>,
+) {
+    let at = |reading: &CaptureReading<'_>| -> Vec<Observation> {
+        reading.path.sink().held_at(place).collect()
+    };
     let resolved = resolve(edges, place, &at(up), &at(down));
     up.release(place, &resolved.upstream);
     down.release(place, &resolved.downstream);
@@ -231,8 +242,8 @@ const QUEUE_MAX: usize = 4;
 /// Reads both captures to their ends, and pairs epochs as they are sealed.
 fn read_both<'a>(
     pairs: &mut Pairs,
-    up: &mut Reading<'a>,
-    down: &mut Reading<'a>,
+    up: &mut CaptureReading<'a>,
+    down: &mut CaptureReading<'a>,
     progress: &dyn Progress,
 ) {
     thread::scope(|scope| {
@@ -246,9 +257,9 @@ fn read_both<'a>(
     });
 }
 
-fn read_on(reading: &mut Reading<'_>, sender: &SyncSender<Sent>, progress: &dyn Progress) {
+fn read_on(reading: &mut CaptureReading<'_>, sender: &SyncSender<Sent>, progress: &dyn Progress) {
     while reading.read_batch(progress) {
-        while let Some(sealed) = reading.poll() {
+        while let Some(sealed) = reading.path.sink_mut().poll() {
             if sender.send(sealed).is_err() {
                 return;
             }

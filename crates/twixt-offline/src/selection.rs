@@ -10,21 +10,25 @@ use twixt_wire::{Observer, Packet, Skip, SkipCounts};
 use crate::correction::Correction;
 use crate::directory::Directory;
 use crate::pairs::Sent;
+use crate::plan::Recognition;
 use crate::recorded::End;
 use crate::stamps::Stamps;
 
-/// Which packets count.
-pub(crate) struct Selection<'a> {
+/// Which packets of one end of the segment count.
+#[derive(Clone, Copy)]
+pub(crate) struct Excerpt<'a> {
     pub(crate) end: End,
+    /// How packets are recognised.
+    pub(crate) recognition: Recognition,
     /// The directions of flows; every packet goes downstream if `None`.
     pub(crate) verdicts: Option<&'a Verdicts>,
-    /// The common stretch; everything if `None`.
+    /// The overlap of the captures; everything if `None`.
     pub(crate) edges: Option<&'a Edges>,
 }
 
 /// Packets of one end of a segment on their way to meters.
 pub(crate) struct EndSink<'a> {
-    pub(crate) selection: Selection<'a>,
+    pub(crate) excerpt: Excerpt<'a>,
     pub(crate) meters: Meters,
     /// The flows that passed, for algorithms that must be told.
     pub(crate) directory: Option<Directory>,
@@ -34,16 +38,19 @@ pub(crate) struct EndSink<'a> {
     pub(crate) correction: Option<Correction>,
     /// Details are read.
     pub(crate) detailed: bool,
-    stage: Stage,
+    pub(crate) stage: ReadStage,
     held: Vec<HeldPacket>,
-    held_refused: u64,
-    first: Option<Timestamp>,
-    latest: Timestamp,
+    /// Packets that could not be held back.
+    pub(crate) held_refused: u64,
+    /// Time of the first packet.
+    pub(crate) first: Option<Timestamp>,
+    /// Latest time of any frame.
+    pub(crate) latest: Timestamp,
 }
 
 /// How far a capture is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum ReadStage {
     /// Near the start of the common stretch: everything is held back.
     Start,
     /// Beyond it: what lies near the end of the stretch is held back.
@@ -60,7 +67,7 @@ struct HeldPacket {
 /// Packets held back at most, about 100 bytes each.
 const HELD_MAX: usize = 1 << 21;
 
-impl Selection<'_> {
+impl Excerpt<'_> {
     /// Whether, and where in the stretch, a packet counts.
     fn place(&self, observer: &Observer, seen: &SeenPacket<'_>) -> Result<Place, Skip> {
         if let Some(verdicts) = self.verdicts {
@@ -93,15 +100,15 @@ impl Selection<'_> {
 
 impl<'a> EndSink<'a> {
     /// Nothing seen yet.
-    pub(crate) fn new(selection: Selection<'a>, meters: Meters, detailed: bool) -> Self {
+    pub(crate) fn new(excerpt: Excerpt<'a>, meters: Meters, detailed: bool) -> Self {
         Self {
-            selection,
+            excerpt,
             meters,
             directory: None,
             stamps: None,
             correction: None,
             detailed,
-            stage: Stage::Middle,
+            stage: ReadStage::Middle,
             held: Vec::new(),
             held_refused: 0,
             first: None,
@@ -109,35 +116,15 @@ impl<'a> EndSink<'a> {
         }
     }
 
-    /// What is held back from now on.
-    pub(crate) const fn enter(&mut self, stage: Stage) {
-        self.stage = stage;
-    }
-
-    /// When the first packet was seen.
-    pub(crate) const fn first(&self) -> Option<Timestamp> {
-        self.first
-    }
-
-    /// The latest time of any frame.
-    pub(crate) const fn latest(&self) -> Timestamp {
-        self.latest
-    }
-
     /// Seals what is over. Packets held back at the end are still to come: their epochs stay open.
     pub(crate) fn advance(&mut self) {
-        let reached = self.corrected(self.latest.min(self.selection.end_from()));
+        let reached = self.corrected(self.latest.min(self.excerpt.end_from()));
         self.meters.advance(reached);
     }
 
     /// Packets held back at one end of the stretch.
     pub(crate) fn held_at(&self, place: Place) -> impl Iterator<Item = Observation> {
         self.held.iter().filter(move |held| held.place == place).map(|held| held.observation)
-    }
-
-    /// Packets that could not be held back.
-    pub(crate) const fn held_refused(&self) -> u64 {
-        self.held_refused
     }
 
     /// Measures or skips the packets held back at `place`, and measures those inside. Counts what
@@ -186,9 +173,9 @@ impl<'a> EndSink<'a> {
     /// Whether a packet of this place waits until both captures have been read so far.
     fn is_held(&mut self, place: Place) -> bool {
         let is_held = match self.stage {
-            Stage::Start => true,
+            ReadStage::Start => true,
             // What is late for the start, which is sorted out already, counts as inside.
-            Stage::Middle => place == Place::End,
+            ReadStage::Middle => place == Place::End,
         };
         let is_full = self.held.len() >= HELD_MAX;
         self.held_refused += u64::from(is_held && is_full);
@@ -203,7 +190,7 @@ impl PacketSink for EndSink<'_> {
     }
 
     fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
-        let place = self.selection.place(observer, &seen)?;
+        let place = self.excerpt.place(observer, &seen)?;
         self.first.get_or_insert(seen.frame.time);
         let detail = self.detailed.then(|| seen.packet.detail(seen.frame.bytes.bytes()));
         match self.is_held(place) {
@@ -220,13 +207,13 @@ impl PacketSink for EndSink<'_> {
 
 /// Keeps nothing of packets but when they were sent.
 pub(crate) struct StampSink<'a> {
-    pub(crate) selection: Selection<'a>,
+    pub(crate) excerpt: Excerpt<'a>,
     pub(crate) stamps: Stamps,
 }
 
 impl PacketSink for StampSink<'_> {
     fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
-        self.selection.place(observer, &seen)?;
+        self.excerpt.place(observer, &seen)?;
         self.stamps.note(&seen.observation);
         Ok(())
     }

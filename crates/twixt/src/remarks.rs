@@ -1,5 +1,7 @@
 //! What the libraries report, in the words of the command line.
 
+use std::borrow::Cow;
+
 use twixt_model::DigestProfile;
 use twixt_offline::{Capture, OfflineError, Progress, Recognition, Remark, Reporter};
 
@@ -28,49 +30,41 @@ pub(crate) fn note_ending(capture: &Capture) -> bool {
 }
 
 /// What the user can do about an error, if anything.
-pub(crate) fn advice(error: &OfflineError) -> Option<String> {
-    let advice = match error {
-        OfflineError::NotPerFlow { .. } => {
-            "use --by all or --by class, or another algorithm".to_owned()
-        }
-        OfflineError::NoTable { .. } => {
-            "give it one with --heavy-entries N, if it can have one".to_owned()
-        }
+pub(crate) fn advice(error: &OfflineError) -> Option<Cow<'static, str>> {
+    Some(match error {
+        OfflineError::NotPerFlow { .. } => "use --by all or --by class, or another algorithm".into(),
+        OfflineError::NoTable { .. } => "give it one with --heavy-entries N, if it can have one".into(),
         OfflineError::NoClasses => {
             "with --weights, the file of flows needs a column `class`: the number of the rule that \
              each flow matches"
-                .to_owned()
+                .into()
         }
-        OfflineError::NoFlowKeys { .. } => "give --flow or --flows FILE".to_owned(),
-        OfflineError::LargeFlowKeys { .. } => {
-            "give --flows heavy, --flow or --flows FILE".to_owned()
-        }
+        OfflineError::NoFlowKeys { .. } => "give --flow or --flows FILE".into(),
+        OfflineError::LargeFlowKeys { .. } => "give --flows heavy, --flow or --flows FILE".into(),
         OfflineError::OtherKey { .. } => {
-            "give the same --key and --hash, or no flow will be recognised".to_owned()
+            "give the same --key and --hash, or no flow will be recognised".into()
         }
         OfflineError::SampleTwice => {
-            "with --algorithm sample, use --memory instead of --sample-budget".to_owned()
+            "with --algorithm sample, use --memory instead of --sample-budget".into()
         }
-        OfflineError::SampleWithoutLength => "with --one-pass, add --epoch".to_owned(),
-        OfflineError::SampleTooSmall { .. } => "use a larger --sample-budget".to_owned(),
-        OfflineError::EpochsTooShort { length_ns, spread_ns } => format!(
-            "at {} they are too short for delays that differ by {}, because packets in flight at \
-             the end of an epoch could not be told from lost ones; use --epoch {}ms or more, or \
-             none",
-            units::duration(*length_ns as f64),
+        OfflineError::SampleWithoutLength => "with --one-pass, add --epoch".into(),
+        OfflineError::SampleTooSmall { .. } => "use a larger --sample-budget".into(),
+        OfflineError::EpochsTooShort { spread_ns, .. } => format!(
+            "they differ by up to {}, so packets in flight at the end of an epoch could not be told \
+             from lost ones; use --epoch {}ms or more, or none",
             units::duration(*spread_ns as f64),
             // Twice what is needed: then losses are told from late packets as well.
             4 * spread_ns / 1_000_000 + 1
-        ),
+        )
+        .into(),
         OfflineError::NothingInCommon => {
-            "If addresses are translated between them, try --digest nat; if one is cut to headers, \
-             --digest headers"
-                .to_owned()
+            "were they taken on the same path at the same time? If addresses are translated between \
+             them, try --digest nat; if one is cut to headers, --digest headers"
+                .into()
         }
-        OfflineError::OtherWayOnly => "swap the two captures, or use --both".to_owned(),
+        OfflineError::OtherWayOnly => "swap the two captures, or use --both".into(),
         _ => return None,
-    };
-    Some(advice)
+    })
 }
 
 fn text(remark: &Remark) -> String {
@@ -98,14 +92,14 @@ fn text(remark: &Remark) -> String {
         Remark::ClocksUnknown => {
             "nothing is known of the clocks that could be taken out of delays".to_owned()
         }
-        Remark::StampsRefused { packets } => {
+        Remark::StampsRefused(packets) => {
             format!("the send times of {} packets could not be kept", units::count(*packets))
         }
-        Remark::FlowsRefused { packets } => format!(
+        Remark::FlowsRefused(packets) => format!(
             "{} packets belong to flows beyond the maximum number of flows and are not reported",
             units::count(*packets)
         ),
-        Remark::HeldRefused { packets } => format!(
+        Remark::HeldRefused(packets) => format!(
             "{} packets too many near the ends of the overlap: its ends are not exact",
             units::count(*packets)
         ),
