@@ -1,7 +1,5 @@
 //! What the tests of several modules are made of.
 
-use proptest::prelude::ProptestConfig;
-use proptest::test_runner::RngSeed;
 use twixt_model::{
     Batch, Delay, EpochRule, FlowHash, Observation, PacketDigest, PointId, Segment, Timestamp,
 };
@@ -12,16 +10,6 @@ use crate::pairing::{Pairing, PairingConfig, PairingEvent, QuestionTemplate};
 use crate::sealed::Sealed;
 
 pub(crate) const MS: i64 = 1_000_000;
-
-/// Randomised tests are the same in every run; the seed is part of the failure message.
-pub(crate) fn fixed_seed(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
 
 pub(crate) fn at_ms(ms: i64) -> Timestamp {
     Timestamp::from_nanos(ms * MS)

@@ -117,7 +117,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fixtures::fixed_seed;
 
     fn marker() -> Marker {
         let stream = Marker::stream_of("lab", &PointId("paris".into()), "");
@@ -146,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(fixed_seed(256))]
+        #![proptest_config(twixt_testing::cases(256))]
 
         #[test]
         fn damaged_markers_are_refused(bit in 0..MARKER_BYTES * 8, cut in 0..MARKER_BYTES) {

@@ -1,6 +1,4 @@
 //! Live capture on virtual interfaces, in network namespaces that go with the test.
-//!
-//! Needs root and `ip`, `tc`, `unshare`, `setpriv`; says `skipped` without them.
 
 mod frames;
 mod interfaces;

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -10,6 +9,7 @@ use twixt_collector::ESTIMATES_FOLDER;
 use twixt_collector::access::{PointPattern, ReaderConfig, TokenConfig, TokenHash};
 use twixt_history::{History, HistoryConfig, moment_text};
 use twixt_model::Timestamp;
+use twixt_testing::wait_for;
 
 use crate::epochs::{Agent, DELAY_NS, EPOCH_NS, body, epoch_now};
 use crate::running::{Running, client, config, send};
@@ -64,15 +64,10 @@ pub(crate) fn ask_until(
     path: &str,
     is_there: impl Fn(&Value) -> bool,
 ) -> Value {
-    let until = Instant::now() + Duration::from_secs(20);
-    loop {
+    wait_for(path, || {
         let document = ask_well(collector, path);
-        if is_there(&document) {
-            return document;
-        }
-        assert!(Instant::now() < until, "{path}: {document}");
-        thread::sleep(Duration::from_millis(50));
-    }
+        if is_there(&document) { Ok(document) } else { Err(document) }
+    })
 }
 
 fn rows(document: &Value) -> &[Value] {

@@ -1,12 +1,12 @@
 //! The collector's clock is set, by hours or years: epochs are paired as before, and nothing is
 //! deleted for it.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use twixt_collector::{ESTIMATES_FOLDER, Retention};
 use twixt_engine::EngineEvent;
 use twixt_history::{Question, Reader, Step};
+use twixt_testing::wait_for;
 
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
 use crate::running::{Running, config, estimated_epoch, logged};
@@ -70,11 +70,10 @@ fn a_clock_that_is_years_ahead_deletes_nothing_at_once() {
     clock.set_ahead_ns(3_000 * DAY_NS);
     let collector = Running::start(config);
     // The hour is over by that clock, and sealed; it is not old, since nothing is newer.
-    let until = Instant::now() + Duration::from_secs(20);
-    while !collector.metrics().contains("history_seals_total 1\n") {
-        assert!(Instant::now() < until, "{}", collector.metrics());
-        thread::sleep(Duration::from_millis(50));
-    }
+    wait_for("the metric", || {
+        let metrics = collector.metrics();
+        if metrics.contains("history_seals_total 1\n") { Ok(()) } else { Err(metrics) }
+    });
     assert!(collector.metrics().contains("history_files_removed_total 0\n"));
     // Agents whose clocks are right go on.
     let later = Agent::at("up").seal(epoch_now() + 1, 1);

@@ -3,17 +3,14 @@
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use twixt_engine::EngineEvent;
 use twixt_model::{DelaySample, Estimate};
+use twixt_testing::{require, wait_for};
 
 use crate::metrics::feed;
 use crate::running::{Running, client, config};
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A Prometheus of our own, ended with us.
 struct Prometheus {
@@ -22,12 +19,7 @@ struct Prometheus {
 }
 
 impl Prometheus {
-    /// `None` where there is none.
-    fn start(folder: &Path, target: &str, features: &[&str]) -> Option<Self> {
-        if Command::new("prometheus").arg("--version").output().is_err() {
-            eprintln!("skipped: prometheus is not installed (cargo xtask setup)");
-            return None;
-        }
+    fn start(folder: &Path, target: &str, features: &[&str]) -> Self {
         let file = folder.join("prometheus.yml");
         let text = format!(
             "scrape_configs:\n- job_name: twixt\n  scrape_interval: 500ms\n  scrape_timeout: 400ms\n  \
@@ -45,24 +37,20 @@ impl Prometheus {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        Some(Self { child, url: format!("http://{free}") })
+        Self { child, url: format!("http://{free}") }
     }
 
     /// The value of an expression that has one, as soon as it has.
     #[track_caller]
     fn value(&self, expression: &str) -> f64 {
-        let until = Instant::now() + PATIENCE;
-        loop {
+        wait_for(expression, || {
             let request = client().get(format!("{}/api/v1/query", self.url));
             let answer = request.query("query", expression).call();
             let text = answer.ok().and_then(|mut answer| answer.body_mut().read_to_string().ok());
             let answer: Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
-            if let Some(value) = answer["data"]["result"][0]["value"][1].as_str() {
-                return value.parse().unwrap();
-            }
-            assert!(Instant::now() < until, "{expression}: {answer}");
-            thread::sleep(Duration::from_millis(100));
-        }
+            let value = answer["data"]["result"][0]["value"][1].as_str();
+            value.map(|value| value.parse().unwrap()).ok_or(answer.clone())
+        })
     }
 }
 
@@ -89,11 +77,12 @@ fn sampled(events: &[EngineEvent]) -> DelaySample {
 /// Compares quantiles; `metric` is what `histogram_quantile` is asked about, `bucket` the widest
 /// ratio of a bucket's bounds.
 fn check(features: &[&str], metric: &str, bucket: f64) {
+    require!(program "prometheus");
     let folder = tempfile::tempdir().unwrap();
     let collector = Running::start(config(&folder.path().join("collector")));
     feed(&collector, 1_500_000);
     let target = collector.addresses.metrics.unwrap().to_string();
-    let Some(prometheus) = Prometheus::start(folder.path(), &target, features) else { return };
+    let prometheus = Prometheus::start(folder.path(), &target, features);
     let ours = sampled(&collector.events());
     assert!(ours.packets().len() >= 500, "{}", ours.packets().len());
     for share in [0.5, 0.9, 0.99] {
@@ -111,9 +100,7 @@ fn check(features: &[&str], metric: &str, bucket: f64) {
 /// which counters are called as their values are.
 #[test]
 fn promtool_finds_no_fault() {
-    if Command::new("promtool").arg("--version").output().is_err() {
-        return eprintln!("skipped: promtool is not installed (cargo xtask setup)");
-    }
+    require!(program "promtool");
     let folder = tempfile::tempdir().unwrap();
     let collector = Running::start(config(folder.path()));
     feed(&collector, 1_500_000);

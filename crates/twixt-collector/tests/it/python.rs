@@ -1,38 +1,17 @@
-//! What other people's programs make of it. `cargo xtask setup` installs them; where they are not,
-//! these tests say `skipped`.
+//! What other people's programs make of it.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use twixt_collector::access::{ReaderConfig, TokenHash};
 use twixt_collector::{CollectorConfig, ESTIMATES_FOLDER};
 use twixt_history::{History, HistoryConfig, Row, Step};
+use twixt_testing::require;
 
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
 use crate::running::{Running, config};
 
 const EPOCHS: i64 = 12;
 const READER: &str = "a-token-of-a-reader";
-
-/// A program of the environment for tests; `None` where it is not.
-fn program(name: &str) -> Option<PathBuf> {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let path = PathBuf::from(root).join("target/python/bin").join(name);
-    if !path.exists() {
-        eprintln!("skipped: {} is not there; cargo xtask setup installs it", path.display());
-    }
-    path.exists().then_some(path)
-}
-
-/// Whether Python has a module.
-fn has(python: &PathBuf, module: &str) -> bool {
-    let found = Command::new(python).args(["-c", &format!("import {module}")]).output();
-    let is_there = found.is_ok_and(|output| output.status.success());
-    if !is_there {
-        eprintln!("skipped: Python has no {module}; cargo xtask setup installs it");
-    }
-    is_there
-}
 
 /// A collector that has estimated something.
 fn fed(mut config: CollectorConfig) -> Running {
@@ -57,7 +36,7 @@ fn sums(rows: &[Row]) -> String {
 
 #[track_caller]
 fn check(module: &str, script: &str) {
-    let Some(python) = program("python").filter(|python| has(python, module)) else { return };
+    let python = require!(python module);
     let folder = tempfile::tempdir().unwrap();
     fed(config(folder.path())).stop();
     let estimates = folder.path().join(ESTIMATES_FOLDER);
@@ -111,7 +90,7 @@ assert minutes == hours, (minutes, hours)
 /// The running collector keeps what its description promises, whatever is asked.
 #[test]
 fn schemathesis_finds_nothing() {
-    let Some(schemathesis) = program("schemathesis") else { return };
+    let schemathesis = require!(python "schemathesis").with_file_name("schemathesis");
     let folder = tempfile::tempdir().unwrap();
     let mut config = config(folder.path());
     let hash = TokenHash::of_token(READER).unwrap();

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use twixt_collector::{
     Addresses, Collector, CollectorConfig, CollectorError, EPOCHS_FOLDER, EventSink, Stop,
@@ -13,9 +13,7 @@ use twixt_delivery::UPLOAD_PATH;
 use twixt_engine::{EngineEvent, SegmentConfig};
 use twixt_model::{Delay, PointId, Segment};
 use twixt_store::{Depth, Log, Options, Query};
-
-/// How long tests wait for what must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+use twixt_testing::wait_for;
 
 /// A collector.
 pub(crate) struct Running {
@@ -96,15 +94,10 @@ impl Running {
 
     /// Waits until so many epochs were estimated, and returns which.
     pub(crate) fn estimated(&self, count: usize) -> Vec<i64> {
-        let until = Instant::now() + PATIENCE;
-        loop {
+        wait_for("estimates", || {
             let estimated: Vec<i64> = self.events().iter().filter_map(estimated_epoch).collect();
-            if estimated.len() >= count {
-                return estimated;
-            }
-            assert!(Instant::now() < until, "{:?}", self.events());
-            thread::sleep(Duration::from_millis(20));
-        }
+            if estimated.len() >= count { Ok(estimated) } else { Err(self.events()) }
+        })
     }
 
     pub(crate) fn events(&self) -> Vec<EngineEvent> {

@@ -1,7 +1,6 @@
 //! Restarts: nothing twice, nothing lost.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::*;
 
@@ -136,12 +135,7 @@ fn coverage(events: &[EngineEvent]) -> BTreeMap<i64, u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 64,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(twixt_testing::cases(64))]
 
     #[test]
     fn restarts_change_nothing(

@@ -3,8 +3,9 @@
 use std::fs;
 
 use twixt_history::{Question, Step};
+use twixt_testing::copy_folder;
 
-use crate::support::{Fixture, HOUR, at, copy, files, row};
+use crate::support::{Fixture, HOUR, at, files, row};
 
 /// What there is, in all steps: rows, epochs, packets.
 fn told(fixture: &Fixture) -> Vec<(usize, u64, u64)> {
@@ -24,10 +25,10 @@ fn killed_before_the_log_is_deleted() {
     let expected = told(&fixture);
     let open = fixture.path().join("open");
     let saved = tempfile::tempdir().unwrap();
-    copy(&open, saved.path());
+    copy_folder(&open, saved.path());
     fixture.history.seal_all().unwrap();
     // As if it had been killed between the last rename and the deletion.
-    copy(saved.path(), &open);
+    copy_folder(saved.path(), &open);
     let fixture = fixture.reopened();
     assert_eq!(told(&fixture), expected);
     // What comes then is in the log too, and the part is sealed anew.
@@ -46,9 +47,9 @@ fn killed_between_the_two_files() {
     let expected = told(&fixture);
     let open = fixture.path().join("open");
     let saved = tempfile::tempdir().unwrap();
-    copy(&open, saved.path());
+    copy_folder(&open, saved.path());
     fixture.history.seal_all().unwrap();
-    copy(saved.path(), &open);
+    copy_folder(saved.path(), &open);
     fs::remove_dir_all(fixture.path().join("rollups")).unwrap();
     let fixture = fixture.reopened();
     assert_eq!(told(&fixture), expected);
@@ -77,9 +78,9 @@ fn killed_while_the_log_is_deleted() {
     fixture.store("b", 0..200);
     let expected = told(&fixture);
     let saved = tempfile::tempdir().unwrap();
-    copy(&fixture.path().join("open/2024-01-31T10-0"), saved.path());
+    copy_folder(&fixture.path().join("open/2024-01-31T10-0"), saved.path());
     fixture.history.seal_all().unwrap();
-    copy(saved.path(), &fixture.path().join("open/gone-2024-01-31T10-0"));
+    copy_folder(saved.path(), &fixture.path().join("open/gone-2024-01-31T10-0"));
     let fixture = fixture.reopened();
     assert_eq!(told(&fixture), expected);
     assert!(files(&fixture.path().join("open"), "").is_empty());

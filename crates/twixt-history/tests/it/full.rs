@@ -1,55 +1,9 @@
 //! A full disk costs nothing that was stored, and what is half written counts for nothing.
 
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::Path;
-use std::process::Command;
-
-use tempfile::TempDir;
 use twixt_history::{History, HistoryConfig, Question, Retention, Row, Step};
+use twixt_testing::{SmallDisk, require};
 
 use crate::support::{HOUR, SECOND_NS, at, files, row, same};
-
-/// A small disk with a history, unmounted with the value.
-struct SmallDisk {
-    folder: TempDir,
-}
-
-impl SmallDisk {
-    /// `None` where this user must not mount.
-    fn mount() -> Option<Self> {
-        let disk = Self { folder: tempfile::tempdir().unwrap() };
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=2m", "twixt-history-test"]).arg(disk.path());
-        let is_mounted = mount.output().is_ok_and(|output| output.status.success());
-        if !is_mounted {
-            println!("skipped: only root can mount a small disk");
-        }
-        is_mounted.then_some(disk)
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Takes all room but so many bytes.
-    fn fill_but(&self, bytes: usize) {
-        let mut ballast = File::create(self.path().join("ballast")).unwrap();
-        while ballast.write_all(&[7; 4_096]).is_ok() {}
-        let length = ballast.metadata().unwrap().len();
-        ballast.set_len(length.saturating_sub(bytes as u64)).unwrap();
-    }
-
-    fn empty(&self) {
-        fs::remove_file(self.path().join("ballast")).unwrap();
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(self.path()).output();
-    }
-}
 
 fn open(disk: &SmallDisk, retention: Retention) -> History {
     let config = HistoryConfig { retention, ..HistoryConfig::default() };
@@ -73,7 +27,9 @@ fn check_rows(history: &History, step: Step, expected: &[Row]) {
 
 #[test]
 fn an_hour_that_cannot_be_sealed_is_as_it_was() {
-    let Some(disk) = SmallDisk::mount() else { return };
+    require!(mounts);
+    let folder = tempfile::tempdir().unwrap();
+    let disk = SmallDisk::mount(folder.path(), "size=2m");
     let history = open(&disk, Retention::default());
     store(&history, 0..600);
     let told = Step::ALL.map(|step| history.answer(&Question::all(step)).unwrap().rows);
@@ -97,7 +53,9 @@ fn an_hour_that_cannot_be_sealed_is_as_it_was() {
 
 #[test]
 fn rows_that_could_not_be_appended_are_appended_later_and_once() {
-    let Some(disk) = SmallDisk::mount() else { return };
+    require!(mounts);
+    let folder = tempfile::tempdir().unwrap();
+    let disk = SmallDisk::mount(folder.path(), "size=2m");
     let history = open(&disk, Retention::default());
     store(&history, 0..60);
     disk.fill_but(0);
@@ -116,7 +74,9 @@ fn rows_that_could_not_be_appended_are_appended_later_and_once() {
 
 #[test]
 fn what_is_old_makes_room_for_what_is_new() {
-    let Some(disk) = SmallDisk::mount() else { return };
+    require!(mounts);
+    let folder = tempfile::tempdir().unwrap();
+    let disk = SmallDisk::mount(folder.path(), "size=2m");
     let age_ns = Some(5 * HOUR * SECOND_NS);
     let retention =
         Retention { epochs_age_ns: age_ns, rollups_age_ns: age_ns, ..Retention::default() };

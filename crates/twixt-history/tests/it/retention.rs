@@ -41,7 +41,7 @@ fn the_bound_on_bytes_holds() {
     let rollups: u64 = files(&fixture.path().join("rollups"), ".parquet").iter().map(size).sum();
     for bytes_max in [bytes, bytes / 2 + rollups / 2, rollups, rollups / 2, 0] {
         let folder = tempfile::tempdir().unwrap();
-        crate::support::copy(fixture.path(), folder.path());
+        twixt_testing::copy_folder(fixture.path(), folder.path());
         let retention = Retention { bytes_max: Some(bytes_max), ..Retention::default() };
         let history = twixt_history::History::open(folder.path(), config(retention)).unwrap();
         let removed = history.keep(at(9 * HOUR)).unwrap().removed;

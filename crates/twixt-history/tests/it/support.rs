@@ -153,16 +153,3 @@ pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     found.sort();
     found
 }
-
-/// Copies a folder and what is in it.
-pub(crate) fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let place = to.join(path.file_name().unwrap());
-        match path.is_dir() {
-            true => copy(&path, &place),
-            false => drop(std::fs::copy(&path, &place).unwrap()),
-        }
-    }
-}

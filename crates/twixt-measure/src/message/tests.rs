@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use twixt_model::{Batch, Detail, FlowKey};
 
 use super::*;
-use crate::fixtures::{at_ms, config, fixed_seed, packet, seal};
+use crate::fixtures::{at_ms, config, packet, seal};
 use crate::meter::{Meter, MeterConfig};
 
 fn sealed() -> Sealed {
@@ -139,7 +139,7 @@ fn other_versions_and_files_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(256))]
+    #![proptest_config(twixt_testing::cases(256))]
 
     #[test]
     fn damage_is_found(bit in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>()) {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use twixt_model::{Delay, EpochRule};
 
 use super::*;
-use crate::fixtures::{MS, at_ms, config, drain, fixed_seed, packet, seal, synopsis};
+use crate::fixtures::{MS, at_ms, config, drain, packet, seal, synopsis};
 
 fn list(meter: &mut Meter) -> String {
     drain(meter).iter().map(|sealed| format!("{}\n", line(sealed))).collect()
@@ -223,7 +223,7 @@ fn bytes(sealed: &[Sealed]) -> Vec<Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(64))]
+    #![proptest_config(twixt_testing::cases(64))]
 
     /// Some 300 packets over three epochs, out of order by up to 30 ms.
     #[test]

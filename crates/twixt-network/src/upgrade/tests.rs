@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use proptest::prelude::{ProptestConfig, Strategy as _};
+use proptest::prelude::Strategy as _;
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
 use super::*;
@@ -148,7 +148,7 @@ fn networks() -> impl proptest::strategy::Strategy<Value = Topology> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(12), ..ProptestConfig::default() })]
+    #![proptest_config(twixt_testing::cases(256))]
 
     #[test]
     fn counting_equals_cutting(topology in networks(), seed in 0_u64..1000) {

@@ -1,45 +1,41 @@
 //! The planner on networks that exist, against what was published of them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 use twixt_network::{Plan, ShortestPaths, Step, Strategy, Topology, import};
+use twixt_testing::require;
 
-/// A topology of the shared folder. Without it, says that the test is skipped.
-fn topology(file: &str) -> Option<Topology> {
-    let default = || concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared").into();
-    let shared = std::env::var_os("TWIXT_SHARED").map_or_else(default, PathBuf::from);
-    let path = shared.join("topologies").join(file);
-    if !path.is_file() {
-        println!("skipped: no {}; set TWIXT_SHARED", path.display());
-        return None;
-    }
-    let bytes = fs::read(path).expect("the file is there");
-    Some(import(&bytes).expect("it is a topology"))
+/// A topology of the shared data.
+fn topology(shared: &Path, file: &str) -> Topology {
+    let bytes = fs::read(shared.join(file)).expect("the file is there");
+    import(&bytes).expect("it is a topology")
 }
 
 /// Routers, and pairs of them with a link between.
 #[track_caller]
-fn check_size(file: &str, routers: usize, pairs: usize) {
-    let Some(topology) = topology(file) else { return };
+fn check_size(shared: &Path, file: &str, routers: usize, pairs: usize) {
+    let topology = topology(shared, file);
     assert_eq!((topology.routers(), topology.adjacent_pairs()), (routers, pairs), "{file}");
 }
 
 #[test]
 fn sizes_are_those_of_the_sources() {
-    check_size("rocketfuel/1239/weights.intra", 315, 972);
-    check_size("rocketfuel/1239/latencies.intra", 315, 972);
-    check_size("rocketfuel/1221/weights.intra", 108, 153);
-    check_size("rocketfuel/3257/weights.intra", 161, 328);
-    check_size("zoo/Abilene.gml", 11, 14);
-    check_size("zoo/Geant2012.gml", 40, 61);
-    check_size("zoo/AttMpls.gml", 25, 56);
-    check_size("zoo/Cogentco.gml", 197, 243);
+    let shared = require!(shared "topologies");
+    check_size(&shared, "rocketfuel/1239/weights.intra", 315, 972);
+    check_size(&shared, "rocketfuel/1239/latencies.intra", 315, 972);
+    check_size(&shared, "rocketfuel/1221/weights.intra", 108, 153);
+    check_size(&shared, "rocketfuel/3257/weights.intra", 161, 328);
+    check_size(&shared, "zoo/Abilene.gml", 11, 14);
+    check_size(&shared, "zoo/Geant2012.gml", 40, 61);
+    check_size(&shared, "zoo/AttMpls.gml", 25, 56);
+    check_size(&shared, "zoo/Cogentco.gml", 197, 243);
 }
 
 #[test]
 fn a_topology_in_parts_has_unreachable_pairs() {
-    let Some(telstra) = topology("rocketfuel/1221/weights.intra") else { return };
+    let shared = require!(shared "topologies");
+    let telstra = topology(&shared, "rocketfuel/1221/weights.intra");
     let paths = ShortestPaths::of(&telstra).unwrap();
     assert!(paths.unreachable_pairs() >= 2 * 104 * 4, "{}", paths.unreachable_pairs());
 }
@@ -52,7 +48,8 @@ fn mean(step: &Step) -> f64 {
 /// granularity of 4 before, of 1.5 with 50.
 #[test]
 fn sprint_as_published() {
-    let Some(sprint) = topology("rocketfuel/1239/weights.intra") else { return };
+    let shared = require!(shared "topologies");
+    let sprint = topology(&shared, "rocketfuel/1239/weights.intra");
     let plan = Plan::new(&ShortestPaths::of(&sprint).unwrap(), Strategy::Greedy, 60);
     let steps = plan.steps();
     assert_eq!(steps.len(), 61);
@@ -65,7 +62,8 @@ fn sprint_as_published() {
 
 #[test]
 fn random_upgrades_of_sprint_gain_little() {
-    let Some(sprint) = topology("rocketfuel/1239/weights.intra") else { return };
+    let shared = require!(shared "topologies");
+    let sprint = topology(&shared, "rocketfuel/1239/weights.intra");
     let paths = ShortestPaths::of(&sprint).unwrap();
     let greedy = Plan::new(&paths, Strategy::Greedy, 45).steps()[45];
     for seed in 1..=5 {

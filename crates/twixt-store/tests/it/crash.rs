@@ -15,6 +15,7 @@ const FIRST: &str = "TWIXT_STORE_TEST_FIRST";
 
 /// Not a test but the writer that the test below kills: without its variables it does nothing.
 #[test]
+#[ignore = "a role in the test below"]
 fn writer_child() {
     let (Some(folder), Ok(first)) = (std::env::var_os(FOLDER), std::env::var(FIRST)) else {
         return;
@@ -68,7 +69,7 @@ fn nothing_acknowledged_is_lost_when_the_writer_is_killed() {
 /// Runs a writer for a few records; what it acknowledged before it was killed.
 fn write_and_kill(folder: &Folder, round: u64) -> Vec<i64> {
     let mut child = Command::new(std::env::current_exe().expect("the test is a program"))
-        .args(["--exact", "crash::writer_child", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "crash::writer_child", "--ignored", "--nocapture"])
         .env(FOLDER, folder.log.folder())
         .env(FIRST, (round * 10_000).to_string())
         .stdout(Stdio::piped())
@@ -79,7 +80,7 @@ fn write_and_kill(folder: &Folder, round: u64) -> Vec<i64> {
     let number = |line: String| line.split_once("stored ")?.1.parse::<i64>().ok();
     let first = lines.by_ref().map_while(Result::ok).find_map(number);
     // At some moment that has nothing to do with its records.
-    std::thread::sleep(Duration::from_micros(round * 1_357 % 12_000));
+    twixt_testing::pace(Duration::from_micros(round * 1_357 % 12_000));
     child.kill().expect("it is ours");
     child.wait().expect("it is ours");
     first.into_iter().chain(lines.map_while(Result::ok).filter_map(number)).collect()

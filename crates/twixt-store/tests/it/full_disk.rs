@@ -1,40 +1,19 @@
 //! A disk without room, and one that must not be written to.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
 use std::{fs, io};
 
 use twixt_model::Epoch;
 use twixt_store::{Durability, Entry, Log, Options, Query, StoreError};
+use twixt_testing::{SmallDisk, require, without_capabilities};
 
 use crate::support::{Folder, append, ask, epochs, minute};
-
-/// A file system of a few pages, unmounted with the value.
-struct SmallDisk<'a>(&'a Path);
-
-impl<'a> SmallDisk<'a> {
-    /// `None` where this user must not mount.
-    fn mount(path: &'a Path) -> Option<Self> {
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=256k", "twixt-store-test"]).arg(path);
-        let mounted = mount.output().is_ok_and(|output| output.status.success());
-        mounted.then_some(Self(path))
-    }
-}
-
-impl Drop for SmallDisk<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0).status();
-    }
-}
 
 #[test]
 fn a_full_disk_is_an_error_and_costs_nothing_that_was_stored() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(_disk) = SmallDisk::mount(folder.path()) else {
-        return println!("skipped: only root can mount a small disk");
-    };
+    require!(mounts);
+    let _disk = SmallDisk::mount(folder.path(), "size=256k");
     let log = Log::open(folder.path().join("store"), Options::default());
     let mut writer = log.writer("paris").unwrap();
     let noise: Vec<u8> =
@@ -63,18 +42,17 @@ fn a_full_disk_is_an_error_and_costs_nothing_that_was_stored() {
 
 #[test]
 fn what_must_not_be_written_is_an_error() {
-    let folder = Folder::with("paris", 2);
-    let paris = folder.log.folder().join("paris");
-    fs::set_permissions(&paris, fs::Permissions::from_mode(0o555)).unwrap();
-    fs::set_permissions(folder.data(), fs::Permissions::from_mode(0o444)).unwrap();
-    if fs::File::create(paris.join("probe")).is_ok() {
-        return println!("skipped: this user may write everything");
-    }
-    let mut writer = folder.log.writer("paris").unwrap();
-    for number in [2, 1440] {
-        let refused = append(&mut writer, "paris", number).unwrap_err();
-        assert!(matches!(refused, StoreError::Open { .. }), "{refused}");
-    }
-    assert_eq!(epochs(&folder.log, Query::all()).0, [0, 1]);
-    fs::set_permissions(&paris, fs::Permissions::from_mode(0o755)).unwrap();
+    without_capabilities(|| {
+        let folder = Folder::with("paris", 2);
+        let paris = folder.log.folder().join("paris");
+        fs::set_permissions(&paris, fs::Permissions::from_mode(0o555)).unwrap();
+        fs::set_permissions(folder.data(), fs::Permissions::from_mode(0o444)).unwrap();
+        let mut writer = folder.log.writer("paris").unwrap();
+        for number in [2, 1440] {
+            let refused = append(&mut writer, "paris", number).unwrap_err();
+            assert!(matches!(refused, StoreError::Open { .. }), "{refused}");
+        }
+        assert_eq!(epochs(&folder.log, Query::all()).0, [0, 1]);
+        fs::set_permissions(&paris, fs::Permissions::from_mode(0o755)).unwrap();
+    });
 }

@@ -38,7 +38,7 @@ fn key(record: &Stored) -> (&'static str, i64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(twixt_testing::cases(60))]
 
     #[test]
     fn a_scan_finds_what_a_list_would(

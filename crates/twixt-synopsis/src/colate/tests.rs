@@ -69,7 +69,7 @@ fn a_flow_stays_within_one_bank() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+    #![proptest_config(twixt_testing::cases(64))]
 
     /// Law 6.
     #[test]

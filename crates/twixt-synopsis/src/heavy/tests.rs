@@ -63,7 +63,7 @@ fn holds<T: FlowTable>(config: &T::Config, stream: &[u64], cut: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(twixt_testing::cases(64))]
 
     #[test]
     fn bounds_hold_also_after_merging(stream in skewed(), cut in 0..600_usize) {

@@ -246,7 +246,7 @@ fn number() -> impl Strategy<Value = f64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+    #![proptest_config(twixt_testing::cases(1000))]
 
     #[test]
     fn hostile_numbers_stay_numbers(

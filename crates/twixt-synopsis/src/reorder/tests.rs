@@ -62,7 +62,7 @@ fn check<S: OnePoint<Conclusion = ReorderEstimate>>(steps: &[Step], cut: usize) 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(twixt_testing::cases(64))]
 
     #[test]
     fn flows_go_on_across_epochs(

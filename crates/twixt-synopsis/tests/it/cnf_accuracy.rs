@@ -23,9 +23,8 @@ struct Run {
 
 impl Run {
     fn new(delay: &str, settings: &str) -> Self {
-        println!("seed {SEED}");
         let simulation = Simulation::run(&Config {
-            seed: SEED,
+            seed: twixt_testing::seed(SEED),
             flows: 15_000,
             packets: Some(200_000),
             delay: delay.parse().expect("a delay is well-formed"),

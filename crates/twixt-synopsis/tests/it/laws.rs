@@ -52,7 +52,7 @@ fn exact_mergers() -> impl Iterator<Item = &'static Algorithm> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(twixt_testing::cases(48))]
 
     #[test]
     fn law_1_merge_is_commutative_and_associative(a in packets(60), b in packets(60), c in packets(60)) {

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use twixt_wire::{FILTER_BYTES_MAX, Filter, FilterError, Packet};
 
 use crate::build::{Tcp, V4, echo, ethernet, ipv4, ipv6, mpls, parsed, udp, vlan};
-use crate::hostile::fixed_seed;
 
 /// TCP from 10.0.0.1:40312 to 10.0.1.9:443, VLAN 7, code point ef, 57 bytes.
 fn web() -> Packet {
@@ -161,7 +160,7 @@ fn length_and_depth_are_bounded() {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(2000))]
+    #![proptest_config(twixt_testing::cases(2000))]
 
     /// Words in any order never make the reader panic, and what it accepts reads back.
     #[test]

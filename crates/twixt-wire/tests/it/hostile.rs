@@ -1,21 +1,10 @@
 //! No bytes make anything panic.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use twixt_model::{DigestHash, DigestProfile};
 use twixt_wire::{Digester, HashKey, LinkType, ParseOptions, available, parse};
 
 use crate::build::{Tcp, V4, ethernet, ipv4, ipv6, joined, mpls, plain, pppoe, udp, vlan};
-
-/// Randomised tests are the same in every run; the seed is part of the failure message.
-pub(crate) fn fixed_seed(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
 
 const LINKS: [u16; 15] = [0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 228, 229, 276, 9999];
 
@@ -85,7 +74,7 @@ fn valid_frames_may_have_any_byte_changed() {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(3000))]
+    #![proptest_config(twixt_testing::cases(3000))]
 
     #[test]
     fn arbitrary_bytes_of_any_link_type(

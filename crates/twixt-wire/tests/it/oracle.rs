@@ -7,7 +7,6 @@ use proptest::prelude::*;
 use twixt_wire::Packet;
 
 use crate::build::{Tcp, V4, ethernet, ipv6, joined, parsed, udp, vlan};
-use crate::hostile::fixed_seed;
 
 /// What both readers say of a packet.
 #[derive(Debug, PartialEq)]
@@ -82,7 +81,7 @@ fn check(frame: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(500))]
+    #![proptest_config(twixt_testing::cases(500))]
 
     #[test]
     fn packets_that_the_referee_built(

@@ -1,28 +1,14 @@
 //! Selection by hash: the values of independent programs, and who decides alike.
 
-use std::path::PathBuf;
-
 use proptest::prelude::*;
 use twixt_model::{FlowHash, FlowKey, PacketDigest};
+use twixt_testing::require;
 use twixt_wire::{
     HashRange, Selection, SelectionCounts, SelectionFunction, Selector, SelectorError,
     SelectorInput, bob, crc32,
 };
 
 use crate::build::{V4, ethernet, ipv6, parsed, udp};
-use crate::hostile::fixed_seed;
-
-/// Vectors that another program wrote; without them, says that the test is skipped.
-fn vectors() -> Option<String> {
-    let default = || concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared").into();
-    let shared = std::env::var_os("TWIXT_SHARED").map_or_else(default, PathBuf::from);
-    let path = shared.join("reference/psamp_hash/bob_32bit.txt");
-    let text = std::fs::read_to_string(&path).ok();
-    if text.is_none() {
-        println!("skipped: no vectors in {}; set TWIXT_SHARED", path.display());
-    }
-    text
-}
 
 /// The hexadecimal number after `name`.
 fn field(line: &str, name: &str) -> u32 {
@@ -36,7 +22,8 @@ fn field(line: &str, name: &str) -> u32 {
 
 #[test]
 fn bob_agrees_with_another_implementation() {
-    let Some(text) = vectors() else { return };
+    let vectors = require!(shared "reference/psamp_hash/bob_32bit.txt");
+    let text = std::fs::read_to_string(vectors).unwrap();
     let mut checked = 0;
     for line in text.lines().filter(|line| line.contains("hash=")) {
         let bytes: Vec<u8> = match line.split('"').nth(1) {
@@ -180,7 +167,7 @@ fn names_and_numbers_are_those_of_the_registry() {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(500))]
+    #![proptest_config(twixt_testing::cases(500))]
 
     /// A packet with another frame's bytes gives nonsense, but no panic.
     #[test]

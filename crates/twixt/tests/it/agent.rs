@@ -1,33 +1,21 @@
 //! The agent on interfaces, in a network namespace that goes with the test, with a collector that
-//! can be unwell. Needs root, `ip` and `unshare`; says `skipped` without them.
+//! can be unwell. Needs root, `ip` and `unshare`.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{TcpStream, UdpSocket};
+use std::net::UdpSocket;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use twixt_agent::Spools;
 use twixt_measure::Sealed;
 use twixt_model::mix;
+use twixt_testing::{pace, run, seed, wait_until};
 
 use crate::support::collector::{Mood, TestCollector};
-use crate::support::live::{Capturing, PACKETS, in_namespace, run, send};
+use crate::support::live::{Capturing, PACKETS, agent_metric, agent_page, in_namespace, send};
 use crate::support::{folder, twixt_in};
 
-/// On a busy machine everything takes longer; nothing takes that long.
-const PATIENCE: Duration = Duration::from_secs(60);
 const SEED: u64 = 11;
-
-/// Waits for something that may take a while on a busy machine.
-#[track_caller]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "it never happened that {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// An agent with one point at the far end of the cable.
 fn start(folder: &Path, collector: &TestCollector, options: &str) -> Capturing {
@@ -54,26 +42,9 @@ fn check_complete(epochs: &[Sealed]) -> usize {
     runs.len()
 }
 
-/// What the agent tells of itself.
-fn page(port: u16, path: &str) -> String {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    text
-}
-
-/// A number among the metrics.
-#[track_caller]
-fn metric(page: &str, name: &str) -> f64 {
-    let line = page.lines().find(|line| line.starts_with(name));
-    let line = line.unwrap_or_else(|| panic!("no {name} in {page}"));
-    line.rsplit(' ').next().unwrap().parse().unwrap()
-}
-
 #[test]
 fn two_points_send_all_that_they_see() {
-    in_namespace("agent::two_points_send_all_that_they_see", || {
+    in_namespace(|| {
         run("ip link set lo up");
         let (folder, collector) = (folder(), TestCollector::start(Mood::Well));
         let config = format!(
@@ -96,10 +67,9 @@ fn two_points_send_all_that_they_see() {
             wait_until("all packets are there", || collector.packets(point, "exact") == packets);
             wait_until("LDA counts them too", || collector.packets(point, "lda") == packets);
         }
-        assert!(page(9470, "/healthz").starts_with("HTTP/1.0 200"));
-        let metrics = page(9470, "/metrics");
-        assert_eq!(metric(&metrics, "twixt_agent_packets_total{point=\"up\"}"), packets as f64);
-        assert_eq!(metric(&metrics, "twixt_agent_dropped_total{point=\"down\"}"), 0.0);
+        assert!(agent_page("/healthz").starts_with("HTTP/1.0 200"));
+        assert_eq!(agent_metric("twixt_agent_packets_total{point=\"up\"}"), packets as f64);
+        assert_eq!(agent_metric("twixt_agent_dropped_total{point=\"down\"}"), 0.0);
         agent.signal("TERM");
         agent.ended().expect(0);
         for point in ["up", "down"] {
@@ -117,7 +87,7 @@ fn two_points_send_all_that_they_see() {
 
 #[test]
 fn two_threads_see_what_one_sees() {
-    in_namespace("agent::two_threads_see_what_one_sees", || {
+    in_namespace(|| {
         run("ip link set lo up");
         let (folder, collector) = (folder(), TestCollector::start(Mood::Well));
         let point = |name: &str, threads: usize| {
@@ -139,7 +109,7 @@ fn two_threads_see_what_one_sees() {
         for number in 0..PACKETS {
             let port = 5000 + (number % 40) as u16;
             socket.send_to(&number.to_be_bytes(), ("10.0.0.2", port)).unwrap();
-            std::thread::sleep(Duration::from_millis(1));
+            pace(Duration::from_millis(1));
         }
         for point in ["one", "two"] {
             wait_until("all packets are there", || {
@@ -161,7 +131,7 @@ fn two_threads_see_what_one_sees() {
 
 #[test]
 fn epochs_wait_for_a_collector_that_is_unwell() {
-    in_namespace("agent::epochs_wait_for_a_collector_that_is_unwell", || {
+    in_namespace(|| {
         run("ip link set lo up");
         let (folder, collector) = (folder(), TestCollector::start(Mood::Refuses(503)));
         let agent = start(folder.path(), &collector, "-a exact --epoch 100ms udp port 5000");
@@ -192,18 +162,18 @@ fn epochs_wait_for_a_collector_that_is_unwell() {
 
 #[test]
 fn nothing_is_lost_when_the_agent_is_killed() {
-    in_namespace("agent::nothing_is_lost_when_the_agent_is_killed", || {
+    in_namespace(|| {
         run("ip link set lo up");
         let (folder, collector) = (folder(), TestCollector::start(Mood::Well));
-        let rounds = 6;
+        let (rounds, seed) = (6, seed(SEED));
         let mut spooled = 0;
         for round in 0..rounds {
             // Half of the time somebody takes the epochs.
             let mood = if round % 2 == 0 { Mood::Refuses(503) } else { Mood::Well };
             collector.set_mood(mood);
             let agent = start(folder.path(), &collector, "-a lda --epoch 50ms udp port 5000");
-            let moment_ms = 300 + mix(SEED + round) % 700;
-            std::thread::sleep(Duration::from_millis(moment_ms));
+            let moment_ms = 300 + mix(seed.wrapping_add(round)) % 700;
+            pace(Duration::from_millis(moment_ms));
             agent.signal("KILL");
             agent.ended();
             let waiting = Spools::open(&folder.path().join("spool"), ["far"], 1 << 30).unwrap();
@@ -222,25 +192,25 @@ fn nothing_is_lost_when_the_agent_is_killed() {
         agent.signal("TERM");
         agent.ended().expect(0);
         let runs = check_complete(&collector.epochs("far", "lda"));
-        assert_eq!(runs, rounds as usize + 1, "every run left something, seed {SEED}");
+        assert_eq!(runs, rounds as usize + 1, "every run left something");
     });
 }
 
 #[test]
 fn a_full_spool_discards_the_oldest_and_says_so() {
-    in_namespace("agent::a_full_spool_discards_the_oldest_and_says_so", || {
+    in_namespace(|| {
         run("ip link set lo up");
         let (folder, collector) = (folder(), TestCollector::start(Mood::Refuses(503)));
         let options = "-a exact --epoch 100ms --guard 50ms --spool-bytes 64KiB \
                        --metrics 127.0.0.1:9470 udp port 5000";
         let agent = start(folder.path(), &collector, options);
-        let discarded = || metric(&page(9470, "/metrics"), "twixt_agent_epochs_discarded_total");
+        let discarded = || agent_metric("twixt_agent_epochs_discarded_total");
         for _ in 0..20 {
             if discarded() > 0.0 {
                 break;
             }
             send();
-            let bytes = metric(&page(9470, "/metrics"), "twixt_agent_spool_bytes");
+            let bytes = agent_metric("twixt_agent_spool_bytes");
             assert!(bytes <= 65_536.0, "{bytes}");
         }
         assert!(discarded() > 0.0);
@@ -258,8 +228,7 @@ fn a_full_spool_discards_the_oldest_and_says_so() {
 
 #[test]
 fn an_interface_may_go_away_and_come_back_though_rights_were_given_up() {
-    let name = "agent::an_interface_may_go_away_and_come_back_though_rights_were_given_up";
-    in_namespace(name, || {
+    in_namespace(|| {
         run("ip link set lo up");
         let (folder, collector) = (folder(), TestCollector::start(Mood::Well));
         run(&format!("chmod 755 {}", folder.path().display()));
@@ -273,7 +242,7 @@ fn an_interface_may_go_away_and_come_back_though_rights_were_given_up() {
         let packets = || collector.packets("far", "lda");
         wait_until("the first packets are there", || packets() == u64::from(PACKETS));
         run("ip link del near");
-        wait_until("it is noticed", || page(9470, "/healthz").starts_with("HTTP/1.0 503"));
+        wait_until("it is noticed", || agent_page("/healthz").starts_with("HTTP/1.0 503"));
         for line in [
             "ip link add near type veth peer name far",
             "ip address add 10.0.0.1/24 dev near",
@@ -283,10 +252,10 @@ fn an_interface_may_go_away_and_come_back_though_rights_were_given_up() {
         ] {
             run(line);
         }
-        wait_until("it captures again", || page(9470, "/healthz").starts_with("HTTP/1.0 200"));
+        wait_until("it captures again", || agent_page("/healthz").starts_with("HTTP/1.0 200"));
         send();
         wait_until("the others are there too", || packets() == 2 * u64::from(PACKETS));
-        assert_eq!(metric(&page(9470, "/metrics"), "twixt_agent_gaps_total"), 1.0);
+        assert_eq!(agent_metric("twixt_agent_gaps_total"), 1.0);
         agent.signal("TERM");
         agent.ended().expect(0).says(&["the interface is gone", "the interface is back"]);
         let epochs = collector.epochs("far", "lda");

@@ -1,18 +1,14 @@
 //! A real ptp4l, and what the agent and `doctor` learn from it. Two of them keep a virtual cable's
 //! ends in step by the kernel's times; none sets the clock of this machine. Needs root, `ip`,
-//! `unshare`, `nsenter`, `mount` and linuxptp; says `skipped` without them.
+//! `unshare`, `nsenter`, `mount` and linuxptp.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+
+use twixt_testing::{require, run, wait_until};
 
 use crate::support::folder;
-use crate::support::live::{Capturing, in_namespace, run};
-
-/// Choosing a master takes seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::live::{Capturing, agent_metric, in_namespace};
 
 /// `free_running`: measures, and leaves the clock alone.
 const COMMON: &str = "[global]\nfree_running 1\ntime_stamping software\nnetwork_transport L2\n\
@@ -72,38 +68,11 @@ impl Place {
     }
 }
 
-#[track_caller]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "it never happened that {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// The agent's metrics.
-fn metrics() -> String {
-    let mut stream = TcpStream::connect("127.0.0.1:9470").unwrap();
-    write!(stream, "GET /metrics HTTP/1.0\r\n\r\n").unwrap();
-    let mut page = String::new();
-    stream.read_to_string(&mut page).unwrap();
-    page
-}
-
-#[track_caller]
-fn metric(page: &str, name: &str) -> f64 {
-    let line = page.lines().find(|line| line.starts_with(name));
-    let line = line.unwrap_or_else(|| panic!("no {name} in {page}"));
-    line.rsplit(' ').next().unwrap().parse().unwrap()
-}
-
 #[test]
 fn a_real_ptp4l_is_understood() {
-    let is_there = |program: &str| Command::new(program).arg("-v").output().is_ok();
-    if !["ptp4l", "pmc"].into_iter().all(is_there) {
-        return println!("skipped: needs ptp4l and pmc (apt-get install linuxptp)");
-    }
-    in_namespace("agent_clock::a_real_ptp4l_is_understood", || {
+    require!(program "ptp4l");
+    require!(program "pmc");
+    in_namespace(|| {
         run("ip link set lo up");
         let (folder, place) = (folder(), Place::new());
         let _master = place.ptp4l(
@@ -119,10 +88,9 @@ fn a_real_ptp4l_is_understood() {
                 .split(' '),
         );
         let agent = Capturing::spawn(agent);
-        let page = metrics();
-        assert_eq!(metric(&page, "twixt_agent_clock_synchronised{source=\"ptp4l\"}"), 1.0);
+        assert_eq!(agent_metric("twixt_agent_clock_synchronised{source=\"ptp4l\"}"), 1.0);
         // Both ends have one clock: what is left is how long a busy machine takes to stamp.
-        let bound = metric(&page, "twixt_agent_clock_bound_seconds{source=\"ptp4l\"}");
+        let bound = agent_metric("twixt_agent_clock_bound_seconds{source=\"ptp4l\"}");
         assert!((0.0..0.1).contains(&bound), "{bound}");
         agent.signal("TERM");
         agent.ended().expect(0);

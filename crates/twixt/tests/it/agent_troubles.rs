@@ -1,46 +1,17 @@
 //! What the agent does where it may not capture, may not write a point, or has no disk. Needs root,
-//! `ip`, `unshare`, `setpriv` and `mount`; says `skipped` without them.
+//! `ip`, `unshare`, `setpriv` and `mount`.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+
+use twixt_testing::{SmallDisk, require, run, wait_until};
 
 use crate::support::collector::{Mood, TestCollector};
-use crate::support::live::{Capturing, PACKETS, in_namespace, run, send};
+use crate::support::live::{Capturing, PACKETS, agent_metric, in_namespace, send};
 use crate::support::{folder, twixt_in};
-
-/// On a busy machine everything takes longer; nothing takes that long.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-#[track_caller]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "it never happened that {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// A number among the agent's metrics.
-#[track_caller]
-fn metric(name: &str) -> f64 {
-    let mut stream = TcpStream::connect("127.0.0.1:9470").unwrap();
-    write!(stream, "GET /metrics HTTP/1.0\r\n\r\n").unwrap();
-    let mut page = String::new();
-    stream.read_to_string(&mut page).unwrap();
-    let line = page.lines().find(|line| line.starts_with(name));
-    let line = line.unwrap_or_else(|| panic!("no {name} in {page}"));
-    line.rsplit(' ').next().unwrap().parse().unwrap()
-}
 
 #[test]
 fn who_may_not_capture_is_told_how_to() {
-    let works = Command::new("setpriv").args(["--bounding-set=-net_raw", "true"]).output();
-    if !works.is_ok_and(|ended| ended.status.success()) {
-        return println!("skipped: taking a capability away needs root and setpriv");
-    }
+    require!(capabilities);
     let folder = folder();
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-net_raw", "--inh-caps=-net_raw"]);
@@ -57,7 +28,7 @@ fn who_may_not_capture_is_told_how_to() {
 
 #[test]
 fn a_point_that_is_not_allowed_holds_up_no_other() {
-    in_namespace("agent_troubles::a_point_that_is_not_allowed_holds_up_no_other", || {
+    in_namespace(|| {
         run("ip link set lo up");
         let (folder, collector) = (folder(), TestCollector::start(Mood::OnlyDown));
         let config = format!(
@@ -84,33 +55,9 @@ fn a_point_that_is_not_allowed_holds_up_no_other() {
     });
 }
 
-/// A small file system, gone with the value.
-struct SmallDisk<'a>(&'a Path);
-
-impl<'a> SmallDisk<'a> {
-    /// Of this size.
-    fn mount(path: &'a Path, options: &str) -> Self {
-        std::fs::create_dir_all(path).unwrap();
-        let disk = Self(path);
-        disk.remount(options);
-        disk
-    }
-
-    fn remount(&self, options: &str) {
-        let path = self.0.display();
-        run(&format!("mount -t tmpfs -o {options} twixt-agent-test {path}"));
-    }
-}
-
-impl Drop for SmallDisk<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(self.0).output();
-    }
-}
-
 #[test]
 fn a_full_disk_costs_epochs_and_not_the_agent() {
-    in_namespace("agent_troubles::a_full_disk_costs_epochs_and_not_the_agent", || {
+    in_namespace(|| {
         run("ip link set lo up");
         let (folder, collector) = (folder(), TestCollector::start(Mood::Refuses(503)));
         let spool = folder.path().join("spool");
@@ -122,8 +69,8 @@ fn a_full_disk_costs_epochs_and_not_the_agent() {
         );
         let agent = Capturing::start(folder.path(), &line);
         let lost = || {
-            metric("twixt_agent_epochs_discarded_total")
-                + metric("twixt_agent_epochs_unwritten_total")
+            agent_metric("twixt_agent_epochs_discarded_total")
+                + agent_metric("twixt_agent_epochs_unwritten_total")
         };
         for _ in 0..20 {
             if lost() > 0.0 {
@@ -136,9 +83,9 @@ fn a_full_disk_costs_epochs_and_not_the_agent() {
         collector.set_mood(Mood::Well);
         let stored = collector.stored();
         wait_until("it goes on by itself", || collector.stored() > stored + 20);
-        let unwritten = metric("twixt_agent_epochs_unwritten_total");
-        let discarded = metric("twixt_agent_epochs_discarded_total");
-        wait_until("nothing more waits", || metric("twixt_agent_spool_epochs") <= 1.0);
+        let unwritten = agent_metric("twixt_agent_epochs_unwritten_total");
+        let discarded = agent_metric("twixt_agent_epochs_discarded_total");
+        wait_until("nothing more waits", || agent_metric("twixt_agent_spool_epochs") <= 1.0);
         agent.signal("TERM");
         agent.ended().expect(0);
         // Whatever is missing was counted: every gap is known as one.
@@ -153,7 +100,7 @@ fn a_full_disk_costs_epochs_and_not_the_agent() {
 
 #[test]
 fn a_spool_that_cannot_be_written_is_explained() {
-    in_namespace("agent_troubles::a_spool_that_cannot_be_written_is_explained", || {
+    in_namespace(|| {
         run("ip link set lo up");
         let folder = folder();
         let spool = folder.path().join("spool");

@@ -70,6 +70,8 @@ const RULES: &[Rule] = &[
         ],
         pure: false,
     },
+    // For tests only: no row above has it.
+    Rule { name: "testing", may_use: &[], pure: false },
 ];
 
 /// The crate whose every dependency is a decision of its own: it has none, of anybody's.
@@ -77,7 +79,7 @@ const WITHOUT_DEPENDENCIES: &str = "model";
 /// The only crate with `unsafe` code.
 const WITH_UNSAFE: &str = "capture";
 /// Crates that may depend on anything.
-const UNBOUND: [&str; 2] = ["twixt", "xtask"];
+const UNBOUND: [&str; 3] = ["twixt", "twixt-fuzz", "xtask"];
 
 /// What reaches for the world.
 const IMPURE: &[&str] = &[
@@ -148,6 +150,23 @@ fn unsafe_code_is_in_one_crate() {
     let elsewhere = |package: &Package| package.rule().is_none_or(|rule| rule.name != WITH_UNSAFE);
     let found = offences(elsewhere, &["unsafe {", "unsafe fn", "unsafe impl", "unsafe trait"]);
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// A length of time is too short on a busy machine: tests wait for a state, or set a pace.
+#[test]
+fn tests_do_not_sleep() {
+    let mut found = Vec::new();
+    for package in packages().iter().filter(|package| package.name != "twixt-testing") {
+        let tests = package.folder.join("tests");
+        for path in tests.is_dir().then(|| sources_under(&tests)).into_iter().flatten() {
+            let source = fs::read_to_string(&path).expect("sources can be read");
+            let lines = lines_with(&source, &["thread::sleep", "time::sleep"]);
+            found.extend(lines.map(|(number, _)| format!("{}:{number}", path.display())));
+        }
+    }
+    // What this file has is the words to look for.
+    found.retain(|place| !place.contains("architecture.rs"));
+    assert_eq!(found, [""; 0], "use twixt_testing::wait_until, wait_for or pace");
 }
 
 #[test]

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use twixt_delivery::{UPLOAD_PATH, UploadWriter};
 use twixt_measure::RecordReader;
+use twixt_testing::wait_for;
 
 use crate::collector::process::Process;
 use crate::support::{number, twixt_in};
@@ -15,7 +14,6 @@ use crate::support::{number, twixt_in};
 /// Seven seconds of forty flows, each with a delay of its own, and some loss.
 const TRAFFIC: &str = "--flows 40 --flow-size fixed:packets=350 --rate 2kpps --seed 3 \
                        --delay per-flow:median=2ms,spread=0.8,jitter=0.3 --loss uniform:0.02";
-const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Two captures, and a collector that has their epochs.
 struct Lab {
@@ -53,16 +51,12 @@ impl Lab {
 
     /// Waits until the collector has estimated so many epochs.
     fn wait(&self, epochs: i64) {
-        let until = Instant::now() + PATIENCE;
-        loop {
+        wait_for("the estimates", || {
             let run = self.query("--step hour -F json");
             let document: Value = serde_json::from_str(&run.stdout).unwrap_or_default();
-            if document["completeness"]["epochs"].as_i64() >= Some(epochs) {
-                return;
-            }
-            assert!(Instant::now() < until, "{document}");
-            thread::sleep(Duration::from_millis(200));
-        }
+            let known = document["completeness"]["epochs"].as_i64();
+            if known >= Some(epochs) { Ok(()) } else { Err(document) }
+        });
     }
 }
 

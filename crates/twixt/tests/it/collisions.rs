@@ -7,18 +7,8 @@ use std::process::Command;
 
 use twixt_capture::CaptureFile;
 use twixt_model::{DigestHash, DigestProfile, PacketDigest};
+use twixt_testing::require;
 use twixt_wire::{Digester, HashKey, LinkType, PAYLOAD_BYTES_MAX, ParseOptions, Record, parse};
-
-fn traces() -> Option<PathBuf> {
-    let default = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
-    let traces =
-        std::env::var_os("TWIXT_SHARED").map_or_else(default, PathBuf::from).join("traces");
-    if !traces.is_dir() {
-        println!("skipped: no {}", traces.display());
-        return None;
-    }
-    Some(traces)
-}
 
 /// Packets, and how many of them are repetitions of one before.
 #[derive(Debug, Default, PartialEq)]
@@ -49,7 +39,7 @@ fn check(path: &Path, profile: DigestProfile) -> Repetition {
 /// 64 bits: among the 160 000 packets of the largest trace a collision has a chance of 1 in 10^9.
 #[test]
 fn different_packets_have_different_digests() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     for name in [
         "composite-a/composite-a.pcap.gz",
         "encap-skydive/iperf-same-L2L3.pcap",
@@ -73,7 +63,7 @@ fn different_packets_have_different_digests() {
 /// someone else would have another delay.
 #[test]
 fn identical_packets_are_not_mispaired() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let folder = tempfile::tempdir().unwrap();
     let twixt = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_twixt")).args(arguments).output().unwrap();

@@ -1,11 +1,12 @@
 //! `twixt doctor`, also in a network namespace that goes with the test, whose interfaces are set as
-//! the test wants them. That needs root, `ip`, `unshare` and `ethtool`; it says `skipped` without.
+//! the test wants them.
 
 use std::process::Command;
 
 use serde_json::Value;
+use twixt_testing::{require, run};
 
-use crate::support::live::{in_namespace, run};
+use crate::support::live::in_namespace;
 use crate::support::{folder, twixt, twixt_in};
 
 /// What a document says about something: status, detail and remedy.
@@ -28,10 +29,8 @@ fn check_offloads(settings: &str, expected: [&str; 2]) {
 
 #[test]
 fn offloads_are_told_as_they_are() {
-    in_namespace("doctor::offloads_are_told_as_they_are", || {
-        if Command::new("ethtool").arg("--version").output().is_err() {
-            return println!("skipped: there is no ethtool to change offloads with");
-        }
+    in_namespace(|| {
+        require!(program "ethtool");
         check_offloads("gro on gso on tso on", ["warn", "ethtool -K far gro off gso off tso off"]);
         check_offloads("gro off", ["warn", "ethtool -K far gso off tso off"]);
         check_offloads("gro on gso off tso off", ["warn", "ethtool -K far gro off"]);
@@ -41,7 +40,7 @@ fn offloads_are_told_as_they_are() {
 
 #[test]
 fn an_interface_that_is_down_cannot_be_captured() {
-    in_namespace("doctor::an_interface_that_is_down_cannot_be_captured", || {
+    in_namespace(|| {
         let document = twixt(["doctor", "-i", "near", "-F", "json"]).expect(0).json();
         assert_eq!(finding(&document, "interface", "near")[1], "up, MTU 1500, veth");
         assert_eq!(finding(&document, "ring", "near")[0], "ok");
@@ -61,10 +60,7 @@ fn an_interface_that_is_down_cannot_be_captured() {
 #[test]
 fn a_missing_capability_is_a_failure() {
     let dropping = ["--bounding-set", "-net_raw", "--inh-caps", "-net_raw"];
-    let works = Command::new("setpriv").args(dropping).arg("true").output();
-    if !works.is_ok_and(|ended| ended.status.success()) {
-        return println!("skipped: giving capabilities up needs root and setpriv");
-    }
+    require!(capabilities);
     let ended = Command::new("setpriv")
         .args(dropping)
         .arg(env!("CARGO_BIN_EXE_twixt"))

@@ -1,17 +1,19 @@
 //! Two points of a router, measured while traffic passes, beside tcpdump, the queue's own counter
 //! and the numbers in datagrams.
 //!
-//! Needs root, `ip`, `tc`, `ethtool` and `tcpdump`; says `skipped` without them. With `TWIXT_LONG=1`
+//! Needs root, `ip`, `tc`, `ethtool` and `tcpdump`. With `TWIXT_LONG=1`
 //! traffic lasts 30 s. See `docs/howto/testbed.md`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::thread;
 use std::time::Duration;
+
+use twixt_testing::require;
 
 use crate::support::live::Capturing;
 use crate::support::testbed::load::{Datagrams, Traffic};
 use crate::support::testbed::referee::{Counted, TCP, Tcpdump, UDP, longest_frame, truth};
+use crate::support::testbed::system::wait_for_epochs;
 use crate::support::testbed::{FILTER, Offloads, Place, Testbed};
 use crate::support::{folder, twixt_in};
 
@@ -22,10 +24,6 @@ const POINTS: [(&str, &str); 2] = [("r-in", "in"), ("r-out", "out")];
 /// Beyond any delay: a full queue, and a machine that has other things to do.
 const EPOCHS: &str = "--epoch 1s --guard 300ms";
 const CLASSES: &str = "--by class --class tcp=tcp --class udp=udp";
-/// A recording begins the epochs of classes without packets when it first finds nothing to read.
-const QUIET: Duration = Duration::from_millis(500);
-/// tcpdump and the rings hand over what they have after a second.
-const SETTLING: Duration = Duration::from_millis(1500);
 
 /// How long traffic lasts.
 fn length() -> Duration {
@@ -55,17 +53,8 @@ impl Measured {
     }
 }
 
-/// Measures; once more if the machine was too busy for the captures themselves.
+/// One run: records, captures and counts what passes R.
 fn measure(offloads: Offloads) -> Measured {
-    measure_once(offloads)
-        .or_else(|reason| {
-            println!("once more: {reason}");
-            measure_once(offloads)
-        })
-        .unwrap_or_else(|reason| panic!("{reason}, twice"))
-}
-
-fn measure_once(offloads: Offloads) -> Result<Measured, String> {
     let bed = Testbed::new(offloads);
     let folder = folder();
     let dumps = POINTS.map(|(point, direction)| {
@@ -75,23 +64,18 @@ fn measure_once(offloads: Offloads) -> Result<Measured, String> {
         .iter()
         .flat_map(|algorithm| POINTS.map(|point| record(&bed, folder.path(), algorithm, point)))
         .collect();
-    thread::sleep(QUIET);
-    let datagrams = bed.start_load(Traffic::Heavy, length()).finish();
-    thread::sleep(SETTLING);
+    wait_for_epochs(1);
+    let load = bed.start_load(Traffic::Heavy, length());
+    let datagrams = bed.finish_load(load, folder.path());
     let queue_drops = bed.drops();
-    let missed: u64 = dumps.map(Tcpdump::end).into_iter().sum();
+    assert_eq!(dumps.map(Tcpdump::end), [0; 2], "tcpdump missed packets");
     for recording in recordings {
         recording.interrupt();
         let ended = recording.ended().expect(130);
-        if ended.stderr.contains("the kernel dropped") {
-            return Err(ended.stderr);
-        }
-    }
-    if missed > 0 {
-        return Err(format!("tcpdump missed {missed} packets"));
+        assert!(!ended.stderr.contains("the kernel dropped"), "{}", ended.stderr);
     }
     let told = ALGORITHMS.map(|(name, _)| (name, told(folder.path(), name))).into();
-    Ok(Measured { datagrams, queue_drops, told, folder })
+    Measured { datagrams, queue_drops, told, folder }
 }
 
 fn record(
@@ -118,9 +102,9 @@ fn told(folder: &Path, algorithm: &str) -> ByClass {
 
 #[test]
 fn means_and_losses_are_those_of_captures() {
-    if let Some(obstacle) = Testbed::obstacle() {
-        return println!("skipped: {obstacle}");
-    }
+    require!(namespaces);
+    require!(program "tcpdump");
+    require!(program "ethtool");
     let measured = measure(Offloads::Off);
     let truths: ByClass = [("tcp", measured.truth(TCP)), ("udp", measured.truth(UDP))].into();
     for (algorithm, told) in &measured.told {
@@ -136,9 +120,9 @@ fn means_and_losses_are_those_of_captures() {
 
 #[test]
 fn super_packets_are_measured_as_the_packets_of_the_wire() {
-    if let Some(obstacle) = Testbed::obstacle() {
-        return println!("skipped: {obstacle}");
-    }
+    require!(namespaces);
+    require!(program "tcpdump");
+    require!(program "ethtool");
     let measured = measure(Offloads::On);
     let longest = longest_frame(&measured.capture("r-in"));
     assert!(longest > 1514, "R received super-packets, or nothing was tested");

@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 use twixt_flow::{DelayRecord, FlowWriter, WriterConfig};
 use twixt_model::{ClassId, Delay, FlowEnd, FlowRecord, PacketDigest, Timestamp, mix};
+use twixt_testing::require;
 
 use crate::support::{Capture, MILLISECOND, Packet, SECOND, folder, number, twixt_fed, twixt_in};
 
@@ -157,8 +158,9 @@ fn trouble_of_every_kind_is_counted_and_explained() {
 }
 
 /// Delays that tshark finds in a file: element, bytes of it in the template, value.
-fn tshark_delays(file: &Path) -> Option<Vec<(u16, usize, u64)>> {
-    let output = Command::new("tshark").arg("-r").arg(file).arg("-V").output().ok()?;
+fn tshark_delays(file: &Path) -> Vec<(u16, usize, u64)> {
+    let output =
+        Command::new("tshark").arg("-r").arg(file).arg("-V").output().expect("tshark starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     let names = [
@@ -182,12 +184,13 @@ fn tshark_delays(file: &Path) -> Option<Vec<(u16, usize, u64)>> {
         })?;
         Some((element, announced.parse().expect("a number"), value))
     };
-    Some(names.into_iter().filter_map(found).collect())
+    names.into_iter().filter_map(found).collect()
 }
 
 /// The types of the registry: 530 to 532 have 32 bits, 533 has 64, in microseconds.
 #[test]
 fn tshark_reads_delays() {
+    require!(program "tshark");
     let folder = folder();
     let file = folder.path().join("delays.ipfix");
     let mut writer = FlowWriter::new(WriterConfig::STREAM).expect("the bounds are fine");
@@ -203,24 +206,21 @@ fn tshark_reads_delays() {
     writer.delay(&delay, first).expect("it can be written");
     writer.finish();
     std::fs::write(&file, writer.poll().expect("one message")).expect("it can be written");
-    let Some(found) = tshark_delays(&file) else {
-        println!("skipped: tshark is not installed");
-        return;
-    };
+    let found = tshark_delays(&file);
     let expected = [(530, 4, 20_550), (531, 4, 11), (532, 4, 40_001), (533, 8, 6_165_120_000)];
     assert_eq!(found, expected);
 }
 
 #[test]
 fn delays_of_flows_are_written_for_collectors() {
+    require!(program "tshark");
     let folder = folder();
     captures(folder.path());
     twixt_in(folder.path(), &format!("{PAIR} -w delays.ipfix")).expect(0);
     let document = twixt_in(folder.path(), "flow import delays.ipfix -F json").expect(0).json();
     assert_eq!(number(&document, "/unusable/delay-result"), 20);
-    if let Some(found) = tshark_delays(&folder.path().join("delays.ipfix")) {
-        assert_eq!(found, [(530, 4, 2_000), (533, 8, 40_000)]);
-    }
+    let found = tshark_delays(&folder.path().join("delays.ipfix"));
+    assert_eq!(found, [(530, 4, 2_000), (533, 8, 40_000)]);
     // IPFIX has no negative delays.
     let swapped = "flow pair down.ipfix up.ipfix --inactive-timeout 1s -w no.ipfix -F json";
     let found = twixt_in(folder.path(), swapped).expect(3).says(&["20 flows have delays"]);

@@ -1,29 +1,15 @@
-//! Programs of others read what we write, and we read what they send.
-//!
-//! tshark, nfdump and softflowd are used where they are installed; tests say `skipped` elsewhere.
+//! Programs of others read what we write, and we read what they send: tshark, nfdump, softflowd.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use twixt_testing::{require, wait_until};
 
-use crate::support::{Capture, MILLISECOND, Packet, command, folder, number, traces, twixt_in};
-
-/// Whether a program is there; says so if not.
-fn is_installed(program: &str) -> bool {
-    let found = Command::new("sh")
-        .args(["-c", &format!("command -v {program}")])
-        .output()
-        .is_ok_and(|output| output.status.success());
-    if !found {
-        println!("skipped: {program} is not installed");
-    }
-    found
-}
+use crate::support::{Capture, MILLISECOND, Packet, command, folder, number, twixt_in};
 
 /// Twelve flows of different sizes, some IPv4 TCP, some UDP.
 fn capture() -> Capture {
@@ -64,9 +50,7 @@ fn imported(folder: &Path, file: &str) -> Flows {
 
 #[test]
 fn tshark_reads_what_we_write() {
-    if !is_installed("tshark") {
-        return;
-    }
+    require!(program "tshark");
     let folder = folder();
     capture().write(folder.path().join("in.pcap"));
     twixt_in(folder.path(), "flow export -r in.pcap -w out.ipfix --sampling 0.999999 --point 7")
@@ -148,9 +132,8 @@ fn free_port() -> u16 {
 
 #[test]
 fn nfcapd_reads_what_we_send() {
-    if !is_installed("nfcapd") || !is_installed("nfdump") {
-        return;
-    }
+    require!(program "nfcapd");
+    require!(program "nfdump");
     let folder = folder();
     capture().write(folder.path().join("in.pcap"));
     let flows_folder = folder.path().join("flows");
@@ -171,7 +154,7 @@ fn nfcapd_reads_what_we_send() {
     twixt_in(folder.path(), "flow export -r in.pcap -w ours.ipfix --time-unit milli").expect(0);
     let send = format!("flow export -r in.pcap --to 127.0.0.1:{port} --time-unit milli");
     twixt_in(folder.path(), &send).expect(0);
-    std::thread::sleep(Duration::from_millis(500));
+    wait_until("nfcapd has read all that was sent", || waiting_bytes(port) == 0);
     terminate(&collector.0);
     let _ = collector.0.wait();
     let output = Command::new("nfdump")
@@ -189,6 +172,16 @@ fn nfcapd_reads_what_we_send() {
         })
         .collect();
     assert_eq!(theirs, ours, "{text}");
+}
+
+/// What a UDP socket of this machine has received and its program has not read.
+fn waiting_bytes(port: u16) -> u64 {
+    let sockets = std::fs::read_to_string("/proc/net/udp").expect("the kernel tells");
+    let port = format!(":{port:04X}");
+    let fields = sockets.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let socket = fields.into_iter().find(|fields| fields[1].ends_with(&port));
+    let (_, waiting) = socket.expect("somebody listens")[4].split_once(':').expect("two queues");
+    u64::from_str_radix(waiting, 16).expect("hexadecimal")
 }
 
 /// A line of nfdump; times since midnight.
@@ -215,7 +208,7 @@ fn terminate(child: &Child) {
 
 /// What softflowd makes of a capture of so many flows, as our collector reads it.
 fn softflowd(capture: &Path, flows: usize, options: &[&str], filter: &[&str]) -> Value {
-    let listen = format!("flow import --listen udp:127.0.0.1:0 -c {flows} --for 5s -F json");
+    let listen = format!("flow import --listen udp:127.0.0.1:0 -c {flows} --for 2m -F json");
     let mut collector = command()
         .args(listen.split_whitespace())
         .stdout(Stdio::piped())
@@ -226,7 +219,7 @@ fn softflowd(capture: &Path, flows: usize, options: &[&str], filter: &[&str]) ->
     let mut said = BufReader::new(collector.stderr.take().expect("it was asked for"));
     said.read_line(&mut line).expect("it says where it listens");
     let address = line.split_whitespace().last().expect("an address");
-    let mut exporter = Running(
+    let _exporter = Running(
         Command::new("softflowd")
             .args(["-D", "-c", "none", "-n", address, "-r"])
             .arg(capture)
@@ -238,12 +231,6 @@ fn softflowd(capture: &Path, flows: usize, options: &[&str], filter: &[&str]) ->
             .spawn()
             .expect("softflowd starts"),
     );
-    let started = Instant::now();
-    while started.elapsed() < Duration::from_secs(3)
-        && exporter.0.try_wait().is_ok_and(|status| status.is_none())
-    {
-        std::thread::sleep(Duration::from_millis(20));
-    }
     let output = collector.wait_with_output().expect("the collector ends");
     serde_json::from_slice(&output.stdout).expect("the collector writes JSON")
 }
@@ -251,10 +238,8 @@ fn softflowd(capture: &Path, flows: usize, options: &[&str], filter: &[&str]) ->
 /// Every way in which softflowd stamps flows gives our own records, within its resolution.
 #[test]
 fn we_read_what_softflowd_sends() {
-    if !is_installed("softflowd") {
-        return;
-    }
-    let Some(traces) = traces() else { return };
+    require!(program "softflowd");
+    let traces = require!(shared "traces");
     // With its path it would be longer than softflowd takes.
     let folder = folder();
     let capture = folder.path().join("d.pcap");
@@ -293,10 +278,8 @@ fn we_read_what_softflowd_sends() {
 /// were, within the resolution of both.
 #[test]
 fn records_of_softflowd_at_both_sides_give_delays() {
-    if !is_installed("softflowd") {
-        return;
-    }
-    let Some(traces) = traces() else { return };
+    require!(program "softflowd");
+    let traces = require!(shared "traces");
     let folder = folder();
     let both = ["upstream", "downstream"].map(|point| {
         let capture = folder.path().join(format!("{point}.pcap"));
@@ -326,7 +309,7 @@ fn records_of_softflowd_at_both_sides_give_delays() {
 /// Writes what softflowd makes of a capture to a file of IPFIX.
 fn softflowd_file(capture: &Path, file: &Path) {
     let collector = UdpSocket::bind("127.0.0.1:0").expect("there are ports");
-    collector.set_read_timeout(Some(Duration::from_millis(300))).expect("it can be set");
+    collector.set_nonblocking(true).expect("it can be set");
     let address = collector.local_addr().expect("it is bound").to_string();
     let mut exporter = Running(
         Command::new("softflowd")
@@ -339,15 +322,14 @@ fn softflowd_file(capture: &Path, file: &Path) {
             .spawn()
             .expect("softflowd starts"),
     );
-    let (started, mut messages, mut datagram) = (Instant::now(), Vec::new(), [0; 65_536]);
-    loop {
-        match collector.recv(&mut datagram) {
-            Ok(length) => messages.extend_from_slice(&datagram[..length]),
-            Err(_) if started.elapsed() > Duration::from_secs(5) => break,
-            Err(_) if exporter.0.try_wait().is_ok_and(|status| status.is_some()) => break,
-            Err(_) => {}
+    let (mut messages, mut datagram) = (Vec::new(), [0; 65_536]);
+    let mut has_ended = false;
+    wait_until("softflowd has ended, and all that it sent is read", || {
+        while let Ok(length) = collector.recv(&mut datagram) {
+            messages.extend_from_slice(&datagram[..length]);
         }
-    }
+        std::mem::replace(&mut has_ended, exporter.0.try_wait().is_ok_and(|end| end.is_some()))
+    });
     std::fs::write(file, messages).expect("it can be written");
 }
 
@@ -355,10 +337,8 @@ fn softflowd_file(capture: &Path, file: &Path) {
 /// where records lost nothing; the others are left out.
 #[test]
 fn flow_pair_tells_delays_out_of_records_of_softflowd() {
-    if !is_installed("softflowd") {
-        return;
-    }
-    let Some(traces) = traces() else { return };
+    require!(program "softflowd");
+    let traces = require!(shared "traces");
     let folder = folder();
     for point in ["upstream", "downstream"] {
         let capture = folder.path().join(format!("{point}.pcap"));
@@ -402,7 +382,7 @@ fn flow_pair_tells_delays_out_of_records_of_softflowd() {
 /// found. Its 38 delays deviate by 8.7 ms each and are correlated: 1.5 ms is one such error.
 #[test]
 fn flow_pair_finds_the_mean_of_a_real_queue() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let folder = folder();
     for point in ["upstream", "downstream"] {
         let capture = traces.join(format!("tbf-queue/{point}.pcap"));

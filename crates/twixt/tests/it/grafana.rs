@@ -1,22 +1,16 @@
-//! What Grafana makes of the dashboard. `cargo xtask setup` installs its toolkit for Python; where
-//! that is not, these tests say `skipped`.
+//! What Grafana makes of the dashboard, by its own toolkit for Python.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use twixt_testing::require;
 
 const SCHEMA: &str = include_str!("grafana/schema.py");
 
-/// What is wrong with a dashboard by Grafana's own model; `None` where that is not there.
-fn problems(dashboard: &Value) -> Option<String> {
-    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python");
-    let found = Command::new(&python).args(["-c", "import grafana_foundation_sdk"]).output();
-    if !found.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: Python has no grafana_foundation_sdk; cargo xtask setup installs it");
-        return None;
-    }
+/// What is wrong with a dashboard by Grafana's own model.
+fn problems(python: &Path, dashboard: &Value) -> String {
     let mut child = Command::new(python)
         .args(["-c", SCHEMA])
         .stdin(Stdio::piped())
@@ -26,7 +20,7 @@ fn problems(dashboard: &Value) -> Option<String> {
     child.stdin.take().unwrap().write_all(dashboard.to_string().as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
-    Some(String::from_utf8(output.stdout).unwrap())
+    String::from_utf8(output.stdout).unwrap()
 }
 
 fn dashboard() -> Value {
@@ -36,18 +30,19 @@ fn dashboard() -> Value {
 
 #[test]
 fn grafana_knows_every_key_and_type_of_the_dashboard() {
-    let Some(problems) = problems(&dashboard()) else { return };
-    assert_eq!(problems, "");
+    let python = require!(python "grafana_foundation_sdk");
+    assert_eq!(problems(&python, &dashboard()), "");
 }
 
 #[test]
 fn what_grafana_does_not_know_would_be_found() {
+    let python = require!(python "grafana_foundation_sdk");
     let mut wrong = dashboard();
     wrong["panels"][0]["titel"] = json!("Delay");
     wrong["panels"][1]["gridPos"]["x"] = json!("left");
     wrong["panels"][2]["targets"][0]["exp"] = json!("up");
     wrong["panels"][3]["options"]["legend"]["displayMode"] = json!("tabular");
     wrong["templating"]["list"][1]["refresh"] = json!("often");
-    let Some(problems) = problems(&wrong) else { return };
+    let problems = problems(&python, &wrong);
     assert_eq!(problems.lines().count(), 5, "{problems}");
 }

@@ -1,8 +1,9 @@
 //! `twixt heavy`: the largest flows of a capture.
 
 use serde_json::Value;
+use twixt_testing::require;
 
-use crate::support::{Capture, Packet, Run, folder, traces, twixt, twixt_fed, twixt_in};
+use crate::support::{Capture, Packet, Run, folder, twixt, twixt_fed, twixt_in};
 
 /// Flow `n` of `flows` sends `n` packets from port `n`, in turns; one more frame is no IP.
 fn capture(flows: u16) -> Capture {
@@ -140,10 +141,7 @@ fn bad_input_is_named() {
 #[test]
 #[ignore = "prints a table for the documentation"]
 fn large_flows_of_a_real_capture() {
-    let Some(capture) = traces().map(|traces| traces.join("composite-a/composite-a.pcap.gz"))
-    else {
-        return;
-    };
+    let capture = require!(shared "traces/composite-a/composite-a.pcap.gz");
     let run = |options: String| {
         let words = format!("heavy -F json -r {} {options}", capture.display());
         twixt(words.split_whitespace()).expect(0).json()
@@ -169,6 +167,7 @@ fn large_flows_of_a_real_capture() {
             println!(
                 "| {algorithm} | {memory} | {entries} | {twenty} | {hundred} | {error:.1} % |"
             );
+            assert!(memory != "64KiB" || twenty == 20, "{algorithm}: {twenty} of 20");
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Commands on interfaces, in a network namespace that goes with the test. Needs root, `ip` and
-//! `unshare`; says `skipped` without them.
+//! `unshare`.
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::Value;
+use twixt_testing::run;
 
-use crate::support::live::{Capturing, PACKETS, in_namespace, run, send};
+use crate::support::live::{Capturing, Marker, PACKETS, in_namespace, send};
 use crate::support::{number, twixt, twixt_in};
 
 /// Packets in all epochs of a file.
@@ -18,7 +18,7 @@ fn recorded(folder: &Path, file: &str) -> i64 {
 
 #[test]
 fn info_tells_what_passes() {
-    in_namespace("live::info_tells_what_passes", || {
+    in_namespace(|| {
         let folder = crate::support::folder();
         let arguments = format!("info -i far -c {PACKETS} -F json udp port 5000");
         let child = Capturing::start(folder.path(), &arguments);
@@ -35,7 +35,7 @@ fn info_tells_what_passes() {
 
 #[test]
 fn two_recordings_of_a_cable_agree() {
-    in_namespace("live::two_recordings_of_a_cable_agree", || {
+    in_namespace(|| {
         let folder = crate::support::folder();
         let options = "-a exact --epoch 100ms --guard 50ms udp port 5000";
         // Ended by the same packet, they have the same epochs.
@@ -59,12 +59,12 @@ fn two_recordings_of_a_cable_agree() {
 
 #[test]
 fn a_recording_that_is_interrupted_has_what_came_before() {
-    in_namespace("live::a_recording_that_is_interrupted_has_what_came_before", || {
+    in_namespace(|| {
         let folder = crate::support::folder();
         let child = Capturing::start(folder.path(), "record -i far -w far.epochs udp port 5000");
+        let marker = Marker::on("far");
         send();
-        // Until the last packets were handed over.
-        std::thread::sleep(Duration::from_millis(300));
+        marker.pass();
         child.interrupt();
         child.ended().expect(130).says(&["400 packets recorded"]);
         assert_eq!(recorded(folder.path(), "far.epochs"), i64::from(PACKETS));
@@ -73,7 +73,7 @@ fn a_recording_that_is_interrupted_has_what_came_before() {
 
 #[test]
 fn a_recording_ends_when_it_is_enough() {
-    in_namespace("live::a_recording_ends_when_it_is_enough", || {
+    in_namespace(|| {
         let folder = crate::support::folder();
         let child =
             Capturing::start(folder.path(), "record -i far -w far.epochs -c 100 udp port 5000");
@@ -87,7 +87,7 @@ fn a_recording_ends_when_it_is_enough() {
 
 #[test]
 fn an_interface_that_goes_away_leaves_what_was_measured() {
-    in_namespace("live::an_interface_that_goes_away_leaves_what_was_measured", || {
+    in_namespace(|| {
         let folder = crate::support::folder();
         let child = Capturing::start(folder.path(), "record -i far -w far.epochs --epoch 100ms");
         send();

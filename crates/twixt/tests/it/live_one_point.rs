@@ -1,5 +1,5 @@
 //! Commands for one point on interfaces, in a network namespace that goes with the test. Needs
-//! root, `ip` and `unshare`; says `skipped` without them.
+//! root, `ip` and `unshare`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -8,16 +8,15 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
+use twixt_testing::{DEADLINE, pace, require, run};
 
-use crate::support::live::{Capturing, PACKETS, in_namespace, run, send};
+use crate::support::live::{Capturing, Marker, PACKETS, in_namespace, send};
 use crate::support::{folder, number, twixt, twixt_in};
 
 /// Questions and answers.
 const EXCHANGES: u16 = 60;
 /// How long whoever answers thinks, at least.
 const THINKING: Duration = Duration::from_millis(3);
-/// Until the last packets were handed over.
-const SETTLING: Duration = Duration::from_millis(300);
 
 /// Asks for names on the loopback interface, one after another, and is answered.
 fn ask_for_names() {
@@ -26,7 +25,7 @@ fn ask_for_names() {
         let mut message = [0; 12];
         for _ in 0..EXCHANGES {
             let (length, client) = server.recv_from(&mut message).unwrap();
-            thread::sleep(THINKING);
+            pace(THINKING);
             message[2] |= 0x80;
             server.send_to(&message[..length], client).unwrap();
         }
@@ -72,7 +71,7 @@ fn check_thoughtful(rtt_ns: i64) {
 
 #[test]
 fn round_trips_are_told_as_they_are_found() {
-    in_namespace("live_one_point::round_trips_are_told_as_they_are_found", || {
+    in_namespace(|| {
         run("ip link set lo up");
         let folder = folder();
         let arguments = "rtt -i lo -a exact --samples -F jsonl udp port 53";
@@ -81,7 +80,7 @@ fn round_trips_are_told_as_they_are_found() {
         ask_for_names();
         for _ in 0..EXCHANGES {
             // While it still captures.
-            let line = lines.recv_timeout(Duration::from_secs(5)).unwrap();
+            let line = lines.recv_timeout(DEADLINE).unwrap();
             let sample: Value = serde_json::from_str(&line).unwrap();
             assert_eq!(sample["kind"], "dns");
             check_thoughtful(number(&sample, "/rtt_ns"));
@@ -94,10 +93,8 @@ fn round_trips_are_told_as_they_are_found() {
 
 #[test]
 fn round_trips_are_those_of_a_capture() {
-    in_namespace("live_one_point::round_trips_are_those_of_a_capture", || {
-        if Command::new("tcpdump").arg("--version").output().is_err() {
-            return println!("skipped: there is no tcpdump to compare with");
-        }
+    in_namespace(|| {
+        require!(program "tcpdump");
         run("ip link set lo up");
         let folder = folder();
         let count = 2 * EXCHANGES;
@@ -135,12 +132,13 @@ fn round_trips_are_those_of_a_capture() {
 
 #[test]
 fn round_trips_of_an_interface_take_bounded_memory() {
-    in_namespace("live_one_point::round_trips_of_an_interface_take_bounded_memory", || {
+    in_namespace(|| {
         run("ip link set lo up");
         let folder = folder();
         let child = Capturing::start(folder.path(), "rtt -i lo -F json udp port 53");
+        let marker = Marker::on("lo");
         ask_for_names();
-        thread::sleep(SETTLING);
+        marker.pass();
         child.interrupt();
         let document = child.ended().expect(130).json();
         assert_eq!(document["algorithm"], "fridge");
@@ -154,7 +152,7 @@ fn round_trips_of_an_interface_take_bounded_memory() {
 
 #[test]
 fn epochs_are_told_as_they_end() {
-    in_namespace("live_one_point::epochs_are_told_as_they_end", || {
+    in_namespace(|| {
         run("ip link set lo up");
         let folder = folder();
         let options = "-a exact --epoch 100ms udp port 53";
@@ -165,7 +163,7 @@ fn epochs_are_told_as_they_end() {
         // Though nothing comes any more, and nobody interrupts.
         let (mut matched, mut starts) = (0, Vec::new());
         while matched < i64::from(EXCHANGES) {
-            let line = lines.recv_timeout(Duration::from_secs(5));
+            let line = lines.recv_timeout(DEADLINE);
             let line = line.unwrap_or_else(|_| panic!("{matched} in epochs from {starts:?}"));
             let row: Value = serde_json::from_str(&line).unwrap();
             matched += number(&row, "/matched");
@@ -185,18 +183,19 @@ fn epochs_are_told_as_they_end() {
 
 #[test]
 fn large_flows_are_counted_exactly() {
-    in_namespace("live_one_point::large_flows_are_counted_exactly", || {
+    in_namespace(|| {
         let folder = folder();
         let arguments = format!("heavy -i far -c {PACKETS} -F json udp port 5000");
         let counted = Capturing::start(folder.path(), &arguments);
         let interrupted = Capturing::start(folder.path(), "heavy -i far udp port 5000");
+        let marker = Marker::on("far");
         send();
         let document = counted.ended().expect(0).silent().json();
         assert_eq!(document["flows"][0]["scope"], "udp 10.0.0.1:4000 > 10.0.0.2:5000");
         assert_eq!(number(&document, "/flows/0/packets"), i64::from(PACKETS));
         assert_eq!(document["flows"].as_array().map(Vec::len), Some(1));
         assert_eq!(number(&document, "/dropped"), 0);
-        thread::sleep(SETTLING);
+        marker.pass();
         interrupted.interrupt();
         let shown = interrupted.ended().expect(130).stdout;
         assert!(shown.contains("400 packets"), "{shown}");
@@ -205,15 +204,16 @@ fn large_flows_are_counted_exactly() {
 
 #[test]
 fn reordering_is_looked_for() {
-    in_namespace("live_one_point::reordering_is_looked_for", || {
+    in_namespace(|| {
         run("ip link set lo up");
         let folder = folder();
         let start = |options: &str| {
             Capturing::start(folder.path(), &format!("reorder -i lo -F json {options}"))
         };
         let children = [("hybrid", start("")), ("exact", start("-a exact"))];
+        let marker = Marker::on("lo");
         talk();
-        thread::sleep(SETTLING);
+        marker.pass();
         for (algorithm, child) in children {
             child.interrupt();
             let document = child.ended().expect(130).json();
@@ -230,11 +230,11 @@ fn reordering_is_looked_for() {
 
 #[test]
 fn flow_records_are_sent_when_flows_fall_silent() {
-    in_namespace("live_one_point::flow_records_are_sent_when_flows_fall_silent", || {
+    in_namespace(|| {
         run("ip link set lo up");
         let folder = folder();
         let collector = UdpSocket::bind("127.0.0.1:0").unwrap();
-        collector.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        collector.set_read_timeout(Some(DEADLINE)).unwrap();
         let port = collector.local_addr().unwrap().port();
         let options = "--inactive-timeout 200ms udp port 5000";
         let sending = format!("flow export -i far --to 127.0.0.1:{port} {options}");
@@ -255,23 +255,20 @@ fn flow_records_are_sent_when_flows_fall_silent() {
 
 #[test]
 fn whoever_interrupts_at_once_is_told_that_there_was_nothing() {
-    in_namespace(
-        "live_one_point::whoever_interrupts_at_once_is_told_that_there_was_nothing",
-        || {
-            let folder = folder();
-            let check = |arguments: &str, says: &str| {
-                let child = Capturing::start(folder.path(), &format!("{arguments} -i far"));
-                child.interrupt();
-                child.ended().expect(130).says(&[says]);
-                let nothing = format!("{arguments} -i far --for 100ms");
-                twixt_in(folder.path(), &nothing).expect(4).says(&[says]);
-            };
-            check("rtt", "far: no round trip in 0 packets");
-            check("heavy", "far: no packets");
-            check("reorder", "far: no packets");
-            check("flow export -w far.ipfix", "far: no flow to export");
-        },
-    );
+    in_namespace(|| {
+        let folder = folder();
+        let check = |arguments: &str, says: &str| {
+            let child = Capturing::start(folder.path(), &format!("{arguments} -i far"));
+            child.interrupt();
+            child.ended().expect(130).says(&[says]);
+            let nothing = format!("{arguments} -i far --for 100ms");
+            twixt_in(folder.path(), &nothing).expect(4).says(&[says]);
+        };
+        check("rtt", "far: no round trip in 0 packets");
+        check("heavy", "far: no packets");
+        check("reorder", "far: no packets");
+        check("flow export -w far.ipfix", "far: no flow to export");
+    });
 }
 
 const COMMANDS: [&str; 4] = ["rtt", "heavy", "reorder", "flow export -w no-such-folder/x"];
@@ -290,10 +287,7 @@ fn wrong_interfaces_are_explained() {
 #[test]
 fn a_missing_capability_is_explained() {
     let dropping = ["--bounding-set", "-net_raw", "--inh-caps", "-net_raw"];
-    let works = Command::new("setpriv").args(dropping).arg("true").output();
-    if !works.is_ok_and(|ended| ended.status.success()) {
-        return println!("skipped: giving capabilities up needs root and setpriv");
-    }
+    require!(capabilities);
     for command in COMMANDS {
         let ended = Command::new("setpriv")
             .args(dropping)

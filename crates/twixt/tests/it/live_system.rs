@@ -1,28 +1,25 @@
 //! Agents and a collector on a network of real kernel paths: what they tell, and what is left when
 //! they are stopped or killed.
 //!
-//! Needs root, `ip`, `tc`, `ethtool` and `tcpdump`; says `skipped` without them. With `TWIXT_LONG=1`
+//! Needs root, `ip`, `tc`, `ethtool` and `tcpdump`. With `TWIXT_LONG=1`
 //! traffic lasts 30 s, and processes are killed 50 times. See `docs/howto/testbed.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
+
+use twixt_testing::{pace, require, seed};
 
 use crate::support::testbed::load::Traffic;
 use crate::support::testbed::referee::{Counted, TCP, Tcpdump, UDP, times_ns, truth};
-use crate::support::testbed::system::{AgentPlan, Process, Told};
+use crate::support::testbed::system::{AgentPlan, Process, Told, now_ns, wait_for_epochs};
 use crate::support::testbed::{Offloads, Place, Testbed};
 use crate::support::{folder, number, twixt_in};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const CLASSES: [&str; 2] = ["tcp", "udp"];
 const ALGORITHMS: [&str; 2] = ["lda", "lds"];
-/// The epoch in which an agent starts is not whole, and told to be a gap.
-const BEGINNING: Duration = Duration::from_millis(1500);
-/// tcpdump hands over what it has after a second.
-const SETTLING: Duration = Duration::from_millis(1500);
 
 fn is_long() -> bool {
     std::env::var_os("TWIXT_LONG").is_some()
@@ -69,17 +66,17 @@ fn last_epoch(folder: &Path) -> i64 {
 
 #[test]
 fn agents_and_collector_tell_what_captures_tell() {
-    if let Some(obstacle) = Testbed::obstacle() {
-        return println!("skipped: {obstacle}");
-    }
+    require!(namespaces);
+    require!(program "tcpdump");
+    require!(program "ethtool");
     let (bed, folder) = (Testbed::new(Offloads::Off), folder());
     let collector = bed.start_collector(folder.path(), LOCAL_COLLECTOR);
     let plan = local_agent("agent", &[("r-in", "in"), ("r-out", "out")]);
     let agent = plan.start(&bed, folder.path());
     let dumps = start_dumps(&bed, folder.path());
-    thread::sleep(BEGINNING);
-    let datagrams = bed.start_load(Traffic::Heavy, length()).finish();
-    thread::sleep(SETTLING);
+    wait_for_epochs(1);
+    let load = bed.start_load(Traffic::Heavy, length());
+    let datagrams = bed.finish_load(load, folder.path());
     assert_eq!(dumps.map(Tcpdump::end), [0; 2], "tcpdump missed packets");
     for (class, protocol) in [("tcp", TCP), ("udp", UDP)] {
         let truth = referee(folder.path(), protocol);
@@ -161,9 +158,9 @@ fn check_doctor(bed: &Testbed, folder: &Path) {
 
 #[test]
 fn a_chain_of_points_survives_a_restart_of_the_collector() {
-    if let Some(obstacle) = Testbed::obstacle() {
-        return println!("skipped: {obstacle}");
-    }
+    require!(namespaces);
+    require!(program "tcpdump");
+    require!(program "ethtool");
     let (bed, folder) = (Testbed::new(Offloads::Off), folder());
     let folder = folder.path();
     twixt_in(folder, "collector ca init ca --name 10.0.1.254 --name 10.0.2.254").expect(0);
@@ -176,15 +173,14 @@ fn a_chain_of_points_survives_a_restart_of_the_collector() {
     let agents = plans.each_ref().map(|plan| plan.start(&bed, folder));
     check_doctor(&bed, folder);
     let dumps = start_dumps(&bed, folder);
-    thread::sleep(BEGINNING);
+    wait_for_epochs(1);
     let load = bed.start_load(Traffic::Heavy, length());
-    thread::sleep(length() / 3);
+    wait_for_epochs(3);
     collector.stop();
-    thread::sleep(length() / 5);
+    wait_for_epochs(2);
     let collector = bed.start_collector(folder, CHAIN_COLLECTOR);
-    let datagrams = load.finish();
+    let datagrams = bed.finish_load(load, folder);
     let queue_drops = bed.drops();
-    thread::sleep(SETTLING);
     assert_eq!(dumps.map(Tcpdump::end), [0; 2], "tcpdump missed packets");
     let last = last_epoch(folder);
     for segment in CHAIN {
@@ -225,10 +221,10 @@ impl Dice {
 #[test]
 fn nothing_that_was_acknowledged_is_lost_when_processes_are_killed() {
     const SEED: u64 = 0x7717_0001;
-    if let Some(obstacle) = Testbed::obstacle() {
-        return println!("skipped: {obstacle}");
-    }
-    let (bed, folder, mut dice) = (Testbed::new(Offloads::Off), folder(), Dice(SEED));
+    require!(namespaces);
+    require!(program "tcpdump");
+    require!(program "ethtool");
+    let (bed, folder, mut dice) = (Testbed::new(Offloads::Off), folder(), Dice(seed(SEED)));
     let folder = folder.path();
     let plans =
         [local_agent("agent-in", &[("r-in", "in")]), local_agent("agent-out", &[("r-out", "out")])];
@@ -236,12 +232,12 @@ fn nothing_that_was_acknowledged_is_lost_when_processes_are_killed() {
     let mut agents = plans.each_ref().map(|plan| plan.start(&bed, folder));
     let dumps = start_dumps(&bed, folder);
     let rounds = if is_long() { 50 } else { 10 };
-    println!("seed {SEED:#x}, {rounds} rounds");
-    thread::sleep(BEGINNING);
+    println!("{rounds} rounds");
+    wait_for_epochs(1);
     let load = bed.start_load(Traffic::Light, Duration::from_millis(2500) * rounds);
     let mut outages = Vec::new();
     for _ in 0..rounds {
-        thread::sleep(Duration::from_millis(500 + dice.roll(2000)));
+        pace(Duration::from_millis(500 + dice.roll(2000)));
         let (victim, start) = (dice.roll(3) as usize, now_ns());
         if victim == 2 {
             collector.kill();
@@ -252,9 +248,8 @@ fn nothing_that_was_acknowledged_is_lost_when_processes_are_killed() {
             outages.push(Outage::of(start, now_ns()));
         }
     }
-    let datagrams = load.finish();
+    let datagrams = bed.finish_load(load, folder);
     assert_eq!(datagrams.sent, datagrams.received, "nothing fills the queue");
-    thread::sleep(SETTLING);
     assert_eq!(dumps.map(Tcpdump::end), [0; 2], "tcpdump missed packets");
     let told = Told::wait_for(folder, "r-in:r-out", "udp", last_epoch(folder));
     check_epochs(&told, &packets_by_epoch(folder), &outages);
@@ -273,11 +268,6 @@ impl Outage {
         let first = (killed_ns - SECOND_NS).div_euclid(SECOND_NS);
         Self(first..=(started_ns + SECOND_NS / 2).div_euclid(SECOND_NS))
     }
-}
-
-fn now_ns() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    since.as_nanos() as i64
 }
 
 /// How many datagrams R received in each epoch.

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use serde_json::Value;
+use twixt_testing::require;
 
-use crate::support::{Run, folder, number, traces, twixt_in};
+use crate::support::{Run, folder, number, twixt_in};
 
 /// Three points: a short way with some loss, then a queue that loses more.
 fn chain() -> tempfile::TempDir {
@@ -128,7 +129,7 @@ fn what_cannot_be_a_path_is_refused() {
 /// take this way are seen at all three points, so nothing is left unexplained.
 #[test]
 fn a_real_path_over_three_ports_adds_up() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let options = "s1-eth5_in.pcap s3-eth4_out.pcap s3-eth7_in.pcap --digest headers -F json \
                    dst net 10.0.5.0/24";
     let folder = traces.join("bmv2-intsight-multipoint");

@@ -1,10 +1,10 @@
 //! `twixt plan upgrade`: what it prints, and what it refuses.
 
 use std::fs;
-use std::path::PathBuf;
 
 use expect_test::{Expect, expect};
 use serde_json::Value;
+use twixt_testing::require;
 
 use crate::support::{Run, folder, twixt, twixt_fed};
 
@@ -142,13 +142,8 @@ fn too_many_paths_are_refused() {
 /// Figure 9 of the mPlane paper, through the command.
 #[test]
 fn sprint_as_published() {
-    let default = || concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared").into();
-    let shared = std::env::var_os("TWIXT_SHARED").map_or_else(default, PathBuf::from);
-    let file = shared.join("topologies/rocketfuel/1239/weights.intra");
-    let Ok(topology) = fs::read_to_string(&file) else {
-        println!("skipped: no {}; set TWIXT_SHARED", file.display());
-        return;
-    };
+    let file = require!(shared "topologies/rocketfuel/1239/weights.intra");
+    let topology = fs::read_to_string(file).expect("readable");
     let document = plan(&topology, "--count 60 -F json").expect(0).silent().json();
     assert_eq!((&document["routers"], &document["links"]), (&315.into(), &972.into()));
     let hops = column(&document, "probe_hops");

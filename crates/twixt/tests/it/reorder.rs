@@ -1,8 +1,9 @@
 //! `twixt reorder`: TCP reordering by prefix.
 
 use serde_json::Value;
+use twixt_testing::require;
 
-use crate::support::{Capture, MILLISECOND, Packet, folder, traces, twixt, twixt_fed, twixt_in};
+use crate::support::{Capture, MILLISECOND, Packet, folder, twixt, twixt_fed, twixt_in};
 
 /// Three flows of 200 packets, a millisecond apart; of those from 10.0.9.0/24 every tenth comes
 /// between the two that follow it.
@@ -92,10 +93,7 @@ fn sum(document: &Value, key: &str) -> u64 {
 /// Late packets of real captures: out of order, and sent again.
 #[track_caller]
 fn check_real(path: &str, options: &str, out_of_order: u64, retransmitted: u64) {
-    let Some(shared) = traces().and_then(|traces| Some(traces.parent()?.to_owned())) else {
-        return;
-    };
-    let path = shared.join(path).display().to_string();
+    let path = require!(shared path).display().to_string();
     let words = ["reorder", "-F", "json", "-r", &path].into_iter();
     let document = twixt(words.chain(options.split_whitespace())).expect(0).json();
     let found = (sum(&document, "out_of_order"), sum(&document, "retransmitted"));

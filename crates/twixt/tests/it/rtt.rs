@@ -1,11 +1,12 @@
 //! `twixt rtt`: round trips of real and synthetic captures, beside what others find in them.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
+use twixt_testing::require;
 
-use crate::support::{number, traces, twixt, twixt_in};
+use crate::support::{number, twixt, twixt_in};
 
 mod tshark;
 
@@ -37,14 +38,6 @@ fn samples(file: &Path, arguments: &str) -> Vec<Value> {
     lines.map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
-fn reference(name: &str) -> Option<PathBuf> {
-    let path = traces()?.parent()?.join("reference").join(name);
-    if !path.exists() {
-        println!("skipped: no {}", path.display());
-    }
-    path.exists().then_some(path)
-}
-
 /// Checks that a value in nanoseconds, in milliseconds, is within a fraction of what is stated.
 #[track_caller]
 fn check_ms(kind: &Value, key: &str, stated_ms: f64, fraction: f64) {
@@ -56,7 +49,7 @@ fn check_ms(kind: &Value, key: &str, stated_ms: f64, fraction: f64) {
 /// handshakes; median 2.636 ms, p95 3.042 ms of the former.
 #[test]
 fn data_round_trips_are_those_of_dart() {
-    let Some(folder) = reference("tcp_rtt_reorder") else { return };
+    let folder = require!(shared "reference/tcp_rtt_reorder");
     let capture = folder.join("synthetic_tcp.pcap");
     let document = rtt(&capture, "");
     let data = kind(&document, "tcp-sequence");
@@ -97,7 +90,7 @@ fn data_round_trips_are_those_of_dart() {
 /// pping on the same capture: mean 19.9 ms, deviation 8.7, p95 42.3.
 #[test]
 fn timestamps_give_what_pping_finds() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let document = rtt(&traces.join("tbf-queue/upstream.pcap"), "--kind tcp-timestamp");
     let found = kind(&document, "tcp-timestamp");
     check_ms(found, "/mean_ns", 19.9, 0.01);
@@ -108,7 +101,7 @@ fn timestamps_give_what_pping_finds() {
 /// tshark has 160 round trips above 50 ms of segments that were sent again. We have none.
 #[test]
 fn no_round_trip_comes_from_a_segment_that_was_sent_again() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let capture = traces.join("tbf-queue/upstream.pcap");
     let sent = tshark::segments(&capture);
     for (arguments, most) in [("", 0), ("-a fridge --entry-probability 1", 0)] {
@@ -131,7 +124,7 @@ fn no_round_trip_comes_from_a_segment_that_was_sent_again() {
 
 #[test]
 fn handshakes_and_data_agree_with_tshark() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     for (truth, capture) in tshark::CAPTURES {
         let capture = traces.join(capture);
         let truth = tshark::Truth::read(&traces.join(format!("truth/{truth}.tsv.gz")));
@@ -159,7 +152,7 @@ fn handshakes_and_data_agree_with_tshark() {
 
 #[test]
 fn weights_are_those_of_the_authors() {
-    let Some(path) = reference("fridge/weights.json") else { return };
+    let path = require!(shared "reference/fridge/weights.json");
     let text = std::fs::read_to_string(path).expect("readable");
     let document: Value = serde_json::from_str(&text).expect("JSON");
     let rows = document["rows"].as_array().expect("rows");
@@ -175,7 +168,7 @@ fn weights_are_those_of_the_authors() {
 /// A small fridge beside the referee, on a capture of many conversations.
 #[test]
 fn a_fridge_finds_as_many_as_the_referee() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let capture = traces.join("zeek-echo/echo-connections.pcap.gz");
     let exact = rtt(&capture, "--kind tcp-sequence");
     let fridge = rtt(&capture, "--kind tcp-sequence -a fridge --memory 32KiB --longest 100ms");
@@ -191,7 +184,7 @@ fn a_fridge_finds_as_many_as_the_referee() {
 
 #[test]
 fn the_document_has_the_keys_of_the_contract() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let document = rtt(&traces.join("dns-tcp-many/dns_udp_tcp_random.pcap"), "--by port -a fridge");
     assert_eq!(document["algorithm"], "fridge");
     let dns = kind(&document, "dns");
@@ -214,7 +207,7 @@ fn the_document_has_the_keys_of_the_contract() {
 
 #[test]
 fn epochs_add_up_to_the_whole() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let capture = traces.join("tbf-queue/upstream.pcap");
     for algorithm in ["exact", "fridge"] {
         let document = rtt(&capture, &format!("--epoch 500ms -a {algorithm}"));
@@ -236,7 +229,7 @@ fn epochs_add_up_to_the_whole() {
 
 #[test]
 fn spin_bits_and_handshakes_of_quic_are_found() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let document = rtt(&traces.join("qns-twoside/quic-15ms-left.pcap"), "");
     check_ms(kind(&document, "quic-handshake"), "/mean_ns", 769.126, 0.001);
     let document = rtt(&traces.join("spindump/trace_quic_titalia_qrloss.pcap"), "");
@@ -245,7 +238,7 @@ fn spin_bits_and_handshakes_of_quic_are_found() {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let folder = traces.join("tbf-queue");
     for (arguments, said) in [
         ("--samples", "-F jsonl"),
@@ -266,7 +259,7 @@ fn what_makes_no_sense_is_refused() {
 
 #[test]
 fn people_get_a_table_and_programs_get_rows() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let folder = traces.join("tbf-queue");
     let table = twixt_in(&folder, "rtt -r upstream.pcap").expect(0).silent().stdout;
     assert!(table.contains("tcp-timestamp") && table.contains("19.85 ms"), "{table}");

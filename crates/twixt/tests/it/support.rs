@@ -13,7 +13,7 @@ pub(crate) use frames::Packet;
 
 use std::ffi::OsStr;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -122,18 +122,6 @@ pub(crate) fn number(document: &Value, pointer: &str) -> i64 {
 pub(crate) fn evidence(document: &Value) -> [i64; 3] {
     assert_eq!(document["estimates"].as_array().map(Vec::len), Some(1), "in {document}");
     ["packets", "used", "lost"].map(|key| number(document, &format!("/estimates/0/{key}")))
-}
-
-/// The folder of real captures and their truth. Without it, says that the test is skipped.
-pub(crate) fn traces() -> Option<PathBuf> {
-    let default = || concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared").into();
-    let shared = std::env::var_os("TWIXT_SHARED").map_or_else(default, PathBuf::from);
-    let traces = shared.join("traces");
-    if traces.is_dir() {
-        return Some(traces);
-    }
-    println!("skipped: no captures in {}; set TWIXT_SHARED", traces.display());
-    None
 }
 
 /// A folder that goes away with the value.

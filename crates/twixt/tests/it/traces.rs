@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
+use twixt_testing::require;
 
-use crate::support::{Run, evidence, number, traces, twixt, twixt_in};
+use crate::support::{Run, evidence, number, twixt, twixt_in};
 
 /// Runs `twixt delay` on the captures around a real token bucket.
 #[track_caller]
@@ -33,7 +34,7 @@ fn check_near(found: i64, expected: i64, fraction: f64) {
 
 #[test]
 fn exact_finds_what_is_known_of_a_real_queue() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let document = tbf_queue(&traces, "upstream.pcap downstream.pcap --algorithm exact");
     assert_eq!(evidence(&document), [8349, 8042, 307]);
     for (key, stated_ms) in [
@@ -50,7 +51,7 @@ fn exact_finds_what_is_known_of_a_real_queue() {
 
 #[test]
 fn lda_comes_close_in_a_fraction_of_the_memory() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let exact = tbf_queue(&traces, "upstream.pcap downstream.pcap");
     let lda = tbf_queue(&traces, "upstream.pcap downstream.pcap -a lda");
     let of = |document: &Value, key: &str| number(document, &format!("/estimates/0/{key}"));
@@ -64,7 +65,7 @@ fn lda_comes_close_in_a_fraction_of_the_memory() {
 
 #[test]
 fn epochs_add_up_to_the_whole() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     for algorithm in ["exact", "lda"] {
         let files = "upstream.pcap downstream.pcap";
         let document = tbf_queue(&traces, &format!("{files} -a {algorithm} --epoch 500ms"));
@@ -82,7 +83,7 @@ fn epochs_add_up_to_the_whole() {
 
 #[test]
 fn both_directions_are_the_same_whichever_capture_is_named_first() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     let segments = |arguments: &str| tbf_queue(&traces, arguments)["segments"].clone();
     let straight = segments("upstream.pcap downstream.pcap --both");
     let swapped = segments("downstream.pcap upstream.pcap --both");
@@ -218,7 +219,7 @@ fn check_segment(name: &str, segment: &Value, delays_ns: &[i64], alone: Alone) {
 
 #[test]
 fn every_pair_of_captures_gives_the_delays_that_an_independent_matcher_found() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     for pair in PAIRS {
         let [first, second] = pair.captures;
         let arguments = format!("delay {first} {second} --both -F json {}", pair.filter);
@@ -274,12 +275,12 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn info_survives_every_capture_and_says_what_is_wrong() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     on_every_capture(&traces, |path| twixt(["info", path]));
 }
 
 #[test]
 fn record_survives_every_capture() {
-    let Some(traces) = traces() else { return };
+    let traces = require!(shared "traces");
     on_every_capture(&traces, |path| twixt(["record", "-r", path, "-w", "-", "--memory", "4KiB"]));
 }

@@ -1,20 +1,17 @@
 //! Bytes from strangers: never a panic, never more frames than bytes could hold.
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::TestRunner;
 use twixt_capture::ByteOrder::{Big, Little};
+use twixt_testing::cases;
 
 use crate::file::build::{Pcap, Pcapng, drain, open};
 
 const CASES: u32 = 2_000;
-const SEED: [u8; 32] = *b"twixt-capture hostile bytes seed";
 
 /// Runs `test` on values of `strategy`, the same ones each time.
 fn for_all<S: Strategy>(strategy: &S, test: impl Fn(S::Value)) {
-    println!("seed {:?}", String::from_utf8_lossy(&SEED));
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &SEED);
-    let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
-    let outcome = TestRunner::new_with_rng(config, rng).run(strategy, |value| {
+    let outcome = TestRunner::new(cases(CASES)).run(strategy, |value| {
         test(value);
         Ok(())
     });

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 use twixt_capture::{CaptureError, CaptureFile, Ending};
+use twixt_testing::require;
 
 use crate::file::build::drain;
 
@@ -93,12 +94,6 @@ fn note_block(block: &Block<'_>, clocks: &mut Vec<PlainClock>, records: &mut Vec
     }
 }
 
-fn shared_traces() -> PathBuf {
-    let shared = std::env::var("TWIXT_SHARED")
-        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared").to_owned());
-    Path::new(&shared).join("traces")
-}
-
 fn captures_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -152,11 +147,7 @@ fn difference(
 
 #[test]
 fn real_captures_read_as_pcap_parser_reads_them() {
-    let folder = shared_traces();
-    if !folder.is_dir() {
-        println!("skipped: no captures in {}", folder.display());
-        return;
-    }
+    let folder = require!(shared "traces");
     let mut captures = Vec::new();
     captures_below(&folder, &mut captures);
     captures.sort();
@@ -178,11 +169,7 @@ fn real_captures_read_as_pcap_parser_reads_them() {
 
 #[test]
 fn erf_is_named() {
-    let path = shared_traces().join("encap-libtrace/fragtest.erf.gz");
-    if !path.is_file() {
-        println!("skipped: no {}", path.display());
-        return;
-    }
+    let path = require!(shared "traces/encap-libtrace/fragtest.erf.gz");
     let error = CaptureFile::open(&path).err().expect("ERF is not read").to_string();
     assert!(error.contains("ERF (Endace) is not supported; convert it with"), "{error}");
 }

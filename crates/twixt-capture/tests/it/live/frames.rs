@@ -1,9 +1,10 @@
 //! Frames to send, and what was captured of them.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use twixt_capture::{BatchEnd, Direction, Frame, LiveOptions, LiveSource, Stop};
 use twixt_model::{TimeSource, Timestamp};
+use twixt_testing::DEADLINE;
 
 use crate::live::sender::Offload;
 
@@ -54,7 +55,7 @@ pub(crate) fn read(
     while !enough(&seen, source)
         && source.read_batch(|frame| seen.push(frame.into())).unwrap() == BatchEnd::More
     {
-        assert!(start.elapsed() < Duration::from_secs(10), "only {} frames came", seen.len());
+        assert!(start.elapsed() < DEADLINE, "only {} frames came", seen.len());
     }
     seen
 }

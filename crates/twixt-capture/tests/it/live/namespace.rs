@@ -1,65 +1,21 @@
-//! A network namespace for a test, with a pair of interfaces in it.
-//!
-//! The test starts itself again in a namespace of its own, which goes away with that process,
-//! and all interfaces with it.
+//! A network namespace for a test, with a pair of interfaces in it, and another beside it.
 
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-const INSIDE: &str = "TWIXT_TEST_INSIDE_NAMESPACE";
+use twixt_testing::{run, wait_until};
+
+/// The ends of the virtual cable.
+pub(crate) const ENDS: [&str; 2] = ["left", "right"];
 
 /// Runs `body` in a network namespace, where `left` and `right` are the ends of a virtual cable.
-/// `name` is that of the test that calls. Says so where that is not possible.
+/// `body` must be a closure of the test itself.
 #[track_caller]
-pub(crate) fn in_namespace(name: &str, body: impl FnOnce()) {
-    if std::env::var_os(INSIDE).is_some() {
+pub(crate) fn in_namespace(body: impl FnOnce()) {
+    let prepare = || {
         run("ip link set lo up");
-        lay_cable();
-        return body();
-    }
-    if let Some(reason) = obstacle() {
-        return println!("skipped: {reason}");
-    }
-    let program = std::env::current_exe().unwrap();
-    let ended = Command::new("unshare")
-        .arg("--net")
-        .arg(program)
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
-        .env(INSIDE, "1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&ended.stdout);
-    assert!(said.contains("1 passed"), "{said}\n{}", String::from_utf8_lossy(&ended.stderr));
-}
-
-/// Makes `left` and `right`, which send nothing by themselves, and waits until they can.
-pub(crate) fn lay_cable() {
-    run("ip link add left type veth peer name right");
-    for end in ["left", "right"] {
-        run(&format!("ip link set {end} addrgenmode none"));
-        run(&format!("ip link set {end} up"));
-    }
-    await_up();
-}
-
-/// Waits until both ends of the cable have noticed that the other is up.
-pub(crate) fn await_up() {
-    let is_up = |end: &str| {
-        let shown = words(&format!("ip link show {end}")).output().unwrap();
-        String::from_utf8_lossy(&shown.stdout).contains("state UP")
+        twixt_testing::lay_cable(ENDS);
     };
-    let start = Instant::now();
-    while !["left", "right"].into_iter().all(is_up) {
-        assert!(start.elapsed() < Duration::from_secs(10), "the interfaces do not come up");
-    }
-}
-
-/// Runs a command that must work.
-#[track_caller]
-pub(crate) fn run(command: &str) {
-    let ended = words(command).output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success(), "{command}: {said}");
+    twixt_testing::in_namespace(prepare, body);
 }
 
 /// A command, by its words.
@@ -75,13 +31,13 @@ pub(crate) struct Peer(Child);
 
 impl Peer {
     pub(crate) fn new() -> Self {
-        let child = words("unshare --net sleep 60").stdout(Stdio::null()).spawn().unwrap();
+        let child = words("unshare --net sleep 600").stdout(Stdio::null()).spawn().unwrap();
         let peer = Self(child);
         let own = std::fs::read_link("/proc/self/ns/net").unwrap();
         let theirs = format!("/proc/{}/ns/net", peer.pid());
-        while std::fs::read_link(&theirs).is_ok_and(|theirs| theirs == own) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_until("the peer has a namespace of its own", || {
+            std::fs::read_link(&theirs).is_ok_and(|theirs| theirs != own)
+        });
         peer
     }
 
@@ -101,17 +57,4 @@ impl Drop for Peer {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-fn obstacle() -> Option<String> {
-    let works = |command: &str| {
-        let command = words(command).stdout(Stdio::null()).stderr(Stdio::null()).status();
-        command.is_ok_and(|status| status.success())
-    };
-    let needed = ["ip -V", "tc -V", "setpriv --version", "nsenter --version"];
-    if let Some(missing) = needed.into_iter().find(|command| !works(command)) {
-        return Some(format!("{missing} does not work"));
-    }
-    let namespace = "unshare --net ip link add left type veth peer name right";
-    (!works(namespace)).then(|| "network namespaces with interfaces need root".to_owned())
 }

@@ -5,17 +5,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
 use std::process::Stdio;
 use std::thread;
-use std::time::Duration;
 
-use twixt_capture::{Direction, LiveOptions, LiveSource, Stop};
+use twixt_capture::{Direction, LiveOptions, LiveSource};
 use twixt_model::{DigestHash, DigestProfile, Needs};
+use twixt_testing::{require, run, wait_for};
 use twixt_wire::{Digester, HashKey, LinkType, Observer, ObserverOptions};
 
-use crate::live::frames::{Packet, Seen, Transport, frames_of, open, sum};
-use crate::live::namespace::{Peer, in_namespace, run, words};
+use crate::live::frames::{Packet, Seen, Transport, frames_of, open, read, sum};
+use crate::live::namespace::{Peer, in_namespace, words};
 use crate::live::sender::Sender;
 
 const PIECE_BYTES: u16 = 1000;
@@ -65,7 +65,7 @@ fn check(packet: Packet, tags: &[u8]) {
 
 #[test]
 fn super_packets_are_split_as_the_kernel_does() {
-    in_namespace("live::offloads::super_packets_are_split_as_the_kernel_does", || {
+    in_namespace(|| {
         let tcp = Packet { payload_bytes: 4500, ..Packet::default() };
         check(tcp, &[]);
         // All flags but SYN, RST and URG: FIN, PSH, ACK, ECE, CWR.
@@ -109,21 +109,26 @@ fn digests(seen: &[Seen]) -> BTreeMap<u64, u32> {
 const TRANSFER_BYTES: usize = 2 << 20;
 const PORT: u16 = 7777;
 const PEER: &str = "TWIXT_TEST_IS_PEER";
+/// A datagram behind the transfer.
+const MARKER: &[u8] = b"that was all";
 
 /// Sends to the peer, and reads how much arrived.
 fn transfer(address: &str) {
-    let connect = || TcpStream::connect((address, PORT)).ok();
-    let mut tries = std::iter::repeat_with(|| {
-        thread::sleep(Duration::from_millis(10));
-        connect()
-    });
-    let mut stream = tries.by_ref().take(200).flatten().next().expect("the peer listens");
+    let mut stream = wait_for("a peer that listens", || TcpStream::connect((address, PORT)));
     let bytes: Vec<u8> = (0..TRANSFER_BYTES).map(|at| (at / 3 + at / 1000) as u8).collect();
     stream.write_all(&bytes).unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert_eq!(answer, TRANSFER_BYTES.to_string());
+}
+
+/// An address for a socket of IPv6.
+fn mapped(address: &str) -> Ipv6Addr {
+    match address.parse().unwrap() {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    }
 }
 
 /// Reads all that comes, and answers how much it was; once.
@@ -134,12 +139,12 @@ fn serve() {
     write!(stream, "{length}").unwrap();
 }
 
-/// Reads what an interface sends, on a thread of its own, until it is stopped.
-fn reading(interface: &str) -> (thread::JoinHandle<(Vec<Seen>, LiveSource)>, Stop) {
+/// Reads what an interface sends, on a thread of its own, until [`MARKER`] has passed.
+fn reading(interface: &str) -> thread::JoinHandle<(Vec<Seen>, LiveSource)> {
     let direction = Some(Direction::Outbound);
-    let (mut source, stop) = open(interface, LiveOptions { direction, ..LiveOptions::default() });
-    let read = move || (crate::live::frames::read(&mut source, |_, _| false), source);
-    (thread::spawn(read), stop)
+    let (mut source, _) = open(interface, LiveOptions { direction, ..LiveOptions::default() });
+    let has_marker = |seen: &[Seen]| seen.iter().any(|seen| seen.bytes.ends_with(MARKER));
+    thread::spawn(move || (read(&mut source, |seen, _| has_marker(seen)), source))
 }
 
 /// Digests of a transfer as a bridge sends it and as the interface below sends it.
@@ -154,12 +159,9 @@ fn check_transfer(name: &str, peer: &Peer, address: &str) {
     let readers = ["bridge", "left"].map(reading);
     transfer(address);
     assert!(server.wait().unwrap().success());
-    // What was acknowledged has passed both; the last acknowledgement may still be under way.
-    thread::sleep(Duration::from_millis(50));
-    let [(above, bridge), (below, left)] = readers.map(|(reader, stop)| {
-        stop.set();
-        reader.join().unwrap()
-    });
+    // The connection has ended, so that this is the last that passes both.
+    UdpSocket::bind(("::", 0)).unwrap().send_to(MARKER, (mapped(address), PORT)).unwrap();
+    let [(above, bridge), (below, left)] = readers.map(|reader| reader.join().unwrap());
     assert!(bridge.live_counts().super_packets > 10, "{:?}", bridge.live_counts());
     assert_eq!(left.live_counts().super_packets, 0, "{:?}", left.live_counts());
     assert_eq!([bridge.counts().dropped, left.counts().dropped], [Some(0); 2]);
@@ -175,7 +177,7 @@ fn a_transfer_has_the_same_digests_with_and_without_offload() {
         return serve();
     }
     let name = "live::offloads::a_transfer_has_the_same_digests_with_and_without_offload";
-    in_namespace(name, || {
+    in_namespace(|| {
         // A bridge sends super-packets; the interface below it has them split by the kernel.
         let peer = Peer::new();
         run("ip link add bridge type bridge");
@@ -196,10 +198,8 @@ fn a_transfer_has_the_same_digests_with_and_without_offload() {
 
 #[test]
 fn packets_that_were_joined_on_arrival_are_parted_again() {
-    in_namespace("live::offloads::packets_that_were_joined_on_arrival_are_parted_again", || {
-        if words("ethtool --version").output().is_err() {
-            return println!("skipped: there is no ethtool to switch joining on");
-        }
+    in_namespace(|| {
+        require!(program "ethtool");
         run("ethtool -K left tso off gso off tx-udp-segmentation off");
         let packets = [
             Packet { payload_bytes: 8500, tcp_flags: 0x18, ..Packet::default() },

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use twixt_capture::{Frame, LiveOptions, LiveSource};
+use twixt_testing::DEADLINE;
 
 use crate::live::frames::{Packet, Transport};
 use crate::live::namespace::in_namespace;
@@ -11,7 +12,6 @@ use crate::live::sender::Sender;
 
 const SOURCES: usize = 4;
 const FLOWS: u16 = 200;
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The flow that [`packets`] gave it.
 fn flow_of(frame: &[u8]) -> u16 {
@@ -36,7 +36,7 @@ fn packets() -> impl Iterator<Item = Packet> {
 
 #[test]
 fn both_directions_of_a_flow_reach_the_same_source() {
-    in_namespace("live::spreading::both_directions_of_a_flow_reach_the_same_source", || {
+    in_namespace(|| {
         let options = LiveOptions { wait: Duration::ZERO, ..LiveOptions::default() };
         let mut sources = LiveSource::open_group("right", &options, SOURCES).unwrap();
         assert_eq!(sources.len(), SOURCES);
@@ -49,7 +49,7 @@ fn both_directions_of_a_flow_reach_the_same_source() {
         let mut places: BTreeMap<u16, BTreeSet<usize>> = BTreeMap::new();
         let mut loads = [0; SOURCES];
         let start = Instant::now();
-        while loads.iter().sum::<u32>() < u32::from(FLOWS) * 4 && start.elapsed() < PATIENCE {
+        while loads.iter().sum::<u32>() < u32::from(FLOWS) * 4 && start.elapsed() < DEADLINE {
             for (place, source) in sources.iter_mut().enumerate() {
                 let each = |frame: Frame<'_>| {
                     places.entry(flow_of(frame.bytes)).or_default().insert(place);

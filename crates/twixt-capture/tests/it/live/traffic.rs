@@ -16,7 +16,7 @@ const FRAMES: u32 = 1000;
 
 #[test]
 fn every_frame_is_captured_once_in_its_direction() {
-    in_namespace("live::traffic::every_frame_is_captured_once_in_its_direction", || {
+    in_namespace(|| {
         let mut sources = [
             ("left", None, Some(Direction::Outbound)),
             ("left", Some(Direction::Outbound), Some(Direction::Outbound)),
@@ -68,7 +68,7 @@ fn now() -> i64 {
 
 #[test]
 fn tags_that_the_kernel_took_out_are_put_back() {
-    in_namespace("live::traffic::tags_that_the_kernel_took_out_are_put_back", || {
+    in_namespace(|| {
         let tagged = |tags: &[u8]| {
             let mut frame = datagram(7, 100);
             frame.splice(12..12, tags.iter().copied());
@@ -93,7 +93,7 @@ fn tags_that_the_kernel_took_out_are_put_back() {
 
 #[test]
 fn frames_are_cut_at_the_snap_length() {
-    in_namespace("live::traffic::frames_are_cut_at_the_snap_length", || {
+    in_namespace(|| {
         let snap_length = NonZeroU32::new(60);
         let mut source = open("right", LiveOptions { snap_length, ..LiveOptions::default() });
         let (short, long) = (datagram(1, 10), datagram(2, 1000));
@@ -114,7 +114,7 @@ fn frames_are_cut_at_the_snap_length() {
 
 #[test]
 fn a_reader_that_sleeps_learns_what_was_dropped() {
-    in_namespace("live::traffic::a_reader_that_sleeps_learns_what_was_dropped", || {
+    in_namespace(|| {
         let ring = RingSize::of_bytes(0);
         let mut source = open("right", LiveOptions { ring, ..LiveOptions::default() });
         let sender = Sender::new("left");
@@ -133,7 +133,7 @@ fn a_reader_that_sleeps_learns_what_was_dropped() {
 
 #[test]
 fn a_silent_interface_gives_empty_batches_in_time() {
-    in_namespace("live::traffic::a_silent_interface_gives_empty_batches_in_time", || {
+    in_namespace(|| {
         let wait = Duration::from_millis(30);
         let (mut source, stop) = open("right", LiveOptions { wait, ..LiveOptions::default() });
         let start = Instant::now();
@@ -144,10 +144,7 @@ fn a_silent_interface_gives_empty_batches_in_time() {
         assert!(start.elapsed() >= 3 * wait, "it waits, and does not spin");
         let stopper = {
             let stop: Stop = stop.clone();
-            std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(50));
-                stop.set();
-            })
+            std::thread::spawn(move || stop.set())
         };
         while source.read_batch(|_| {}).unwrap() == BatchEnd::More {}
         stopper.join().unwrap();
@@ -158,7 +155,7 @@ fn a_silent_interface_gives_empty_batches_in_time() {
 
 #[test]
 fn the_loopback_interface_shows_each_packet_once() {
-    in_namespace("live::traffic::the_loopback_interface_shows_each_packet_once", || {
+    in_namespace(|| {
         let mut source = open("lo", LiveOptions::default());
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         for _ in 0..10 {
@@ -170,7 +167,7 @@ fn the_loopback_interface_shows_each_packet_once() {
 
 #[test]
 fn an_adapter_without_a_clock_is_told_apart() {
-    in_namespace("live::traffic::an_adapter_without_a_clock_is_told_apart", || {
+    in_namespace(|| {
         for times in [TimePreference::Adapter, TimePreference::SwitchOnAdapter] {
             let mut source = open("right", LiveOptions { times, ..LiveOptions::default() });
             Sender::new("left").send(&datagram(1, 10));

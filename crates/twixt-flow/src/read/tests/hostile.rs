@@ -1,7 +1,6 @@
 //! Bytes of strangers: floods end at their bounds, nonsense is refused, nothing panics.
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed};
 
 use super::*;
 
@@ -151,12 +150,7 @@ fn almost_right() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(Config {
-        cases: 3_000,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..Config::default()
-    })]
+    #![proptest_config(twixt_testing::cases(3_000))]
 
     #[test]
     fn no_bytes_make_it_panic(

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use twixt_model::{Batch, Epoch, PointId};
 
 use super::{list, packet};
-use crate::fixtures::{at_ms, config, drain, fixed_seed, synopsis};
+use crate::fixtures::{at_ms, config, drain, synopsis};
 use crate::marker::Marker;
 use crate::meter::{Cutting, Meter, MeterConfig};
 
@@ -175,7 +175,7 @@ fn any_marker() -> impl Strategy<Value = Marker> {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(256))]
+    #![proptest_config(twixt_testing::cases(256))]
 
     #[test]
     fn no_markers_lose_packets_or_make_an_epoch_whole_that_is_not(

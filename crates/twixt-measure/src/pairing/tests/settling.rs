@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use twixt_model::{Delay, Estimate, Observation, Timestamp};
 
 use super::{delayed, list, pair, pairing, show};
-use crate::fixtures::{MS, at_ms, config, events, fixed_seed, packet, seal};
+use crate::fixtures::{MS, at_ms, config, events, packet, seal};
 use crate::meter::MeterConfig;
 use crate::pairing::PairingEvent;
 use crate::sealed::Sealed;
@@ -219,7 +219,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(64))]
+    #![proptest_config(twixt_testing::cases(64))]
 
     /// The guard is 20 ms.
     #[test]

@@ -5,7 +5,7 @@ use twixt_model::{EpochRule, Observation, PacketDigest, Timestamp};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{delayed, epochs, events, pair, show};
-use crate::fixtures::{MS, config, fixed_seed, packet, pairing, seal};
+use crate::fixtures::{MS, config, packet, pairing, seal};
 use crate::meter::MeterConfig;
 use crate::pairing::{Pairing, PairingEvent};
 use crate::sealed::Sealed;
@@ -56,7 +56,7 @@ fn unsplit_sum_ns(upstream: &[Observation], downstream: &[Observation]) -> i128 
 }
 
 proptest! {
-    #![proptest_config(fixed_seed(64))]
+    #![proptest_config(twixt_testing::cases(64))]
 
     #[test]
     fn every_packet_is_used_in_the_epoch_of_its_upstream_time(

@@ -3,7 +3,6 @@
 //! The coins and hash functions are theirs, as the first lines of their files say.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use twixt_model::{FlowHash, FlowKey};
 
@@ -27,19 +26,6 @@ const FLOW: FlowKey = FlowKey {
     destination_port: 0,
     protocol: 0,
 };
-
-fn folder() -> Option<PathBuf> {
-    let shared = std::env::var_os("TWIXT_SHARED").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
-        PathBuf::from,
-    );
-    let folder = shared.join("reference/heavy_hitters");
-    if !folder.is_dir() {
-        println!("skipped: no reference tables in {}; set TWIXT_SHARED", folder.display());
-        return None;
-    }
-    Some(folder)
-}
 
 /// Comment lines, and rows of numbers.
 fn read(folder: &std::path::Path, name: &str) -> (Vec<String>, Vec<Vec<u64>>) {
@@ -148,7 +134,7 @@ fn by_position(rows: &[Vec<u64>]) -> Vec<[u64; 2]> {
 
 #[test]
 fn rap_ends_with_their_counters() {
-    let Some(folder) = folder() else { return };
+    let folder = twixt_testing::require!(shared "reference/heavy_hitters");
     let (_, rows) = read(&folder, "rap_py_m120.txt");
     let config = EntriesConfig::new(ENTRIES).unwrap();
     let mut table = RapTable::with_coin(&config, TheirCoin::new(false));
@@ -158,7 +144,7 @@ fn rap_ends_with_their_counters() {
 
 #[test]
 fn precision_ends_with_their_counters() {
-    let Some(folder) = folder() else { return };
+    let folder = twixt_testing::require!(shared "reference/heavy_hitters");
     for (name, rounds_up) in [("approx0", false), ("approx1", true)] {
         let (_, rows) = read(&folder, &format!("precision_py_m120_{name}.txt"));
         let config = <PrecisionTable as FlowTable>::Config::new(ENTRIES, 2).unwrap();
@@ -170,7 +156,7 @@ fn precision_ends_with_their_counters() {
 
 #[test]
 fn hashpipe_ends_with_their_counters() {
-    let Some(folder) = folder() else { return };
+    let folder = twixt_testing::require!(shared "reference/heavy_hitters");
     let (comments, rows) = read(&folder, "hashpipe_java_RollingMinSingleLookup_m120.txt");
     let config = WaysConfig::<6>::new(ENTRIES, 6).unwrap();
     let mut slots = Slots::new(&config, Linear::parse(&comments[1]));
@@ -181,7 +167,7 @@ fn hashpipe_ends_with_their_counters() {
 /// Not one of our algorithms, but it is what PRECISION does with a coin that always falls so.
 #[test]
 fn hash_parallel_ends_with_their_counters() {
-    let Some(folder) = folder() else { return };
+    let folder = twixt_testing::require!(shared "reference/heavy_hitters");
     let (comments, rows) = read(&folder, "hashpipe_java_MinReplacementHeuristic_m120.txt");
     let config = WaysConfig::<6>::new(ENTRIES, 6).unwrap();
     let mut table = Admission::new(Slots::new(&config, Linear::parse(&comments[1])), Always);
@@ -191,7 +177,7 @@ fn hash_parallel_ends_with_their_counters() {
 
 #[test]
 fn space_saving_ends_with_their_counters() {
-    let Some(folder) = folder() else { return };
+    let folder = twixt_testing::require!(shared "reference/heavy_hitters");
     let (_, rows) = read(&folder, "hashpipe_java_OverallMinReplacement_m120.txt");
     let mut table = SpaceSavingTable::start(&EntriesConfig::new(ENTRIES).unwrap());
     stream(&folder).for_each(|flow| table.add(flow, &FLOW, 100));
@@ -201,7 +187,7 @@ fn space_saving_ends_with_their_counters() {
 /// Every count of the truth, each within the bounds of DataSketches.
 #[test]
 fn the_referee_agrees_with_the_truth() {
-    let Some(folder) = folder() else { return };
+    let folder = twixt_testing::require!(shared "reference/heavy_hitters");
     let mut table = ExactTable::start(&Default::default());
     stream(&folder).for_each(|flow| table.add(flow, &FLOW, 100));
     let flows: BTreeMap<u64, u64> =

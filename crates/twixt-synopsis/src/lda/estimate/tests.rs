@@ -1,7 +1,6 @@
 //! Worked examples, and an independent implementation's output.
 
 use std::fs;
-use std::path::PathBuf;
 
 use twixt_model::{Delay, Observation, PacketDigest, Span, Timestamp};
 
@@ -147,15 +146,7 @@ fn absurd_counts_do_not_panic() {
 /// given the same packets in the same rows.
 #[test]
 fn an_independent_implementation_agrees() {
-    let shared = std::env::var_os("TWIXT_SHARED").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
-        PathBuf::from,
-    );
-    let folder = shared.join("reference/lda");
-    if !folder.is_dir() {
-        println!("skipped: no {}", folder.display());
-        return;
-    }
+    let folder = twixt_testing::require!(shared "reference/lda");
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
     let output = read("java_output.txt");
     for trace in ["loss0", "loss0.2pct", "loss0.2pct_prop4ms"] {

@@ -12,6 +12,8 @@ use crate::colate::traffic::{Class, Traffic, config, show, traffic};
 const PER_FLOW: u32 = 20;
 /// Counters of others in an excerpt.
 const OTHERS: f64 = 1024.0;
+/// Of fewer intervals, none needs to hold for chance to explain it.
+const FEWEST: u64 = 10;
 
 /// How the two answers compare.
 #[derive(Default)]
@@ -65,8 +67,7 @@ fn scores(traffic: &Traffic, compared: &Compared, name: &str) -> [[Class; 3]; 2]
     scores
 }
 
-/// Nine in ten intervals hold, where there are fifty or more and they claim nineteen in twenty; answers of both kinds are as
-/// near, within a quarter (within a half for large flows: the median of a dozen varies so much). The
+/// Intervals hold, where there are some; answers of both kinds are as near, within a quarter (within a half for large flows: the median of a dozen varies so much). The
 /// few counters add `PER_FLOW / OTHERS` to the variance, 2 %; there is room for twice that, as
 /// counters with large flows are few and make it vary.
 #[track_caller]
@@ -80,9 +81,9 @@ fn check(traffic: &Traffic, ends: &(Colate, Colate), estimator: &str, sizes_know
         let errors = (whole.median_error(), excerpt.median_error());
         let tolerance = if whole.flows < 50 { 0.5 } else { 0.25 };
         assert!((errors.0 - errors.1).abs() <= tolerance * errors.0, "{errors:?}");
-        let covered = [whole.coverage(), excerpt.coverage()];
-        let is_telling = whole.intervals.min(excerpt.intervals) >= 50;
-        assert!(!is_telling || covered.iter().all(|&share| share >= 0.9), "{covered:?}");
+        for class in [whole, excerpt].into_iter().filter(|class| class.intervals >= FEWEST) {
+            class.check_coverage();
+        }
     }
     let difference = compared.difference();
     let expected = f64::from(PER_FLOW) / OTHERS;
@@ -146,6 +147,7 @@ fn bytes_are_read_no_further_than_a_flow_needs() {
 fn lists_that_are_not_complete() {
     let traffic = traffic(&config(6, 200_000));
     let ends = traffic.ends(&ColateConfig::new(9_107, PER_FLOW, &[1.0]).unwrap());
+    let mut errors = Vec::new();
     for listed in [100, 98, 95, 90, 80, 50, 20] {
         let of_hash = |flow: &&KnownFlow| twixt_model::mix(flow.hash.0) % 100 < listed;
         let flows: Vec<KnownFlow> = traffic.flows.iter().filter(of_hash).copied().collect();
@@ -158,6 +160,10 @@ fn lists_that_are_not_complete() {
             ..Question::about(traffic.truth.values().next().unwrap().span)
         };
         let found = Colate::estimate(Pair { upstream: &ends.0, downstream: &ends.1 }, &question);
-        show(&format!("{:.1} % of packets listed", share * 100.0), &traffic.scores(&found));
+        let scores = traffic.scores(&found);
+        show(&format!("{:.1} % of packets listed", share * 100.0), &scores);
+        errors.push(scores[2].median_error());
     }
+    // A complete list serves large flows better than one with a fifth of them.
+    assert!(errors[0] < errors[6], "{errors:?}");
 }

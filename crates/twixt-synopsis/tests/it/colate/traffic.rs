@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use twixt_model::{Estimate, FlowKey, GroupId, Scope};
 use twixt_sim::{Config, Point, Simulation};
 use twixt_synopsis::{By, Colate, ColateConfig, KnownFlow, Pair, Question, Synopsis, TwoPoint};
+use twixt_testing::{check_coverage, seed};
 
 /// Flow sizes, from and to.
 pub(crate) const CLASSES: [(u64, u64); 3] = [(1, 99), (100, 999), (1000, u64::MAX)];
@@ -33,8 +34,8 @@ pub(crate) fn config(seed: u64, packets: u64) -> Config {
 }
 
 pub(crate) fn traffic(config: &Config) -> Traffic {
-    println!("seed {}", config.seed);
-    let simulation = Simulation::run(config).unwrap();
+    let config = Config { seed: seed(config.seed), ..config.clone() };
+    let simulation = Simulation::run(&config).unwrap();
     let key_of = |scope: &Scope| match scope {
         Scope::Flow(key) => *key,
         other => panic!("{other} is no flow"),
@@ -109,7 +110,7 @@ impl Traffic {
             class.errors.push(off_ns / (true_delay.mean_ns() - self.propagation_ns));
             if let Some(half_width_ns) = delay.half_width_ns {
                 class.intervals += 1;
-                class.held += u32::from(off_ns <= half_width_ns + 1.0);
+                class.held += u64::from(off_ns <= half_width_ns + 1.0);
             }
             if let (Some(found), Some(real)) = (delay.deviation_ns, true_delay.deviation_ns) {
                 class.deviation_errors.push((found - real).abs() / real);
@@ -124,8 +125,8 @@ impl Traffic {
 pub(crate) struct Class {
     pub(crate) flows: usize,
     pub(crate) errors: Vec<f64>,
-    pub(crate) intervals: u32,
-    pub(crate) held: u32,
+    pub(crate) intervals: u64,
+    pub(crate) held: u64,
     pub(crate) deviation_errors: Vec<f64>,
 }
 
@@ -144,7 +145,13 @@ impl Class {
 
     /// Share of intervals that hold the truth; not a number if there are none.
     pub(crate) fn coverage(&self) -> f64 {
-        f64::from(self.held) / f64::from(self.intervals)
+        self.held as f64 / self.intervals as f64
+    }
+
+    /// Intervals are of 95 %.
+    #[track_caller]
+    pub(crate) fn check_coverage(&self) {
+        check_coverage(&format!("{} flows", self.flows), self.held, self.intervals, 0.95);
     }
 
     /// Share of flows that have an answer.

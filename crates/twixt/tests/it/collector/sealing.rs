@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::thread;
 use std::time::Duration;
 
 use twixt_history::{DelayPart, History, HistoryConfig, Question, Reader, Row, SeriesKey, Step};
 use twixt_model::Timestamp;
+use twixt_testing::{copy_folder, pace};
 
 use super::process::Process;
 
@@ -76,19 +76,6 @@ fn state(estimates: &Path) -> Vec<String> {
     names
 }
 
-/// Copies a folder and what is in it.
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let place = to.join(path.file_name().unwrap());
-        match path.is_dir() {
-            true => copy(&path, &place),
-            false => drop(std::fs::copy(&path, &place).unwrap()),
-        }
-    }
-}
-
 #[test]
 fn whoever_is_killed_while_sealing_loses_and_doubles_nothing() {
     let rounds = std::env::var("TWIXT_KILL_ROUNDS").ok();
@@ -101,9 +88,9 @@ fn whoever_is_killed_while_sealing_loses_and_doubles_nothing() {
     for round in 0..rounds {
         let folder = tempfile::tempdir().unwrap();
         let estimates = folder.path().join("collector/estimates");
-        copy(whole.path(), &estimates);
+        copy_folder(whole.path(), &estimates);
         let mut process = Process::start(folder.path(), 0);
-        thread::sleep(STEP * round as u32);
+        pace(STEP * round as u32);
         process.kill();
         assert_eq!(told(&estimates), expected, "round {round}");
         *found.entry(state(&estimates)).or_insert(0) += 1;

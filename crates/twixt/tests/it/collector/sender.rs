@@ -6,7 +6,6 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::thread;
 use std::time::{Duration, SystemTime};
 
 use twixt_delivery::{UPLOAD_PATH, UploadWriter};
@@ -15,6 +14,7 @@ use twixt_model::{
     Batch, Delay, EpochRule, FlowHash, Observation, PacketDigest, PointId, Timestamp,
 };
 use twixt_synopsis::{Purpose, find};
+use twixt_testing::pace;
 
 const EPOCH_NS: i64 = 100_000_000;
 const PACKETS: i64 = 20;
@@ -55,7 +55,7 @@ pub(crate) fn send_all(shared: &Shared, point: &str, delay_ns: i64, first: i64) 
             let mut acknowledged = shared.acknowledged.lock().unwrap();
             acknowledged.push((point.to_owned(), sealed.epoch.0));
         } else {
-            thread::sleep(Duration::from_millis(10));
+            pace(Duration::from_millis(10));
         }
     }
 }

@@ -191,7 +191,7 @@ impl Proxy {
 
     fn pass_on(&self, mood: Mood, head: &str, body: &[u8], client: &mut TcpStream) -> Option<()> {
         if let Mood::Slow(length) = mood {
-            thread::sleep(length);
+            twixt_testing::pace(length);
         }
         let (_, token) = TOKENS[usize::from(mood == Mood::OnlyDown)];
         let head = head.trim_end();

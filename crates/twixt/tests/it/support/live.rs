@@ -1,72 +1,29 @@
 //! A network namespace with a cable in it, and commands that capture there.
 
-use std::io::{BufRead, BufReader, Read};
-use std::net::UdpSocket;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use twixt_testing::{lay_cable, pace, run};
 
 use super::{Run, command};
 
-const INSIDE: &str = "TWIXT_TEST_INSIDE_NAMESPACE";
 /// How many datagrams [`send`] sends.
 pub(crate) const PACKETS: u32 = 400;
 
-/// Runs `body` in a network namespace with a virtual cable from `near` to `far`.
-pub(crate) fn in_namespace(name: &str, body: impl FnOnce()) {
-    if std::env::var_os(INSIDE).is_some() {
-        lay_cable();
-        return body();
-    }
-    let works = Command::new("unshare").args(["--net", "ip", "-V"]).output();
-    if !works.is_ok_and(|ended| ended.status.success()) {
-        return println!("skipped: network namespaces need root, unshare and ip");
-    }
-    let ended = Command::new("unshare")
-        .arg("--net")
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&ended.stdout);
-    assert!(said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&ended.stderr));
-}
-
-fn lay_cable() {
-    for line in [
-        "ip link add near type veth peer name far",
-        "ip link set near addrgenmode none",
-        "ip link set far addrgenmode none",
-        "ip address add 10.0.0.1/24 dev near",
-        "ip link set near up",
-        "ip link set far up",
-        "ip neighbour add 10.0.0.2 lladdr 02:00:00:00:00:02 dev near",
-    ] {
-        run(line);
-    }
-    wait_until("both ends are up", || {
-        let shown = Command::new("ip").args(["link", "show"]).output().unwrap();
-        String::from_utf8_lossy(&shown.stdout).matches("state UP").count() == 2
-    });
-}
-
-/// Runs a program that must not fail.
+/// Runs `body` in a network namespace with a virtual cable from `near` to `far`, whose loopback
+/// interface is down. `body` must be a closure of the test itself.
 #[track_caller]
-pub(crate) fn run(line: &str) {
-    let mut words = line.split(' ');
-    assert!(Command::new(words.next().unwrap()).args(words).status().unwrap().success(), "{line}");
-}
-
-/// Waits for something that takes moments only.
-#[track_caller]
-pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(10), "it never happened that {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+pub(crate) fn in_namespace(body: impl FnOnce()) {
+    let prepare = || {
+        lay_cable(["near", "far"]);
+        run("ip address add 10.0.0.1/24 dev near");
+        run("ip neighbour add 10.0.0.2 lladdr 02:00:00:00:00:02 dev near");
+    };
+    twixt_testing::in_namespace(prepare, body);
 }
 
 /// A command that captures. A test that fails does not leave it behind.
@@ -138,11 +95,52 @@ impl Capturing {
     }
 }
 
+/// What the agent in the namespace, which serves metrics on port 9470, answers.
+pub(crate) fn agent_page(path: &str) -> String {
+    let mut stream = TcpStream::connect("127.0.0.1:9470").unwrap();
+    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    page
+}
+
+/// A number among its metrics.
+#[track_caller]
+pub(crate) fn agent_metric(name: &str) -> f64 {
+    let page = agent_page("/metrics");
+    let line = page.lines().find(|line| line.starts_with(name));
+    let line = line.unwrap_or_else(|| panic!("no {name} in {page}"));
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+/// A last datagram. Once it has passed an interface, every other capture there has all that was
+/// sent before: the kernel hands a packet to all of them, one after the other.
+pub(crate) struct Marker {
+    capture: Capturing,
+    address: &'static str,
+}
+
+impl Marker {
+    /// Waits for one on `lo` or `far`.
+    pub(crate) fn on(interface: &str) -> Self {
+        let line = format!("info -i {interface} -c 1 udp port 5001");
+        let capture = Capturing::start(Path::new("."), &line);
+        let address = if interface == "lo" { "127.0.0.1:5001" } else { "10.0.0.2:5001" };
+        Self { capture, address }
+    }
+
+    /// Sends it, and returns when it has passed.
+    pub(crate) fn pass(self) {
+        UdpSocket::bind("0.0.0.0:0").unwrap().send_to(b"that was all", self.address).unwrap();
+        self.capture.ended().expect(0);
+    }
+}
+
 /// Sends datagrams through the cable, over a good third of a second.
 pub(crate) fn send() {
     let socket = UdpSocket::bind("10.0.0.1:4000").unwrap();
     for number in 0..PACKETS {
         socket.send_to(&number.to_be_bytes(), "10.0.0.2:5000").unwrap();
-        std::thread::sleep(Duration::from_millis(1));
+        pace(Duration::from_millis(1));
     }
 }

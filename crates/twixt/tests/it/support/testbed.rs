@@ -23,7 +23,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
-use super::live::{Capturing, run, wait_until};
+use twixt_testing::{run, wait_until};
+
+use super::live::Capturing;
 
 /// What everything from A to B has in common, and nothing that R itself sends.
 pub(crate) const FILTER: &str = "src net 10.0.1.0/24 and dst net 10.0.2.0/24";
@@ -94,17 +96,6 @@ pub(crate) struct Testbed {
 }
 
 impl Testbed {
-    /// Why there can be no network here.
-    pub(crate) fn obstacle() -> Option<String> {
-        for program in ["ip -V", "tc -V", "ethtool --version", "tcpdump --version"] {
-            if !works(program) {
-                return Some(format!("`{program}` does not work; `cargo xtask setup` installs it"));
-            }
-        }
-        let namespace = "unshare --net ip link add left type veth peer name right";
-        (!works(namespace)).then(|| "network namespaces with interfaces need root".to_owned())
-    }
-
     /// Waits for its turn, and makes the network.
     pub(crate) fn new(offloads: Offloads) -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
@@ -241,11 +232,4 @@ fn remove_abandoned() {
             remove(namespace);
         }
     }
-}
-
-fn works(line: &str) -> bool {
-    let mut words = line.split(' ');
-    let mut command = Command::new(words.next().unwrap());
-    command.args(words).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
 }

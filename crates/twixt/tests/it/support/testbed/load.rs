@@ -6,12 +6,16 @@
 use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use twixt_testing::{pace, wait_until};
+
+use super::referee::has_marker;
 use super::{Place, Testbed};
 
 /// The test through which this program is started again.
@@ -28,6 +32,8 @@ const DATAGRAM_ADDRESS: &str = "10.0.2.1:7001";
 const PAUSE: Duration = Duration::from_millis(10);
 /// Nothing is under way any more after such silence: a full queue is 40 ms long.
 const SILENCE: Duration = Duration::from_millis(500);
+/// The last datagram.
+pub(super) const MARKER: &[u8] = b"that was all";
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +77,7 @@ impl Testbed {
 
     fn start_role(&self, place: Place, role: &str, traffic: Traffic, length: Duration) -> Child {
         self.command(place, std::env::current_exe().unwrap())
-            .args(["--exact", TEST, "--nocapture"])
+            .args(["--exact", TEST, "--ignored", "--nocapture"])
             .env(ROLE, role)
             .env(LENGTH_MS, length.as_millis().to_string())
             .env(CONNECTIONS, traffic.connections().to_string())
@@ -81,9 +87,24 @@ impl Testbed {
     }
 }
 
+impl Testbed {
+    /// Waits until all was sent, nothing is under way any more, and the captures of R in `folder`
+    /// have all of it: a last datagram has passed. It is counted as well.
+    pub(crate) fn finish_load(&self, load: Load, folder: &Path) -> Datagrams {
+        let datagrams = load.finish();
+        let marked = self.start_role(Place::A, "mark", Traffic::Light, Duration::ZERO);
+        assert!(marked.wait_with_output().unwrap().status.success());
+        for point in ["r-in", "r-out"] {
+            let capture = folder.join(format!("{point}.pcap"));
+            wait_until("the last datagram is captured", || has_marker(&capture));
+        }
+        Datagrams { sent: datagrams.sent + 1, received: datagrams.received + 1 }
+    }
+}
+
 impl Load {
     /// Waits until all was sent and nothing is under way any more.
-    pub(crate) fn finish(mut self) -> Datagrams {
+    fn finish(mut self) -> Datagrams {
         let sent = read_number(self.sender.stdout.as_mut().unwrap(), "sent ");
         let received = read_number(self.receiver.stdout.as_mut().unwrap(), "received ");
         for mut child in [self.sender, self.receiver] {
@@ -95,6 +116,7 @@ impl Load {
 
 /// Not a test: this program is started again through it, to send or to receive.
 #[test]
+#[ignore = "a role in tests of the testbed"]
 fn traffic() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let number = |name| std::env::var(name).unwrap().parse::<u32>().unwrap();
@@ -102,6 +124,10 @@ fn traffic() {
     let connections = number(CONNECTIONS) as usize;
     match role.as_str() {
         "send" => println!("sent {}", send(length, connections)),
+        "mark" => {
+            let socket = UdpSocket::bind("10.0.1.1:0").unwrap();
+            assert_eq!(socket.send_to(MARKER, DATAGRAM_ADDRESS).unwrap(), MARKER.len());
+        }
         _ => println!("received {}", receive(length, connections)),
     }
 }
@@ -155,7 +181,7 @@ fn send_datagrams(end: Instant) -> u64 {
         if Instant::now() >= end {
             break;
         }
-        thread::sleep(PAUSE);
+        pace(PAUSE);
     }
     sent
 }

@@ -8,9 +8,10 @@ use std::process::{Child, ChildStderr, Stdio};
 
 use serde_json::Value;
 
-use super::super::live::run;
+use twixt_testing::run;
+
 use super::super::number;
-use super::load::Datagrams;
+use super::load::{Datagrams, MARKER};
 use super::{FILTER, Place, Testbed};
 
 pub(crate) const TCP: u8 = 6;
@@ -27,7 +28,7 @@ impl Testbed {
     pub(crate) fn start_tcpdump(&self, interface: &str, direction: &str, file: &Path) -> Tcpdump {
         // 128 bytes hold all headers and the numbers in the datagrams.
         let line = format!(
-            "-i {interface} -Q {direction} -s 128 -B 16384 --time-stamp-precision=nano -Z root -n"
+            "-i {interface} -Q {direction} -s 128 -B 16384 -U --time-stamp-precision=nano -Z root -n"
         );
         let mut child = self
             .command(Place::R, "tcpdump")
@@ -48,8 +49,7 @@ impl Testbed {
 }
 
 impl Tcpdump {
-    /// Ends it. Returns how many packets it missed. It gets packets after a second at the latest:
-    /// nothing may have passed for so long.
+    /// Ends it, when its file has the last datagram. Returns how many packets it missed.
     pub(crate) fn end(mut self) -> u64 {
         run(&format!("kill -INT {}", self.child.id()));
         let mut said = String::new();
@@ -154,6 +154,14 @@ pub(crate) fn delays(upstream: &Path, downstream: &Path, protocol: u8) -> Vec<(i
 /// When packets of a protocol passed.
 pub(crate) fn times_ns(capture: &Path, protocol: u8) -> Vec<i64> {
     packets(capture, protocol).into_iter().map(|packet| packet.time_ns).collect()
+}
+
+/// Whether a capture, which is still being written, has the last datagram.
+pub(crate) fn has_marker(capture: &Path) -> bool {
+    let bytes = std::fs::read(capture).unwrap();
+    // It is in the last record, if it is there.
+    let end = &bytes[bytes.len().saturating_sub(256)..];
+    end.windows(MARKER.len()).any(|window| window == MARKER)
 }
 
 /// The longest frame of a capture.

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::time::SystemTime;
 
 use serde_json::Value;
 
-use super::super::live::run;
+use twixt_testing::{run, wait_for, wait_until};
+
 use super::{Place, Testbed};
 
 /// What every agent is told.
@@ -31,8 +32,22 @@ name = "udp"
 filter = "udp"
 "#;
 
-/// Agents seal, send and pair within this on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The epochs of all agents and recordings.
+const EPOCH_NS: i64 = 1_000_000_000;
+/// What an agent must be there before an epoch begins for it to be whole, with room.
+const GUARD_NS: i64 = 500_000_000;
+
+pub(crate) fn now_ns() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    since.as_nanos() as i64
+}
+
+/// Waits until so many epochs have begun of which who captures now sees all.
+pub(crate) fn wait_for_epochs(count: i64) {
+    let begun = |time_ns: i64| time_ns.div_euclid(EPOCH_NS);
+    let last = begun(now_ns() + GUARD_NS) + count;
+    wait_until("the next epochs have begun", || begun(now_ns()) >= last);
+}
 
 /// A process with its output in files, one pair for each start.
 pub(crate) struct Process {
@@ -50,12 +65,11 @@ impl Process {
         let (stdout, stderr) = (path("out"), path("err"));
         command.stdout(File::create(stdout).unwrap()).stderr(File::create(&stderr).unwrap());
         let mut process = Self { child: command.spawn().unwrap(), stderr };
-        let start = Instant::now();
-        while !process.said().contains(ready) {
+        wait_until(&format!("{name} says {ready:?}"), || {
             let ended = process.child.try_wait().unwrap();
-            assert!(ended.is_none() && start.elapsed() < PATIENCE, "{name}: {}", process.said());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+            assert!(ended.is_none(), "{name}: {}", process.said());
+            process.said().contains(ready)
+        });
         process
     }
 
@@ -211,8 +225,7 @@ impl Told {
     /// all that was told.
     #[track_caller]
     pub(crate) fn wait_for(folder: &Path, segment: &str, class: &str, epoch: i64) -> Self {
-        let start = Instant::now();
-        loop {
+        wait_for(&format!("epoch {epoch} of {segment} {class}"), || {
             let told = Self::read(folder);
             let is_over = |algorithm: &str| {
                 let last = told.of(segment, class, algorithm).last().map(|row| &row["epoch"]);
@@ -220,12 +233,7 @@ impl Told {
                     told.gaps(segment, class, algorithm).last_key_value().map(|(epoch, _)| *epoch);
                 last.and_then(Value::as_i64).max(gap) >= Some(epoch)
             };
-            if ["lda", "lds"].into_iter().all(is_over) {
-                return told;
-            }
-            let waited = start.elapsed();
-            assert!(waited < PATIENCE, "{segment} {class} {epoch}: {:?}", told.gaps);
-            std::thread::sleep(Duration::from_millis(200));
-        }
+            if ["lda", "lds"].into_iter().all(is_over) { Ok(told) } else { Err(told.gaps) }
+        })
     }
 }

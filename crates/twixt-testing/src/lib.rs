@@ -1,0 +1,24 @@
+//! What the tests of all crates share, so that none of them can pass without testing anything.
+//!
+//! - [`require!`] skips a test that cannot run here. The skip is recorded, and an error where
+//!   nothing may be skipped.
+//! - [`wait_until`] and [`wait_for`] wait for a state instead of a length of time.
+//! - [`seed`] and [`cases`] give the same random numbers in every run, unless a run explores.
+//! - [`check_coverage`] tells a confidence interval that holds from one that does not.
+//! - [`in_namespace`] and [`SmallDisk`] make a network and a disk that a test may break.
+
+mod coverage;
+mod disk;
+mod isolation;
+mod network;
+mod requirement;
+mod seed;
+mod waiting;
+
+pub use coverage::{FALSE_ALARM, check_coverage};
+pub use disk::{SmallDisk, copy_folder};
+pub use isolation::{run_again, without_capabilities};
+pub use network::{await_up, in_namespace, lay_cable, run};
+pub use requirement::{Requirement, obtain};
+pub use seed::{cases, seed};
+pub use waiting::{DEADLINE, pace, wait_for, wait_until};
