@@ -31,7 +31,7 @@ pub fn filter(bytes: &[u8]) -> Verdict {
     match shown.parse::<Filter>() {
         Ok(again) => {
             assert_eq!(again, filter, "{text:?}: {shown:?}");
-            assert_eq!(again.matches(&PACKET), filter.matches(&PACKET), "{text:?}");
+            assert_eq!(again.matches(&*PACKET), filter.matches(&*PACKET), "{text:?}");
         }
         // What is shown may be longer than what was written, and so exceed the bounds on texts.
         Err(error) => assert!(exceeds_bounds(&shown), "{text:?}: {shown:?}: {error}"),

@@ -8,11 +8,11 @@ mod libfuzzer;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use crate::repository::{root, target_folder};
+use crate::seeds::Seeds;
 use crate::step::{Steps, cargo, program};
 
 /// Counts edges and compares operands, so that libFuzzer learns from each input. Dead code is kept
@@ -23,6 +23,9 @@ const INSTRUMENTATION: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares \
     -Clink-dead-code";
+
+/// As in the manifest of the workspace.
+const PROFILE: &str = "fuzz";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -44,26 +47,20 @@ pub(crate) enum Length {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let steps = Steps::start();
     let length = Length::Seconds(arguments.seconds);
-    let Some(target) = &arguments.target else { return run_all(&steps, length) };
+    let seeds = Seeds::Fixed;
+    let Some(target) = &arguments.target else { return run_all(&steps, length, seeds) };
     let known = targets()?;
     if !known.contains(target) {
         bail!("no target {target:?}; known are: {}", known.join(", "));
     }
     let folder = build(&steps)?;
-    run_target(&steps, &folder, target, length)
+    run_target(&steps, &folder, target, length, seeds)
 }
 
 /// Builds every target and runs each for so long.
-pub(crate) fn run_all(steps: &Steps, length: Length) -> Result<()> {
+pub(crate) fn run_all(steps: &Steps, length: Length, seeds: Seeds) -> Result<()> {
     let folder = build(steps)?;
-    targets()?.iter().try_for_each(|target| run_target(steps, &folder, target, length))
-}
-
-/// Lints the harnesses and runs them over the seeds, as plain tests.
-pub(crate) fn replay_seeds(steps: &Steps) -> Result<()> {
-    let lint = in_fuzz_workspace(&["clippy", "--all-targets"]);
-    steps.run("lint of the fuzz targets", { lint }.args(["--", "-D", "warnings"]))?;
-    steps.run("seeds of the fuzz targets", &mut in_fuzz_workspace(&["test", "--lib"]))
+    targets()?.iter().try_for_each(|target| run_target(steps, &folder, target, length, seeds))
 }
 
 /// Every target is a file.
@@ -83,25 +80,25 @@ fn targets() -> Result<Vec<String>> {
 fn build(steps: &Steps) -> Result<PathBuf> {
     let host = host_triple()?;
     // Naming the host as target keeps the instrumentation out of build scripts and macros.
-    let mut command = in_fuzz_workspace(&["build", "--release", "--bins", "--target", &host]);
+    let mut command = cargo(&["build", "--package", "twixt-fuzz", "--features", "libfuzzer"]);
+    command.args(["--bins", "--profile", PROFILE, "--target", &host]);
     command.env("RUSTFLAGS", INSTRUMENTATION).env_remove("CARGO_ENCODED_RUSTFLAGS");
     steps.run("build of the fuzz targets", &mut command)?;
-    Ok(target_folder().join(host).join("release"))
+    Ok(target_folder().join(host).join(PROFILE))
 }
 
-fn run_target(steps: &Steps, folder: &Path, target: &str, length: Length) -> Result<()> {
+fn run_target(
+    steps: &Steps,
+    folder: &Path,
+    target: &str,
+    length: Length,
+    seeds: Seeds,
+) -> Result<()> {
     steps.announce(&match length {
         Length::Seconds(seconds) => format!("fuzz {target}, {seconds} s"),
         Length::Inputs(inputs) => format!("fuzz {target}, {inputs} inputs"),
     });
-    libfuzzer::run(&folder.join(target), target, length)
-}
-
-fn in_fuzz_workspace(arguments: &[&str]) -> Command {
-    let mut command = cargo(arguments);
-    command.arg("--manifest-path").arg(root().join("fuzz/Cargo.toml"));
-    command.arg("--target-dir").arg(target_folder());
-    command
+    libfuzzer::run(&folder.join(target), target, length, seeds)
 }
 
 fn host_triple() -> Result<String> {

@@ -6,6 +6,7 @@ mod bench;
 mod docs;
 mod fuzz;
 mod repository;
+mod seeds;
 mod setup;
 mod step;
 mod test;
@@ -28,7 +29,7 @@ enum Task {
     /// Install what is missing, or say how
     Setup,
     /// Run every check; the tests come last
-    Test,
+    Test(test::Arguments),
     /// Run the benchmark program
     Bench(bench::Arguments),
     /// Feed hostile bytes to the parsers
@@ -40,7 +41,7 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Setup => setup::install_all(),
-        Task::Test => test::run(),
+        Task::Test(arguments) => test::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Docs(arguments) => docs::run(&arguments),

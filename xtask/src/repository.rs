@@ -8,8 +8,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the root's folder")
 }
 
-/// Where cargo builds, of the workspace and of the fuzz targets alike, so that both share what
-/// they have in common.
+/// Where cargo builds.
 pub(crate) fn target_folder() -> PathBuf {
     let folder = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     root().join(folder)

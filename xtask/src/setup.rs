@@ -1,4 +1,5 @@
-//! What the build needs beside Rust: says what is missing, and installs it where it may.
+//! What the build and the tests need beside Rust: reports what is missing, and installs it where it
+//! may.
 
 use std::process::Command;
 
@@ -8,22 +9,21 @@ use crate::step::{self, cargo, program, works};
 
 /// Something that other tasks call.
 struct Tool {
-    /// How to find out whether it is there.
-    tried_by: &'static [&'static str],
+    check: Check,
     source: Source,
     purpose: &'static str,
-    wanted_by: WantedBy,
 }
 
-/// Who cannot do without it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum WantedBy {
-    /// `test`.
-    Test,
-    /// `test`, if root runs it: tests that make networks are skipped for others.
-    TestOfRoot,
-    /// Another task.
-    Other,
+/// How to find out whether it is there.
+enum Check {
+    /// A program in the search path.
+    Program(&'static str),
+    /// A command of cargo.
+    Cargo(&'static str),
+    /// A module of the system's Python.
+    SystemPython(&'static str),
+    /// A module of Python, in our own environment.
+    Python(&'static str),
 }
 
 enum Source {
@@ -35,134 +35,120 @@ enum Source {
     Python(&'static str),
 }
 
-/// Where packages of Python are. Tests look there, and are skipped where nothing is.
+/// Where packages of Python are. Tests look there.
 const PYTHON_FOLDER: &str = "target/python";
+const PYTHON: &str = "target/python/bin/python";
 const PIP: &str = "target/python/bin/pip";
 
-const TOOLS: &[Tool] = &[
+const fn package(program: &'static str, package: &'static str, purpose: &'static str) -> Tool {
+    Tool { check: Check::Program(program), source: Source::Package(package), purpose }
+}
+
+const fn component(command: &'static str, component: &'static str, purpose: &'static str) -> Tool {
+    Tool { check: Check::Cargo(command), source: Source::Component(component), purpose }
+}
+
+const fn python(module: &'static str, package: &'static str, purpose: &'static str) -> Tool {
+    Tool { check: Check::Python(module), source: Source::Python(package), purpose }
+}
+
+/// What `test` uses. A test that lacks something is skipped, or fails if nothing may be skipped.
+const TEST_TOOLS: &[Tool] = &[
+    package("cc", "gcc", "builds zstd"),
+    package("c++", "g++", "builds libFuzzer"),
+    component("fmt", "rustfmt", "checks the format"),
+    component("clippy", "clippy", "lints"),
+    package("ip", "iproute2", "makes networks"),
+    package("tc", "iproute2", "makes queues"),
+    package("ethtool", "ethtool", "switches offloads"),
+    package("tcpdump", "tcpdump", "is the referee of live captures"),
+    package("tshark", "tshark", "is the referee of flow records"),
+    package("nfcapd", "nfdump", "reads our flow records"),
+    package("softflowd", "softflowd", "sends flow records"),
+    package("ptp4l", "linuxptp", "synchronises clocks"),
+    package("promtool", "prometheus", "scrapes and checks our metrics"),
     Tool {
-        tried_by: &["cc", "--version"],
-        source: Source::Package("gcc"),
-        purpose: "builds zstd",
-        wanted_by: WantedBy::Test,
+        check: Check::SystemPython("ensurepip"),
+        source: Source::Package("python3-venv"),
+        purpose: "makes an environment for packages of Python",
     },
-    Tool {
-        tried_by: &["c++", "--version"],
-        source: Source::Package("g++"),
-        purpose: "builds libFuzzer",
-        wanted_by: WantedBy::Test,
-    },
-    Tool {
-        tried_by: &["cargo", "fmt", "--version"],
-        source: Source::Component("rustfmt"),
-        purpose: "checks the format",
-        wanted_by: WantedBy::Test,
-    },
-    Tool {
-        tried_by: &["cargo", "clippy", "--version"],
-        source: Source::Component("clippy"),
-        purpose: "lints",
-        wanted_by: WantedBy::Test,
-    },
-    Tool {
-        tried_by: &["prometheus", "--version"],
-        source: Source::Package("prometheus"),
-        purpose: "scrapes a collector in tests",
-        wanted_by: WantedBy::Other,
-    },
-    Tool {
-        tried_by: &["ip", "-V"],
-        source: Source::Package("iproute2"),
-        purpose: "makes networks for tests",
-        wanted_by: WantedBy::TestOfRoot,
-    },
-    Tool {
-        tried_by: &["tc", "-V"],
-        source: Source::Package("iproute2"),
-        purpose: "makes queues for tests",
-        wanted_by: WantedBy::TestOfRoot,
-    },
-    Tool {
-        tried_by: &["ethtool", "--version"],
-        source: Source::Package("ethtool"),
-        purpose: "switches offloads for tests",
-        wanted_by: WantedBy::TestOfRoot,
-    },
-    Tool {
-        tried_by: &["tcpdump", "--version"],
-        source: Source::Package("tcpdump"),
-        purpose: "is the referee of tests",
-        wanted_by: WantedBy::TestOfRoot,
-    },
-    Tool {
-        tried_by: &["target/python/bin/python", "-c", "import pyarrow"],
-        source: Source::Python("pyarrow"),
-        purpose: "reads our Parquet files in tests",
-        wanted_by: WantedBy::Other,
-    },
-    Tool {
-        tried_by: &["target/python/bin/python", "-c", "import duckdb"],
-        source: Source::Python("duckdb"),
-        purpose: "asks our Parquet files in tests",
-        wanted_by: WantedBy::Other,
-    },
-    Tool {
-        tried_by: &["target/python/bin/schemathesis", "--version"],
-        source: Source::Python("schemathesis"),
-        purpose: "holds the query API to its description in tests",
-        wanted_by: WantedBy::Other,
-    },
-    Tool {
-        tried_by: &["target/python/bin/python", "-c", "import grafana_foundation_sdk"],
-        source: Source::Python("grafana-foundation-sdk"),
-        purpose: "holds the dashboard to Grafana's model in tests",
-        wanted_by: WantedBy::Other,
-    },
-    Tool {
-        tried_by: &["valgrind", "--version"],
-        source: Source::Package("valgrind"),
-        purpose: "counts instructions in `bench`",
-        wanted_by: WantedBy::Other,
-    },
+    python("pyarrow", "pyarrow", "reads our Parquet files"),
+    python("duckdb", "duckdb", "queries our Parquet files"),
+    python("schemathesis", "schemathesis", "tests the query API against its description"),
+    python("grafana_foundation_sdk", "grafana-foundation-sdk", "checks the dashboard"),
 ];
 
-/// Makes sure of everything, the optional included.
+/// What other tasks use.
+const OTHER_TOOLS: &[Tool] = &[package("valgrind", "valgrind", "counts instructions in `bench`")];
+
+/// Installs everything that is missing.
 pub(crate) fn install_all() -> Result<()> {
-    install(TOOLS.iter().collect())?;
+    let missing = missing(TEST_TOOLS.iter().chain(OTHER_TOOLS));
+    let commands = commands_for(&missing);
+    if commands.iter().any(|words| words[0] == "apt-get") && !is_root() {
+        bail!("not root; run this as root:\n{}", shown(&commands));
+    }
+    commands.iter().try_for_each(|words| step::run(&mut command_of(words)))?;
     eprintln!("all is there");
     Ok(())
 }
 
-/// Makes sure of what `test` cannot do without. Touches nothing if all is there.
-pub(crate) fn install_required() -> Result<()> {
-    let is_wanted = |tool: &&Tool| match tool.wanted_by {
-        WantedBy::Test => true,
-        WantedBy::TestOfRoot => is_root(),
-        WantedBy::Other => false,
-    };
-    install(TOOLS.iter().filter(is_wanted).collect())
-}
-
-fn install(wanted: Vec<&Tool>) -> Result<()> {
-    let missing: Vec<&Tool> = wanted.into_iter().filter(|tool| !tool.is_there()).collect();
-    for tool in &missing {
-        eprintln!("missing: {}, which {}", tool.tried_by.join(" "), tool.purpose);
+/// Installs what tests lack, as far as this user may. What is missing then, they say themselves.
+pub(crate) fn install_for_tests() {
+    let commands = commands_for(&missing(TEST_TOOLS));
+    let may_run = |words: &&Vec<&str>| words[0] != "apt-get" || is_root();
+    let (possible, impossible): (Vec<_>, Vec<_>) = commands.iter().partition(may_run);
+    if !impossible.is_empty() {
+        eprintln!("not root, so tests are skipped; to install what they need, run as root:");
+        impossible.iter().for_each(|words| eprintln!("  {}", words.join(" ")));
     }
-    let commands = commands_for(&missing);
-    if commands.iter().any(|words| words[0] == "apt-get") && !is_root() {
-        let lines: Vec<String> = commands.iter().map(|words| words.join(" ")).collect();
-        bail!("not root; run this as root:\n{}", lines.join("\n"));
-    }
-    commands.iter().try_for_each(|words| step::run(&mut command_of(words)))
-}
-
-impl Tool {
-    fn is_there(&self) -> bool {
-        match self.tried_by {
-            ["cargo", arguments @ ..] => works(&mut cargo(arguments)),
-            words => works(program(words[0]).args(&words[1..])),
+    for words in possible {
+        eprintln!("installing: {}", words.join(" "));
+        if let Err(error) = step::run(&mut command_of(words)) {
+            eprintln!("warning: {error:#}");
         }
     }
+}
+
+/// Reports what tests lack, and installs nothing.
+pub(crate) fn report_missing() {
+    let commands = commands_for(&missing(TEST_TOOLS));
+    if !commands.is_empty() {
+        eprintln!("nothing is installed; this would do it:\n{}", shown(&commands));
+    }
+}
+
+/// The tools that are not there. They are reported.
+fn missing<'a>(wanted: impl IntoIterator<Item = &'a Tool>) -> Vec<&'a Tool> {
+    let missing: Vec<&Tool> = wanted.into_iter().filter(|tool| !tool.check.succeeds()).collect();
+    for tool in &missing {
+        eprintln!("missing: {}, which {}", tool.check.name(), tool.purpose);
+    }
+    missing
+}
+
+impl Check {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Program(name)
+            | Self::Cargo(name)
+            | Self::SystemPython(name)
+            | Self::Python(name) => name,
+        }
+    }
+
+    fn succeeds(&self) -> bool {
+        match self {
+            Self::Program(name) => works(program("sh").args(["-c", &format!("command -v {name}")])),
+            Self::Cargo(command) => works(&mut cargo(&[command, "--version"])),
+            Self::SystemPython(module) => imports("python3", module),
+            Self::Python(module) => imports(PYTHON, module),
+        }
+    }
+}
+
+fn imports(python: &str, module: &str) -> bool {
+    works(program(python).args(["-c", &format!("import {module}")]))
 }
 
 /// The commands that install the tools, in order.
@@ -180,8 +166,9 @@ fn commands_for(tools: &[&Tool]) -> Vec<Vec<&'static str>> {
     packages.dedup();
     let mut commands = Vec::new();
     if !packages.is_empty() {
+        let install = ["apt-get", "install", "-y", "--no-install-recommends"];
         commands.push(vec!["apt-get", "update"]);
-        commands.push([&["apt-get", "install", "-y"], packages.as_slice()].concat());
+        commands.push([&install, packages.as_slice()].concat());
     }
     if !components.is_empty() {
         commands.push([&["rustup", "component", "add"], components.as_slice()].concat());
@@ -191,6 +178,10 @@ fn commands_for(tools: &[&Tool]) -> Vec<Vec<&'static str>> {
         commands.push([&[PIP, "install"], python.as_slice()].concat());
     }
     commands
+}
+
+fn shown(commands: &[Vec<&str>]) -> String {
+    commands.iter().map(|words| words.join(" ")).collect::<Vec<_>>().join("\n")
 }
 
 fn command_of(words: &[&str]) -> Command {
@@ -208,11 +199,14 @@ fn is_root() -> bool {
 mod tests {
     use super::*;
 
+    const INSTALL: &str = "apt-get install -y --no-install-recommends";
+
     #[track_caller]
     fn check(missing: &[&str], expected: &[&str]) {
-        let tools: Vec<&Tool> = TOOLS
+        let tools: Vec<&Tool> = TEST_TOOLS
             .iter()
-            .filter(|tool| missing.contains(&tool.tried_by.join(" ").as_str()))
+            .chain(OTHER_TOOLS)
+            .filter(|tool| missing.contains(&tool.check.name()))
             .collect();
         let commands: Vec<String> =
             commands_for(&tools).iter().map(|words| words.join(" ")).collect();
@@ -222,18 +216,18 @@ mod tests {
     #[test]
     fn only_what_is_missing_is_installed() {
         check(&[], &[]);
-        check(&["c++ --version"], &["apt-get update", "apt-get install -y g++"]);
+        check(&["c++"], &["apt-get update", &format!("{INSTALL} g++")]);
         check(
-            &["ip -V", "tc -V", "tcpdump --version"],
-            &["apt-get update", "apt-get install -y iproute2 tcpdump"],
+            &["ip", "tc", "tcpdump"],
+            &["apt-get update", &format!("{INSTALL} iproute2 tcpdump")],
         );
         check(
-            &["target/python/bin/schemathesis --version"],
+            &["schemathesis"],
             &["python3 -m venv target/python", "target/python/bin/pip install schemathesis"],
         );
         check(
-            &["valgrind --version", "cargo clippy --version", "cc --version"],
-            &["apt-get update", "apt-get install -y gcc valgrind", "rustup component add clippy"],
+            &["valgrind", "clippy", "cc"],
+            &["apt-get update", &format!("{INSTALL} gcc valgrind"), "rustup component add clippy"],
         );
     }
 }

@@ -9,10 +9,9 @@ use anyhow::{Context, Result, ensure};
 
 use super::Length;
 use crate::repository::root;
+use crate::seeds::Seeds;
 use crate::step::{StepFailed, program};
 
-/// The same inputs in the same order in every run.
-const SEED: &str = "-seed=1";
 /// What no input of a few kilobytes may make us take, in seconds.
 const TIME_LIMIT: &str = "-timeout=10";
 /// What no input of a few kilobytes may make us reserve, used or not: 2 GiB, in KiB. libFuzzer's
@@ -34,8 +33,8 @@ const NOISE: &[&str] = &[
 ];
 
 /// Runs a target for so long. What it finds lies in `fuzz/artifacts` afterwards.
-pub(super) fn run(program_path: &Path, target: &str, length: Length) -> Result<()> {
-    let mut command = command(program_path, target, length)?;
+pub(super) fn run(program_path: &Path, target: &str, length: Length, random: Seeds) -> Result<()> {
+    let mut command = command(program_path, target, length, random)?;
     let shown = format!("fuzz target {target}");
     let mut child = command.spawn().with_context(|| format!("cannot run {shown}"))?;
     let output = child.stderr.take().expect("it was asked for");
@@ -46,7 +45,7 @@ pub(super) fn run(program_path: &Path, target: &str, length: Length) -> Result<(
     Ok(())
 }
 
-fn command(program_path: &Path, target: &str, length: Length) -> Result<Command> {
+fn command(program_path: &Path, target: &str, length: Length, random: Seeds) -> Result<Command> {
     let folder = |kind: &str| root().join("fuzz").join(kind).join(target);
     // libFuzzer writes what it learns into the first folder; the seeds are only read.
     let (corpus, seeds, artifacts) = (folder("corpus"), folder("seeds"), folder("artifacts"));
@@ -58,7 +57,8 @@ fn command(program_path: &Path, target: &str, length: Length) -> Result<Command>
     command
         .args(["-c", WITHIN_MEMORY])
         .arg(program_path)
-        .args([SEED, TIME_LIMIT])
+        .arg(format!("-seed={}", random.of_fuzzer()))
+        .arg(TIME_LIMIT)
         .arg(match length {
             Length::Seconds(seconds) => format!("-max_total_time={seconds}"),
             Length::Inputs(inputs) => format!("-runs={inputs}"),
