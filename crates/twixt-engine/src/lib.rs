@@ -28,12 +28,13 @@ pub use event::{
     Conclusions, EngineCounts, EngineEvent, Gap, GapReason, MinuteSummary, PairEstimate,
     PointCounts, PointEstimate, Series, Warning, WarningKind,
 };
+pub use series::MISSING_BESIDE;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use twixt_measure::Sealed;
 use twixt_model::{Delay, Epoch, PointId, Segment, Timestamp};
-use twixt_synopsis::{ALGORITHMS, Algorithm, By, Estimator};
+use twixt_synopsis::{Algorithm, By, Estimator, by_tag};
 
 use clocks::Clocks;
 use discovery::{Direction, Discovery, Found};
@@ -207,7 +208,7 @@ impl Engine {
     /// Takes an epoch of a point, in whatever order.
     pub fn receive(&mut self, sealed: Sealed) {
         self.output.counts.received += 1;
-        match by_tag(sealed.synopsis.tag()) {
+        match sealed.synopsis.algorithm() {
             Some(algorithm) => match algorithm.estimator {
                 Estimator::TwoPoint { .. } => self.receive_half(algorithm, sealed),
                 _ => self.receive_whole(algorithm, &sealed),
@@ -371,10 +372,6 @@ impl Output {
         let segment = segment.cloned();
         self.events.push_back(EngineEvent::Warning(Warning { kind, segment, text }));
     }
-}
-
-fn by_tag(tag: u16) -> Option<&'static Algorithm> {
-    ALGORITHMS.iter().find(|algorithm| algorithm.tag == tag)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use twixt_measure::{
     Pairing, PairingConfig, PairingCounts, PairingEvent, QuestionTemplate, Sealed,
 };
-use twixt_model::{Delay, Epoch, EpochRule, Estimate, PointId, Timestamp};
+use twixt_model::{Delay, Epoch, EpochRule, PointId, Timestamp};
 
 use super::event::{EngineEvent, Gap, GapReason, MinuteSummary, PairEstimate, Series};
 use super::minutes::{Minutes, Summed};
@@ -15,6 +15,9 @@ use super::{Concluded, EngineConfig, Output};
 /// Epochs before the first that is needed that a replay starts with: that one's predecessor, and
 /// the one whose packets were in flight then.
 const REPLAY_MARGIN: i64 = 2;
+
+/// Why loss is not known beside an epoch that is missing.
+pub const MISSING_BESIDE: &str = "an epoch beside this one did not come: loss is not known";
 
 /// The pairing of one series.
 #[derive(Debug)]
@@ -232,7 +235,7 @@ impl PairSeries {
                 }
                 let mut estimates = estimates;
                 if judgement.is_edge {
-                    estimates.iter_mut().for_each(forget_loss);
+                    estimates.iter_mut().for_each(|estimate| estimate.forget_loss(MISSING_BESIDE));
                 }
                 let (series, realigned_epochs) = (self.series.clone(), self.realigned_epochs);
                 Telling::Estimate(PairEstimate {
@@ -314,14 +317,6 @@ impl PairSeries {
         output.counts.summaries += 1;
         let summary = MinuteSummary { series, span, estimates, epochs, gaps };
         output.events.push_back(EngineEvent::Summary(Box::new(summary)));
-    }
-}
-
-fn forget_loss(estimate: &mut Estimate) {
-    if estimate.evidence.lost.take().is_some() {
-        let reason = "an epoch beside this one did not come: loss is not known";
-        let reasons = estimate.reason.iter().map(String::as_str).chain([reason]);
-        estimate.reason = Some(reasons.collect::<Vec<_>>().join("; "));
     }
 }
 

@@ -58,6 +58,13 @@ impl Estimate {
             None => reason.to_owned(),
         });
     }
+
+    /// Makes loss unknown, if it was known: packets that could not be placed look like lost ones.
+    pub fn forget_loss(&mut self, reason: &str) {
+        if self.evidence.lost.take().is_some() {
+            self.add_reason(reason);
+        }
+    }
 }
 
 /// Why one should believe an estimate.

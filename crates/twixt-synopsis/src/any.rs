@@ -40,6 +40,8 @@ pub trait AnySynopsis: Any + Send {
     fn name(&self) -> &'static str;
     /// Tag of its algorithm.
     fn tag(&self) -> u16;
+    /// Its algorithm; `None` if the registry does not have it.
+    fn algorithm(&self) -> Option<&'static Algorithm>;
     /// Version of the bytes that it writes.
     fn version(&self) -> u8;
     /// Its configuration, as users write it.
@@ -104,6 +106,10 @@ impl<S: Synopsis> AnySynopsis for S {
 
     fn tag(&self) -> u16 {
         S::TAG
+    }
+
+    fn algorithm(&self) -> Option<&'static Algorithm> {
+        by_tag(S::TAG)
     }
 
     fn version(&self) -> u8 {

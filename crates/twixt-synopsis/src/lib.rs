@@ -68,7 +68,7 @@ pub use lds::{Lds, LdsConfig, Pareto, RowPlan, expected_error, sampling_for_loss
 pub use question::{By, KnownFlow, Question};
 pub use registry::{
     ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, Decode, EstimateTwoPoint, Estimator,
-    PRINTED_ESTIMATOR, Purpose, TakeSamples, find,
+    PRINTED_ESTIMATOR, Purpose, TakeSamples, by_tag, find,
 };
 pub use reorder::{Definition, ReorderExact, ReorderHybrid, ReorderSampled};
 pub use sample::{Sample, SampleConfig};

@@ -247,7 +247,9 @@ pub fn find(purpose: Purpose, name: &str) -> Option<&'static Algorithm> {
     ALGORITHMS.iter().find(|entry| entry.purpose == purpose && entry.name == name)
 }
 
-pub(crate) fn by_tag(tag: u16) -> Option<&'static Algorithm> {
+/// The algorithm with that tag, as files have it.
+#[must_use]
+pub fn by_tag(tag: u16) -> Option<&'static Algorithm> {
     ALGORITHMS.iter().find(|entry| entry.tag == tag)
 }
 

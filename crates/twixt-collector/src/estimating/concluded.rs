@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 use twixt_engine::{Concluded, Series};
 use twixt_model::{Epoch, PointId, Segment, Timestamp};
-use twixt_synopsis::ALGORITHMS;
+use twixt_synopsis::by_tag;
 
 /// Format version that this release writes; it reads all up to this one.
 const VERSION: u32 = 1;
@@ -129,7 +129,7 @@ impl From<&Concluded> for SeriesDocument {
 impl SeriesDocument {
     /// `None` if this release does not have the algorithm.
     fn concluded(self) -> Option<Concluded> {
-        let algorithm = ALGORITHMS.iter().find(|algorithm| algorithm.tag == self.tag)?;
+        let algorithm = by_tag(self.tag)?;
         let segment =
             Segment { upstream: PointId(self.upstream), downstream: PointId(self.downstream) };
         Some(Concluded {
@@ -154,6 +154,8 @@ impl SeriesDocument {
 
 #[cfg(test)]
 mod tests {
+    use twixt_synopsis::ALGORITHMS;
+
     use super::*;
 
     fn concluded() -> Concluded {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use twixt_engine::MISSING_BESIDE;
 use twixt_history::Row;
 use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
-use twixt_model::{Delay, Epoch, Estimate, Scope};
+use twixt_model::{Delay, Epoch, Scope};
 use twixt_store::{Found, Log, Payloads};
-use twixt_synopsis::{By, FlowNames, KnownFlow, Purpose, find};
+use twixt_synopsis::{By, FlowNames, KnownFlow, Purpose};
 
 use super::names::Names;
 use super::records::{Records, Role};
@@ -113,8 +114,11 @@ impl<'a> Comparing<'a> {
 
     fn is_of_series(&self, sealed: &Sealed) -> bool {
         let series = &self.comparable.series;
-        let algorithm = find(Purpose::Delay, &series.algorithm);
-        algorithm.is_some_and(|algorithm| algorithm.tag == sealed.synopsis.tag())
+        sealed.synopsis.name() == series.algorithm
+            && sealed
+                .synopsis
+                .algorithm()
+                .is_some_and(|algorithm| algorithm.purpose == Purpose::Delay)
             && sealed.rule.length_ns().unwrap_or(0) == series.epoch_ns
     }
 
@@ -143,7 +147,7 @@ impl<'a> Comparing<'a> {
                     continue;
                 }
                 if is_edge {
-                    forget_loss(&mut estimate);
+                    estimate.forget_loss(MISSING_BESIDE);
                 }
                 let series = self.comparable.series.clone();
                 sums.add(&Row::of_epoch(series, epoch.0, span, &estimate));
@@ -176,12 +180,6 @@ impl<'a> Comparing<'a> {
                  keep a table of large flows (command = \"heavy\")"
             )),
         }
-    }
-}
-
-fn forget_loss(estimate: &mut Estimate) {
-    if estimate.evidence.lost.take().is_some() {
-        estimate.add_reason("an epoch beside this one did not come: loss is not known");
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use twixt_measure::Sealed;
 use twixt_model::{FlowHash, HeavyFlow};
-use twixt_synopsis::{ALGORITHMS, Estimator, KnownFlow, Question};
+use twixt_synopsis::{Estimator, KnownFlow, Question};
 
 /// Most flows that are named in an epoch. Tables of agents are far smaller.
 const NAMES_MAX: usize = 1 << 16;
@@ -25,11 +25,8 @@ impl Names {
         if epoch != self.epoch {
             *self = Self { epoch, flows: BTreeMap::new() };
         }
-        let tag = sealed.synopsis.tag();
-        let algorithm = ALGORITHMS.iter().find(|algorithm| algorithm.tag == tag);
-        let Some(Estimator::Heavy(table)) = algorithm.map(|algorithm| &algorithm.estimator) else {
-            return;
-        };
+        let estimator = sealed.synopsis.algorithm().map(|algorithm| &algorithm.estimator);
+        let Some(Estimator::Heavy(table)) = estimator else { return };
         let question = Question::about(sealed.rule.span_of(sealed.epoch));
         // A table of another algorithm than its tag says names nothing.
         let named = (table.conclude)(sealed.synopsis.as_ref(), &question).unwrap_or_default();

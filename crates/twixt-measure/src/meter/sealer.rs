@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use twixt_model::{Batch, Delay, Epoch, Span};
-use twixt_synopsis::{ALGORITHMS, AnySynopsis, CutOnePoint, Estimator};
+use twixt_synopsis::{AnySynopsis, CutOnePoint, Estimator};
 
 use super::config::{Cutting, MeterConfig};
 use crate::cut::TimedCut;
@@ -197,8 +197,7 @@ impl Sealer {
 }
 
 fn cut_of(prototype: &dyn AnySynopsis) -> Option<CutOnePoint> {
-    let algorithm = ALGORITHMS.iter().find(|algorithm| algorithm.tag == prototype.tag())?;
-    match &algorithm.estimator {
+    match &prototype.algorithm()?.estimator {
         Estimator::TwoPoint { .. } => None,
         Estimator::RoundTrip { conclude, .. } => Some(conclude.cut),
         Estimator::Reorder(conclude) => Some(conclude.cut),

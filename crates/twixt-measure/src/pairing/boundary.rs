@@ -5,7 +5,6 @@ use twixt_model::{Batch, Delay, Epoch, Observation, Timestamp};
 use twixt_synopsis::{AnySynopsis, Estimator};
 
 use super::Pairing;
-use super::conclude::algorithm_of;
 use super::slot::{Half, Slot, Unsettled, edge};
 use crate::cut::{self, Moves, Verdict};
 use crate::sealed::CutKind;
@@ -177,8 +176,8 @@ fn move_packets(packets: &[Observation], from: Option<&mut Half>, to: Option<&mu
 }
 
 fn take_out(synopsis: &mut dyn AnySynopsis, packet: &Observation) {
-    let Some(algorithm) = algorithm_of(synopsis) else { return };
-    if let Estimator::TwoPoint { remove, .. } = algorithm.estimator {
+    let estimator = synopsis.algorithm().map(|algorithm| &algorithm.estimator);
+    if let Some(Estimator::TwoPoint { remove, .. }) = estimator {
         remove(synopsis, packet).expect("the registry's entry is that of the synopsis");
     }
 }

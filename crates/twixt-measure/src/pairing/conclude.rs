@@ -1,15 +1,16 @@
 //! The end of an epoch's wait: its boundaries are settled, the algorithm is asked.
 
 use twixt_model::{Delay, Epoch, Estimate, Segment, Span, Timestamp};
-use twixt_synopsis::{
-    ALGORITHMS, Algorithm, AnySynopsis, Estimator, KnownFlow, Mismatch, Pair, Question,
-};
+use twixt_synopsis::{AnySynopsis, Estimator, KnownFlow, Mismatch, Pair, Question};
 
 use super::event::{PairingError, PairingEvent, PointSummary, UnpairedReason};
 use super::slot::{Half, Slot, Unsettled};
 use super::{Pairing, QuestionTemplate};
 use crate::cut::TimedCut;
 use crate::sealed::Sealed;
+
+/// Why loss is not known where packets in flight could not be moved.
+const MISPLACED: &str = "packets near a boundary could not be placed: loss is not known";
 
 impl Pairing {
     /// Concludes an epoch with what there is. Does nothing if it is concluded.
@@ -68,7 +69,7 @@ fn compared(halves: &Compared<'_>, template: &QuestionTemplate) -> PairingEvent 
     match estimate(&upstream.sealed, &downstream.sealed, template, flows) {
         Ok((span, mut estimates)) => {
             if slot.blurred {
-                estimates.iter_mut().for_each(forget_loss);
+                estimates.iter_mut().for_each(|estimate| estimate.forget_loss(MISPLACED));
             }
             if let Some(unsettled) = slot.unsettled {
                 estimates.iter_mut().for_each(|estimate| doubt(estimate, unsettled));
@@ -81,30 +82,13 @@ fn compared(halves: &Compared<'_>, template: &QuestionTemplate) -> PairingEvent 
     }
 }
 
-/// Packets that should have been moved and could not be look like lost ones.
-fn forget_loss(estimate: &mut Estimate) {
-    if estimate.evidence.lost.take().is_some() {
-        let reason = "packets near a boundary could not be placed: loss is not known";
-        add_reason(estimate, reason);
-    }
-}
-
 /// Late packets look like lost ones, and their delays are missing in the mean.
 fn doubt(estimate: &mut Estimate, unsettled: Unsettled) {
     estimate.evidence.lost = None;
-    add_reason(estimate, &unsettled.to_string());
+    estimate.add_reason(&unsettled.to_string());
     if let (true, Some(delay)) = (unsettled.beyond, &mut estimate.delay) {
         delay.half_width_ns = None;
     }
-}
-
-fn add_reason(estimate: &mut Estimate, reason: &str) {
-    let reasons = estimate.reason.iter().map(String::as_str).chain([reason]);
-    estimate.reason = Some(reasons.collect::<Vec<_>>().join("; "));
-}
-
-pub(super) fn algorithm_of(synopsis: &dyn AnySynopsis) -> Option<&'static Algorithm> {
-    ALGORITHMS.iter().find(|algorithm| algorithm.tag == synopsis.tag())
 }
 
 fn estimate(
@@ -139,10 +123,8 @@ fn ask(
     question: &Question<'_>,
 ) -> Result<Vec<Estimate>, PairingError> {
     let name = pair.upstream.name();
-    let algorithm =
-        algorithm_of(pair.upstream).ok_or(PairingError::OnePoint { algorithm: name })?;
-    match algorithm.estimator {
-        Estimator::TwoPoint { estimate, .. } => estimate(pair, question)
+    match pair.upstream.algorithm().map(|algorithm| &algorithm.estimator) {
+        Some(Estimator::TwoPoint { estimate, .. }) => estimate(pair, question)
             .map_err(|mismatch: Mismatch| PairingError::Mismatch(mismatch.into())),
         _ => Err(PairingError::OnePoint { algorithm: name }),
     }
