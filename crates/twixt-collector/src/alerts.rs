@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use tracing::{info, warn};
 use twixt_engine::{EngineEvent, Gap, PairEstimate, Series};
+use twixt_history::Row;
 use twixt_model::Scope;
 use twixt_supervise::Supervisor;
 
@@ -177,6 +178,10 @@ impl EventSink for Alerting {
             self.remember();
         }
         self.next.flush()
+    }
+
+    fn take_minute(&mut self, rows: &[Row]) -> io::Result<()> {
+        self.next.take_minute(rows)
     }
 }
 

@@ -39,7 +39,7 @@ use tokio::sync::Semaphore;
 use twixt_history::{Answer, HistoryError, Question};
 use twixt_store::Log;
 
-use crate::recording::Recorded;
+use crate::history::Estimates;
 use crate::server::Limits;
 use crate::stop::Stop;
 use access::Readers;
@@ -57,7 +57,7 @@ const WAITING_MAX: usize = 64;
 /// Answers questions.
 #[derive(Debug)]
 pub(crate) struct Api {
-    recorded: Recorded,
+    estimates: Estimates,
     /// Raw epochs.
     epochs: Log,
     /// What paths in messages need not show.
@@ -72,7 +72,7 @@ pub(crate) struct Api {
 
 impl Api {
     pub(crate) fn new(
-        recorded: Recorded,
+        estimates: Estimates,
         epochs: Log,
         directory: PathBuf,
         readers: &[crate::access::ReaderConfig],
@@ -81,7 +81,7 @@ impl Api {
         stop: Stop,
     ) -> Self {
         Self {
-            recorded,
+            estimates,
             epochs,
             directory,
             readers: Readers::new(readers, is_open, limits),
@@ -112,7 +112,7 @@ impl Api {
 
     /// Answers a question to the history, when its turn comes.
     async fn ask(&self, question: Question) -> Result<Answer, Problem> {
-        let history = Arc::clone(&self.recorded.history);
+        let history = Arc::clone(&self.estimates.history);
         self.read(move || history.answer(&question)).await?.map_err(|error| self.failed(&error))
     }
 

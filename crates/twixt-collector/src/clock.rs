@@ -13,11 +13,11 @@ const DOUBT: Duration = Duration::from_secs(24 * 3_600);
 
 /// The system's clock, or one that is off by some time: clones are off by the same.
 #[derive(Clone, Debug, Default)]
-pub struct Clock {
+pub struct WallClock {
     ahead_ns: Arc<AtomicI64>,
 }
 
-impl Clock {
+impl WallClock {
     /// The system's clock.
     #[must_use]
     pub fn system() -> Self {
@@ -41,12 +41,12 @@ impl Clock {
 /// By which time records are old. A clock that was set years ahead, by mistake, must not delete
 /// everything that there is.
 #[derive(Debug, Default)]
-pub(crate) struct Reckoning {
+pub(crate) struct AgeReference {
     /// Since when the clock is doubted with the newest record as it is.
     since: Option<(Instant, i64)>,
 }
 
-impl Reckoning {
+impl AgeReference {
     /// The moment that ages count from, and whether the clock has just begun to be doubted.
     pub(crate) fn moment(
         &mut self,
@@ -78,11 +78,11 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_ahead_is_believed_after_a_day() {
-        let (mut reckoning, start) = (Reckoning::default(), Instant::now());
+        let (mut age_reference, start) = (AgeReference::default(), Instant::now());
         let at = |hours: i64| Timestamp::from_nanos(hours * HOUR_NS);
         let mut check = |clock: i64, newest: i64, after: u64, expected: (i64, bool)| {
             let after = start + Duration::from_secs(after * 3_600);
-            let found = reckoning.moment(at(clock), Some(at(newest)), after);
+            let found = age_reference.moment(at(clock), Some(at(newest)), after);
             assert_eq!(found, (at(expected.0), expected.1));
         };
         check(100, 99, 0, (100, false));
@@ -96,6 +96,6 @@ mod tests {
         check(150, 149, 49, (150, false));
         check(50, 150, 50, (50, false));
         check(90_000, 150, 51, (174, true));
-        assert_eq!(Reckoning::default().moment(at(9), None, start), (at(9), false));
+        assert_eq!(AgeReference::default().moment(at(9), None, start), (at(9), false));
     }
 }

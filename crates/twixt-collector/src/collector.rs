@@ -20,10 +20,10 @@ use crate::alerts::{Alerting, AlertsFile};
 use crate::api::Api;
 use crate::budget::ByteBudget;
 use crate::config::{CollectorConfig, ConfigError};
-use crate::estimating::{ConcludedFile, EPOCHS_WAITING_MAX, Estimating, EventSink};
+use crate::estimating::{EPOCHS_WAITING_MAX, Estimating, EventSink, ProgressFile};
+use crate::history::{Estimates, HistorySink, maintain};
 use crate::ingest::Ingest;
 use crate::journal::{self, Journal, JournalConfig};
-use crate::recording::{Recorded, Recording, keep};
 use crate::server::{
     Limits, Server, ServerMetrics, TlsError, WithoutCertificate, acceptor, raise_descriptors,
 };
@@ -145,12 +145,12 @@ impl Collector {
         let writers_max = limits.writers_max(descriptors);
         let writing =
             Journal::open(&self.journal_config(writers_max), stored, telemetry.journal.clone())?;
-        let recorded = Recorded::new(self.history()?, self.config.clock.clone());
-        let recording = telemetry.recording.clone();
+        let estimates = Estimates::new(self.history()?, self.config.clock.clone());
+        let metrics = telemetry.history.clone();
         let mut sink = self.alerting(&telemetry, stop, &supervisor, sink)?;
-        sink.refill(&recorded.history);
+        sink.refill(&estimates.history);
         let sink =
-            Recording::new(recorded.clone(), Box::new(sink), recording.clone(), stop.clone());
+            HistorySink::new(estimates.clone(), Box::new(sink), metrics.clone(), stop.clone());
         let estimating = self.estimating(&telemetry, Box::new(sink));
         let listeners = runtime.block_on(self.bind())?;
         let writing = spawn(&supervisor, "journal", move || writing.run(&submissions))?;
@@ -161,18 +161,18 @@ impl Collector {
             ending.request();
             ended
         })?;
-        let (kept, ending) = (recorded.clone(), stop.clone());
-        let keeping = spawn(&supervisor, "keeping", move || keep(&kept, &recording, &ending))?;
+        let (maintained, ending) = (estimates.clone(), stop.clone());
+        let upkeep = spawn(&supervisor, "upkeep", move || maintain(&maintained, &metrics, &ending))?;
         ready(listeners.addresses);
         let memory = ByteBudget::new(limits.memory_bytes_max, telemetry.budget.clone());
         let ingest = self.ingest(memory, journal, &telemetry);
-        let router = self.api(recorded, stop).router(ingest.router());
+        let router = self.api(estimates, stop).router(ingest.router());
         let telling = telemetry.server.clone();
         let health = telemetry.router(supervisor.clone());
         runtime.block_on(listeners.serve(tls, limits, router, telling, health, stop));
         // The last senders are gone with the server: the journal ends, and then the estimates.
         runtime.shutdown_timeout(crate::server::LAST_WORDS_TIME);
-        let _ = (join(writing), join(keeping));
+        let _ = (join(writing), join(upkeep));
         let estimated = join(estimating);
         supervisor.failure().map_or(Ok(()), Err)?;
         estimated?.map_err(CollectorError::Sink)
@@ -203,12 +203,12 @@ impl Collector {
         History::open(&self.config.directory.join(ESTIMATES_FOLDER), self.config.history)
     }
 
-    fn api(&self, recorded: Recorded, stop: &Stop) -> Api {
+    fn api(&self, estimates: Estimates, stop: &Stop) -> Api {
         let directory = self.config.directory.clone();
         let epochs = Log::open(directory.join(EPOCHS_FOLDER), Options::default());
         let readers = &self.config.readers;
         let is_open = readers.is_empty() && self.config.takes_anybody();
-        Api::new(recorded, epochs, directory, readers, is_open, self.config.limits, stop.clone())
+        Api::new(estimates, epochs, directory, readers, is_open, self.config.limits, stop.clone())
     }
 
     fn journal_config(&self, writers_max: usize) -> JournalConfig {
@@ -227,7 +227,7 @@ impl Collector {
         Estimating::new(
             self.config.engine.clone(),
             Log::open(directory.join(EPOCHS_FOLDER), Options::default()),
-            ConcludedFile::new(directory.join(CONCLUDED_FILE)),
+            ProgressFile::new(directory.join(CONCLUDED_FILE)),
             self.config.resume_wait,
             telemetry.estimating.clone(),
             sink,

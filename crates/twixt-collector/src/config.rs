@@ -11,7 +11,7 @@ use twixt_model::{NameError, check_name};
 
 use crate::access::{ReaderConfig, TokenConfig};
 use crate::alerts::{ALERTS_MAX, AlertConfig};
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::journal::Retention;
 use crate::server::{Limits, TlsConfig};
 
@@ -48,7 +48,7 @@ pub struct CollectorConfig {
     /// paired again: agents have a backlog then, and do not all come back at once.
     pub resume_wait: Duration,
     /// What time it is.
-    pub clock: Clock,
+    pub clock: WallClock,
 }
 
 /// Where connections may be plain.
@@ -150,7 +150,7 @@ impl CollectorConfig {
             retention: Retention::default(),
             history: HistoryConfig::default(),
             resume_wait: Duration::from_secs(60),
-            clock: Clock::system(),
+            clock: WallClock::system(),
         }
     }
 

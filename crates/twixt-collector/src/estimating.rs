@@ -10,13 +10,13 @@
 //! in one piece, and then the file takes its place, which is one system call. What was not out by
 //! then is told by the next start, and the same to the letter.
 
-mod concluded;
+mod catching_up;
 mod metrics;
+mod progress;
 mod replay;
-mod waiting;
 
-pub(crate) use concluded::ConcludedFile;
 pub(crate) use metrics::EstimatingMetrics;
+pub(crate) use progress::ProgressFile;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -25,15 +25,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
-use twixt_engine::{Concluded, Engine, EngineConfig, EngineEvent, Series};
+use twixt_engine::{Engine, EngineConfig, EngineEvent, Series, SeriesProgress};
+use twixt_history::Row;
 use twixt_model::{Epoch, Segment};
 use twixt_store::Log;
 
-use crate::clock::Clock;
-use crate::complaint::Complaint;
+use crate::clock::WallClock;
 use crate::journal::StoredEpoch;
-use concluded::Prepared;
-use waiting::Waiting;
+use crate::log_limit::LogLimit;
+use catching_up::CatchingUp;
+use progress::Prepared;
 
 /// Stored epochs that wait to be estimated; then storing waits.
 pub(crate) const EPOCHS_WAITING_MAX: usize = 1_024;
@@ -62,62 +63,71 @@ pub trait EventSink: Send {
     /// # Errors
     /// As [`take`](Self::take).
     fn flush(&mut self) -> io::Result<()>;
+
+    /// Takes what a minute of a series comes to, a row for each scope. Most do not need it: minutes
+    /// are stored with the epochs.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    fn take_minute(&mut self, _rows: &[Row]) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The thread that estimates.
 pub(crate) struct Estimating {
     config: EngineConfig,
     log: Log,
-    file: ConcludedFile,
+    file: ProgressFile,
     resume_wait: Duration,
     metrics: EstimatingMetrics,
     sink: Box<dyn EventSink>,
     /// While epochs are replayed: from which on each series will need them again if the replay
     /// does not come to its end, and what was learnt of delays before.
     needed: BTreeMap<Series, (Epoch, u64)>,
-    clock: Clock,
+    clock: WallClock,
     /// Epochs that came late, as far as they were looked at.
     late: u64,
-    lateness: Complaint,
+    lateness: LogLimit,
 }
 
 impl Estimating {
     pub(crate) fn new(
         config: EngineConfig,
         log: Log,
-        file: ConcludedFile,
+        file: ProgressFile,
         resume_wait: Duration,
         metrics: EstimatingMetrics,
         sink: Box<dyn EventSink>,
-        clock: Clock,
+        clock: WallClock,
     ) -> Self {
-        let (needed, lateness) = (BTreeMap::new(), Complaint::default());
+        let (needed, lateness) = (BTreeMap::new(), LogLimit::default());
         Self { config, log, file, resume_wait, metrics, sink, needed, clock, late: 0, lateness }
     }
 
     /// Estimates until nobody is left who could store anything.
     pub(crate) fn run(mut self, stored: &Receiver<StoredEpoch>) -> io::Result<()> {
-        let mut concluded = self.file.read();
-        self.retain_wanted(&mut concluded);
-        let resumes = !concluded.is_empty();
-        if resumes && !self.wait_for_points(Waiting::of(&concluded), stored) {
+        let mut progress = self.file.read();
+        self.retain_wanted(&mut progress);
+        let resumes = !progress.is_empty();
+        if resumes && !self.wait_for_points(CatchingUp::of(&progress), stored) {
             return Ok(());
         }
-        let mut engine = Engine::resume(self.config.clone(), concluded.clone());
-        self.replay(&mut engine, &concluded)?;
+        let mut engine = Engine::resume(self.config.clone(), progress.clone());
+        self.replay(&mut engine, &progress)?;
         // Meanwhile points had to wait, and are behind again.
-        self.follow(&mut engine, stored, Waiting::of(&concluded))
+        self.follow(&mut engine, stored, CatchingUp::of(&progress))
     }
 
     /// Hands over what the log has and the engine still needs.
-    fn replay(&mut self, engine: &mut Engine, concluded: &[Concluded]) -> io::Result<()> {
-        let needed = |concluded: &Concluded| {
-            (concluded.series.clone(), (concluded.replay_from, concluded.short_delays))
+    fn replay(&mut self, engine: &mut Engine, progress: &[SeriesProgress]) -> io::Result<()> {
+        let needed = |progress: &SeriesProgress| {
+            (progress.series.clone(), (progress.replay_from, progress.short_delays))
         };
-        self.needed = concluded.iter().map(needed).collect();
+        self.needed = progress.iter().map(needed).collect();
         let (log, now) = (self.log.clone(), self.clock.now());
         let mut received = 0;
-        let replayed = replay::replay(&log, concluded, now, |sealed| {
+        let replayed = replay::replay(&log, progress, now, |sealed| {
             engine.receive(sealed);
             received += 1;
             if received % BATCH_MAX == 0 {
@@ -137,10 +147,10 @@ impl Estimating {
     }
 
     /// Leaves what is no longer to be estimated: the configuration may be another one now.
-    fn retain_wanted(&self, concluded: &mut Vec<Concluded>) {
+    fn retain_wanted(&self, progress: &mut Vec<SeriesProgress>) {
         let named: HashSet<(&Segment, Option<&str>)> =
             self.config.segments.iter().map(|of| (&of.segment, of.class.as_deref())).collect();
-        concluded.retain(|Concluded { series: Series { segment, class, .. }, .. }| {
+        progress.retain(|SeriesProgress { series: Series { segment, class, .. }, .. }| {
             self.config.discover
                 || segment.upstream == segment.downstream
                 || named.contains(&(segment, None))
@@ -151,7 +161,7 @@ impl Estimating {
     /// After a start, waits until the points that were there before have caught up: epochs that
     /// come meanwhile are in the log, from which they are read in order of time afterwards.
     /// Returns whether to go on.
-    fn wait_for_points(&self, mut waiting: Waiting, stored: &Receiver<StoredEpoch>) -> bool {
+    fn wait_for_points(&self, mut waiting: CatchingUp, stored: &Receiver<StoredEpoch>) -> bool {
         let until = Instant::now() + self.resume_wait;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -172,7 +182,7 @@ impl Estimating {
         &mut self,
         engine: &mut Engine,
         stored: &Receiver<StoredEpoch>,
-        mut behind: Waiting,
+        mut behind: CatchingUp,
     ) -> io::Result<()> {
         let mut ticked = Instant::now();
         let patient_until = ticked + self.resume_wait;
@@ -252,15 +262,15 @@ impl Estimating {
 
     /// Writes down how far the engine came, beside what is written.
     fn prepare(&self, engine: &Engine) -> io::Result<Prepared> {
-        let mut concluded = engine.concluded();
-        for concluded in &mut concluded {
-            if let Some(&(needed, short_delays)) = self.needed.get(&concluded.series)
-                && needed < concluded.replay_from
+        let mut progress = engine.progress();
+        for progress in &mut progress {
+            if let Some(&(needed, short_delays)) = self.needed.get(&progress.series)
+                && needed < progress.replay_from
             {
-                (concluded.replay_from, concluded.short_delays) = (needed, short_delays);
+                (progress.replay_from, progress.short_delays) = (needed, short_delays);
             }
         }
-        self.file.prepare(&concluded)
+        self.file.prepare(&progress)
     }
 
     /// All is out: what was prepared holds. If that fails, more is told again after a crash.

@@ -24,7 +24,7 @@ use twixt_delivery::Receipt;
 use twixt_measure::Sealed;
 
 use crate::budget::HeldBytes;
-use crate::clock::Clock;
+use crate::clock::WallClock;
 
 /// Requests that wait to be stored; further ones are told to come again.
 pub(crate) const SUBMISSIONS_MAX: usize = 64;
@@ -50,7 +50,7 @@ pub(crate) struct JournalConfig {
     pub(crate) points_max: usize,
     /// Logs of points that stay open.
     pub(crate) writers_max: usize,
-    pub(crate) clock: Clock,
+    pub(crate) clock: WallClock,
 }
 
 /// An epoch on its way to the disk.

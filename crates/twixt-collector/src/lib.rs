@@ -7,7 +7,7 @@
 //! | `ingest` | What do they bring, and what is the answer? |
 //! | `journal` | Is it new, is it durable? |
 //! | `estimating` | What was told already? |
-//! | `recording` | What was estimated, over time? |
+//! | `history` | What was estimated, over time? |
 //! | [`flows`] | What did single flows do, if somebody asks? |
 //! | [`api`] | What may one ask, and what is the answer? |
 //! | [`alerts`] | Who is to be told, and when? |
@@ -22,19 +22,19 @@ pub mod authority;
 mod budget;
 mod clock;
 mod collector;
-mod complaint;
 mod config;
 mod estimating;
 pub mod flows;
+mod history;
 mod ingest;
 mod journal;
-mod recording;
+mod log_limit;
 mod segments;
 mod server;
 mod stop;
 mod telemetry;
 
-pub use clock::Clock;
+pub use clock::WallClock;
 pub use collector::{Addresses, Collector, CollectorError, EPOCHS_FOLDER, ESTIMATES_FOLDER};
 pub use config::{CollectorConfig, ConfigError, PlainHttp};
 pub use estimating::EventSink;

@@ -31,7 +31,7 @@ use tower::ServiceExt;
 use tracing::{debug, warn};
 
 use crate::access::{Caller, caller_of};
-use crate::complaint::Complaint;
+use crate::log_limit::LogLimit;
 use crate::stop::Stop;
 use accept::{Admission, Guests};
 
@@ -73,7 +73,7 @@ impl Server {
     /// Serves until told to stop.
     pub(crate) async fn run(self, stop: Stop) {
         let guests = Guests::new(self.limits, self.metrics.clone());
-        let (mut crowded, mut failing) = (Complaint::default(), Complaint::default());
+        let (mut crowded, mut failing) = (LogLimit::default(), LogLimit::default());
         let shared = Arc::new(self);
         loop {
             let accepted = tokio::select! {

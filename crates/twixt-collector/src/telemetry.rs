@@ -15,9 +15,9 @@ use twixt_supervise::Supervisor;
 use crate::alerts::AlertMetrics;
 use crate::budget::BudgetMetrics;
 use crate::estimating::EstimatingMetrics;
+use crate::history::{HistoryMetrics, Work};
 use crate::ingest::IngestMetrics;
 use crate::journal::JournalMetrics;
-use crate::recording::{RecordingMetrics, Work};
 use crate::segments::SegmentMetrics;
 use crate::server::ServerMetrics;
 
@@ -34,7 +34,7 @@ pub(crate) struct Telemetry {
     pub(crate) budget: BudgetMetrics,
     pub(crate) journal: JournalMetrics,
     pub(crate) estimating: EstimatingMetrics,
-    pub(crate) recording: RecordingMetrics,
+    pub(crate) history: HistoryMetrics,
     pub(crate) alerts: AlertMetrics,
 }
 
@@ -48,9 +48,9 @@ impl Telemetry {
         let budget = BudgetMetrics::new(own);
         let journal = JournalMetrics::new(own);
         let estimating = EstimatingMetrics::new(own, segments);
-        let recording = RecordingMetrics::new(own);
+        let history = HistoryMetrics::new(own);
         let alerts = AlertMetrics::new(own);
-        Self { registry, server, ingest, budget, journal, estimating, recording, alerts }
+        Self { registry, server, ingest, budget, journal, estimating, history, alerts }
     }
 
     /// What can be asked for, also of the threads that this supervisor watches.
@@ -92,11 +92,11 @@ fn takes_protobuf(headers: &HeaderMap) -> bool {
 
 /// Healthy if all threads run, and epochs and estimates can be stored as far as was tried.
 async fn health(State((telemetry, supervisor)): State<(Arc<Telemetry>, Supervisor)>) -> Response {
-    let recording = &telemetry.recording;
+    let history = &telemetry.history;
     let work = [
         (telemetry.journal.healthy.get() == 1, "cannot store epochs\n"),
-        (recording.is_healthy(Work::Storing), "cannot store estimates\n"),
-        (recording.is_healthy(Work::Sealing), "cannot seal hours of estimates\n"),
+        (history.is_healthy(Work::Storing), "cannot store estimates\n"),
+        (history.is_healthy(Work::Sealing), "cannot seal hours of estimates\n"),
     ];
     let failed = work.iter().filter(|(is_healthy, _)| !is_healthy).map(|(_, problem)| *problem);
     let failure = supervisor.failure().map(|failure| format!("{failure}\n"));

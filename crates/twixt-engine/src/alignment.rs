@@ -10,31 +10,31 @@ use std::collections::{BTreeSet, HashMap};
 
 use twixt_model::{Delay, Epoch, EpochRule, PacketDigest, Timestamp};
 
-use super::event::GapReason;
-use super::meeting::{Meeting, median, meet};
-use super::sample::PointSample;
+use crate::event::GapReason;
+use crate::overlap::{Overlap, compare_at, median};
+use crate::sample::PointSample;
 
 /// As few packets at a point say nothing if they are missing at the other.
-const TELLING_MIN: u64 = 8;
+const PACKETS_MIN: u64 = 8;
 /// Packets that must agree on a difference of clocks before epochs are paired by it.
 const AGREEING_MIN: usize = 8;
 /// Epochs of each point, the last that came, that are searched for packets in common.
-pub(super) const SEARCHED_EPOCHS: usize = 16;
+pub(crate) const SEARCHED_EPOCHS: usize = 16;
 /// Epochs of downstream that are searched first: after a clock was set, older ones mislead.
 const SEARCHED_FIRST: usize = 4;
 
 /// What is known of two points' clocks.
 #[derive(Clone, Debug)]
-pub(super) struct Alignment {
+pub(crate) struct Alignment {
     rule: EpochRule,
-    state: State,
+    state: AlignmentState,
     /// Whether packets in common have shown it, or bounds on the clocks' errors.
     verified: bool,
 }
 
 /// Which epochs belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(crate) enum AlignmentState {
     /// That is not known yet: epochs have to wait.
     Unknown,
     /// Those whose numbers differ by this.
@@ -43,7 +43,7 @@ pub(super) enum State {
     Apart(GapReason),
 }
 
-impl State {
+impl AlignmentState {
     /// Whether another says the same, to within what offsets vary by.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
@@ -58,60 +58,60 @@ impl State {
 
 /// How far clocks are apart, by packets that both points kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Offset {
+pub(crate) struct Offset {
     /// Downstream's times are later by this.
-    pub(super) offset: Delay,
+    pub(crate) offset: Delay,
     /// Packets that say so.
-    pub(super) digests: usize,
+    pub(crate) digests: usize,
 }
 
 /// What the packets near an epoch's boundaries say of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(crate) struct EpochVerdict {
     /// Why it must not be estimated.
-    pub(super) refused: Option<GapReason>,
+    pub(crate) refused: Option<GapReason>,
     /// An epoch beside it did not come: packets in flight cannot be told from lost ones, and one
     /// that began or ended in its midst is not whole.
-    pub(super) is_edge: bool,
+    pub(crate) is_edge: bool,
     /// What the points have in common at its end.
-    pub(super) meeting: Meeting,
+    pub(crate) overlap: Overlap,
 }
 
 impl Alignment {
     /// Nothing known.
-    pub(super) const fn new(rule: EpochRule) -> Self {
-        Self { rule, state: State::Unknown, verified: false }
+    pub(crate) const fn new(rule: EpochRule) -> Self {
+        Self { rule, state: AlignmentState::Unknown, verified: false }
     }
 
     /// As it was known before a restart.
-    pub(super) const fn resumed(rule: EpochRule, realigned_epochs: i64) -> Self {
-        Self { rule, state: State::Aligned { realigned_epochs }, verified: true }
+    pub(crate) const fn resumed(rule: EpochRule, realigned_epochs: i64) -> Self {
+        Self { rule, state: AlignmentState::Aligned { realigned_epochs }, verified: true }
     }
 
-    pub(super) const fn state(&self) -> &State {
+    pub(crate) const fn state(&self) -> &AlignmentState {
         &self.state
     }
 
     /// By how much downstream's numbers are larger, if epochs are paired at all and it was shown.
-    pub(super) const fn shown(&self) -> Option<i64> {
+    pub(crate) const fn shown(&self) -> Option<i64> {
         match self.state {
-            State::Aligned { realigned_epochs } if self.verified => Some(realigned_epochs),
+            AlignmentState::Aligned { realigned_epochs } if self.verified => Some(realigned_epochs),
             _ => None,
         }
     }
 
     /// There are no boundaries to look at, or digests mean different things: pairing itself will
     /// tell.
-    pub(super) fn trust(&mut self) {
-        self.state = State::Aligned { realigned_epochs: 0 };
+    pub(crate) fn trust(&mut self) {
+        self.state = AlignmentState::Aligned { realigned_epochs: 0 };
         self.verified = true;
     }
 
     /// Looks for packets in common among those that came last. Tells the offset if that changed
     /// what is known.
-    pub(super) fn search(&mut self, up: &PointSample, down: &PointSample) -> Option<Offset> {
+    pub(crate) fn search(&mut self, up: &PointSample, down: &PointSample) -> Option<Offset> {
         let guard = common_guard(up, down)?;
-        let at_first = self.state == State::Unknown;
+        let at_first = self.state == AlignmentState::Unknown;
         let (found, state) = [SEARCHED_FIRST, SEARCHED_EPOCHS].into_iter().find_map(|epochs| {
             let found = search(up, down, epochs, at_first)?;
             Some((found, self.state_for(found, guard)?))
@@ -119,86 +119,95 @@ impl Alignment {
         if self.state.is_like(&state) {
             return None;
         }
-        self.verified = matches!(state, State::Aligned { .. });
+        self.verified = matches!(state, AlignmentState::Aligned { .. });
         self.state = state;
         Some(found)
     }
 
-    fn state_for(&self, found: Offset, guard: Delay) -> Option<State> {
+    fn state_for(&self, found: Offset, guard: Delay) -> Option<AlignmentState> {
         let length_ns = self.rule.length_ns()?;
         let offset_ns = found.offset.as_nanos();
         let realigned_epochs = offset_ns.saturating_add(length_ns / 2).div_euclid(length_ns);
         let rest = found.offset - Delay::from_nanos(realigned_epochs.saturating_mul(length_ns));
         // Once they are apart, clocks at the limit must not go to and fro.
-        let tenths = if matches!(self.state, State::Apart(_)) { 9 } else { 10 };
+        let tenths = if matches!(self.state, AlignmentState::Apart(_)) { 9 } else { 10 };
         let is_within = rest.as_nanos().abs() <= guard.as_nanos() / 10 * tenths;
         if found.digests < AGREEING_MIN && !(realigned_epochs == 0 && is_within) {
             return None;
         }
         if is_within {
-            return Some(State::Aligned { realigned_epochs });
+            return Some(AlignmentState::Aligned { realigned_epochs });
         }
-        Some(State::Apart(GapReason::ClocksApart { offset: found.offset, rest, guard }))
+        Some(AlignmentState::Apart(GapReason::ClocksApart { offset: found.offset, rest, guard }))
     }
 
     /// No more is waited for: decides by what there is.
-    pub(super) fn decide(&mut self, up: Option<&PointSample>, down: Option<&PointSample>) {
-        self.state = State::Aligned { realigned_epochs: 0 };
+    pub(crate) fn decide(&mut self, up: Option<&PointSample>, down: Option<&PointSample>) {
+        self.state = AlignmentState::Aligned { realigned_epochs: 0 };
         let (Some(up), Some(down)) = (up, down) else { return };
         let Some(guard) = common_guard(up, down) else { return };
         let enough = |point: &PointSample| {
-            point.recent(SEARCHED_EPOCHS).take(TELLING_MIN as usize).count() as u64 == TELLING_MIN
+            point.recent(SEARCHED_EPOCHS).take(PACKETS_MIN as usize).count() as u64 == PACKETS_MIN
         };
         if enough(up) && enough(down) {
-            self.state = State::Apart(GapReason::NotMeeting { guard });
+            self.state = AlignmentState::Apart(GapReason::NothingInCommon { guard });
             return;
         }
         self.verified = bounds_vouch(up, down, guard);
     }
 
     /// Judges an epoch (by upstream's number) whose halves were compared.
-    pub(super) fn judge(&mut self, epoch: Epoch, up: &PointSample, down: &PointSample) -> Verdict {
+    pub(crate) fn judge(
+        &mut self,
+        epoch: Epoch,
+        up: &PointSample,
+        down: &PointSample,
+    ) -> EpochVerdict {
         if up.digest() != down.digest() {
             // Pairing refuses it, and says why.
-            return Verdict { refused: None, is_edge: false, meeting: Meeting::default() };
+            return EpochVerdict { refused: None, is_edge: false, overlap: Overlap::default() };
         }
         let next = Epoch(epoch.0.saturating_add(1));
-        let [start, end] = [epoch, next].map(|epoch| self.meeting(epoch, up, down));
+        let [start, end] = [epoch, next].map(|epoch| self.overlap(epoch, up, down));
         let guard = common_guard(up, down).unwrap_or(Delay::ZERO);
-        let refused = [start, end].into_iter().find_map(|meeting| refusal(&meeting, guard));
+        let refused = [start, end].into_iter().find_map(|overlap| refusal(&overlap, guard));
         if refused.is_none() && start.common.max(end.common) > 0 {
             self.verified = true;
         }
         let refused = refused.or((!self.verified).then_some(GapReason::Unverified));
-        Verdict { refused, is_edge: self.is_edge(epoch, up, down), meeting: end }
+        EpochVerdict { refused, is_edge: self.is_edge(epoch, up, down), overlap: end }
     }
 
     fn is_edge(&self, epoch: Epoch, up: &PointSample, down: &PointSample) -> bool {
-        let State::Aligned { realigned_epochs } = self.state else { return true };
+        let AlignmentState::Aligned { realigned_epochs } = self.state else { return true };
         [-1, 1].into_iter().any(|beside| {
             let ours = epoch.0.saturating_add(beside);
             !up.has(Epoch(ours)) || !down.has(Epoch(ours.saturating_add(realigned_epochs)))
         })
     }
 
-    fn meeting(&self, epoch: Epoch, up: &PointSample, down: &PointSample) -> Meeting {
-        let State::Aligned { realigned_epochs } = self.state else { return Meeting::default() };
+    fn overlap(&self, epoch: Epoch, up: &PointSample, down: &PointSample) -> Overlap {
+        let AlignmentState::Aligned { realigned_epochs } = self.state else {
+            return Overlap::default();
+        };
         let length_ns = self.rule.length_ns().unwrap_or(0);
         let shift = Delay::from_nanos(realigned_epochs.saturating_mul(length_ns));
         let theirs = Epoch(epoch.0.saturating_add(realigned_epochs));
         match (up.boundary(epoch), down.boundary(theirs)) {
-            (Some(one), Some(other)) => meet(self.rule.span_of(epoch).start, &one, &other, shift),
-            _ => Meeting::default(),
+            (Some(one), Some(other)) => {
+                compare_at(self.rule.span_of(epoch).start, &one, &other, shift)
+            }
+            _ => Overlap::default(),
         }
     }
 }
 
-fn refusal(meeting: &Meeting, guard: Delay) -> Option<GapReason> {
-    if let Some(rest) = meeting.rest.filter(|rest| rest.as_nanos().abs() > guard.as_nanos()) {
+fn refusal(overlap: &Overlap, guard: Delay) -> Option<GapReason> {
+    if let Some(rest) = overlap.rest.filter(|rest| rest.as_nanos().abs() > guard.as_nanos()) {
         return Some(GapReason::ClocksApart { offset: rest, rest, guard });
     }
-    let enough = meeting.sent.min(meeting.received) >= TELLING_MIN;
-    (enough && meeting.common == 0).then_some(GapReason::NotMeeting { guard })
+    let enough = overlap.sent.min(overlap.received) >= PACKETS_MIN;
+    (enough && overlap.common == 0).then_some(GapReason::NothingInCommon { guard })
 }
 
 /// Within this of a boundary both points kept packets.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use twixt_measure::clock::{ClockReport, ClockWatch};
 use twixt_model::Segment;
 
-use super::event::PairEstimate;
+use crate::event::PairEstimate;
 
 /// Most segments whose clocks are watched, by class; about 130 KB each.
 pub const CLOCKS_MAX: usize = 1024;
@@ -25,7 +25,7 @@ pub struct SegmentClock {
 
 /// Which clocks, by which packets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct ClockKey {
     domain: String,
     segment: Segment,
     class: String,
@@ -33,16 +33,16 @@ struct Key {
 
 /// The segments whose points keep samples.
 #[derive(Debug, Default)]
-pub(super) struct Clocks {
-    watches: BTreeMap<Key, ClockWatch>, // at most CLOCKS_MAX
+pub(crate) struct SegmentClocks {
+    watches: BTreeMap<ClockKey, ClockWatch>, // at most CLOCKS_MAX
 }
 
-impl Clocks {
+impl SegmentClocks {
     /// Takes the samples of an epoch. Those of further segments than can be watched are left; their
     /// estimates are the same.
-    pub(super) fn note(&mut self, pair: &PairEstimate) {
+    pub(crate) fn note(&mut self, pair: &PairEstimate) {
         for sample in pair.estimates.iter().filter_map(|estimate| estimate.sample.as_deref()) {
-            let key = Key {
+            let key = ClockKey {
                 domain: pair.series.domain.clone(),
                 segment: pair.series.segment.clone(),
                 class: pair.series.class.clone(),
@@ -53,14 +53,14 @@ impl Clocks {
         }
     }
 
-    pub(super) fn reports(&self) -> Vec<SegmentClock> {
-        let report = |(key, watch): (&Key, &ClockWatch)| {
-            let Key { domain, segment, class } = key.clone();
+    pub(crate) fn reports(&self) -> Vec<SegmentClock> {
+        let report = |(key, watch): (&ClockKey, &ClockWatch)| {
+            let ClockKey { domain, segment, class } = key.clone();
             let opposite = Segment {
                 upstream: segment.downstream.clone(),
                 downstream: segment.upstream.clone(),
             };
-            let opposite = self.watches.get(&Key { segment: opposite, ..key.clone() });
+            let opposite = self.watches.get(&ClockKey { segment: opposite, ..key.clone() });
             Some(SegmentClock { report: watch.report(opposite)?, domain, segment, class })
         };
         self.watches.iter().filter_map(report).collect()

@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use twixt_measure::Sealed;
 use twixt_model::{Delay, PacketDigest, Segment, TimeSource, Timestamp};
 
-use super::meeting::median;
-use super::sample::Packet;
-use super::{EngineCounts, PointKey};
+use crate::event::EngineCounts;
+use crate::overlap::median;
+use crate::sample::SampledPacket;
+use crate::series_key::PointKey;
 
 /// Packets looked at of each epoch.
 const PACKETS_MAX: usize = 32;
@@ -28,34 +29,34 @@ const AGREEING_SHARE_MIN: f64 = 0.9;
 
 /// Who saw which packets.
 #[derive(Debug, Default)]
-pub(super) struct Discovery {
+pub(crate) struct Discovery {
     points: BTreeMap<PointKey, usize>, // as many as the engine follows
     /// By their numbers.
     keys: Vec<PointKey>,
-    clocks: Vec<Clock>,
-    index: HashMap<PacketDigest, Vec<Sighting>>, // at most INDEX_MAX, SIGHTINGS_MAX each
+    clocks: Vec<PointClock>,
+    index: HashMap<PacketDigest, Vec<PacketSighting>>, // at most INDEX_MAX, SIGHTINGS_MAX each
     /// Digests in the order in which they came.
     order: VecDeque<PacketDigest>,
-    pairs: BTreeMap<(usize, usize), Pair>, // at most PAIRS_MAX
+    pairs: BTreeMap<(usize, usize), PointPair>, // at most PAIRS_MAX
 }
 
 /// What is known of a point's clock.
 #[derive(Clone, Copy, Debug)]
-struct Clock {
+struct PointClock {
     run: u64,
     source: TimeSource,
     bound: Option<Delay>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sighting {
+struct PacketSighting {
     point: usize,
     time: Timestamp,
 }
 
 /// Two points that share packets.
 #[derive(Debug, Default)]
-struct Pair {
+struct PointPair {
     /// By how much the second point saw them later.
     offsets_ns: Vec<i64>, // at most COMMON_MIN
     is_decided: bool,
@@ -63,18 +64,18 @@ struct Pair {
 
 /// What was found out of two points.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(crate) struct Discovered {
     /// The points; if the direction is not known, in any order.
-    pub(super) segment: Segment,
-    pub(super) direction: Direction,
+    pub(crate) segment: Segment,
+    pub(crate) direction: Direction,
     /// Downstream saw packets later by this.
-    pub(super) offset: Delay,
-    pub(super) digests: usize,
+    pub(crate) offset: Delay,
+    pub(crate) digests: usize,
 }
 
 /// Which point is passed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     /// Upstream, by the times.
     Known,
     /// Some packets pass the one first, some the other.
@@ -85,13 +86,13 @@ pub(super) enum Direction {
 
 impl Discovery {
     /// Looks at a few packets of an epoch, and tells what that decides.
-    pub(super) fn note(
+    pub(crate) fn note(
         &mut self,
         key: &PointKey,
         sealed: &Sealed,
-        packets: &[Packet],
+        packets: &[SampledPacket],
         counts: &mut EngineCounts,
-    ) -> Vec<Found> {
+    ) -> Vec<Discovered> {
         let point = self.point(key, sealed);
         let mut touched = Vec::new();
         for packet in packets.iter().take(PACKETS_MAX) {
@@ -107,7 +108,7 @@ impl Discovery {
         let next = self.points.len();
         let point = *self.points.entry(key.clone()).or_insert(next);
         let clock =
-            Clock { run: sealed.run, source: sealed.time_source, bound: sealed.clock_bound };
+            PointClock { run: sealed.run, source: sealed.time_source, bound: sealed.clock_bound };
         match self.clocks.get_mut(point) {
             Some(known) => *known = clock,
             None => {
@@ -123,7 +124,7 @@ impl Discovery {
         &mut self,
         key: &PointKey,
         point: usize,
-        packet: &Packet,
+        packet: &SampledPacket,
         counts: &mut EngineCounts,
     ) -> Vec<(usize, usize)> {
         let Some(sightings) = self.index.get(&packet.digest) else { return Vec::new() };
@@ -135,7 +136,7 @@ impl Discovery {
                     counts.pairs_refused += u64::from(self.pairs.len() >= PAIRS_MAX);
                     continue;
                 }
-                self.pairs.insert(pair, Pair::default());
+                self.pairs.insert(pair, PointPair::default());
             }
             let later_ns = (packet.time - other.time).as_nanos();
             let offset_ns = if point == pair.1 { later_ns } else { later_ns.saturating_neg() };
@@ -156,7 +157,7 @@ impl Discovery {
         })
     }
 
-    fn remember(&mut self, packet: &Packet, point: usize) {
+    fn remember(&mut self, packet: &SampledPacket, point: usize) {
         if !self.index.contains_key(&packet.digest) {
             self.order.push_back(packet.digest);
             if self.order.len() > INDEX_MAX
@@ -167,12 +168,12 @@ impl Discovery {
         }
         let sightings = self.index.entry(packet.digest).or_default();
         if sightings.len() < SIGHTINGS_MAX && sightings.iter().all(|seen| seen.point != point) {
-            sightings.push(Sighting { point, time: packet.time });
+            sightings.push(PacketSighting { point, time: packet.time });
         }
     }
 
     /// Decides about a pair when enough is known, once.
-    fn decide(&mut self, pair: (usize, usize)) -> Option<Found> {
+    fn decide(&mut self, pair: (usize, usize)) -> Option<Discovered> {
         let known = self.pairs.get_mut(&pair)?;
         if known.offsets_ns.len() < COMMON_MIN {
             return None;
@@ -195,14 +196,14 @@ impl Discovery {
             downstream: self.keys.get(second)?.point.clone(),
         };
         let offset = Delay::from_nanos(offset.as_nanos().saturating_abs());
-        Some(Found { segment, direction, offset, digests })
+        Some(Discovered { segment, direction, offset, digests })
     }
 
     /// By how much the clocks may differ. Points of one agent have one clock, unless adapters
     /// take the times.
     fn clock_error(&self, (one, other): (usize, usize)) -> Option<Delay> {
         let (one, other) = (self.clocks.get(one)?, self.clocks.get(other)?);
-        let is_kernel = |clock: &Clock| clock.source == TimeSource::Kernel;
+        let is_kernel = |clock: &PointClock| clock.source == TimeSource::Kernel;
         if one.run == other.run && is_kernel(one) && is_kernel(other) {
             return Some(Delay::ZERO);
         }

@@ -1,4 +1,4 @@
-//! What an engine tells.
+//! What an engine reports.
 
 use twixt_measure::{PairingCounts, PairingError, PointSummary, Sealed, UnpairedReason};
 use twixt_model::{
@@ -6,7 +6,7 @@ use twixt_model::{
 };
 use twixt_synopsis::{Algorithm, AnySynopsis, Estimator, Mismatch, Purpose, Question};
 
-/// What an engine tells.
+/// What an engine reports.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EngineEvent {
     /// Both halves of an epoch came, and were compared.
@@ -15,12 +15,12 @@ pub enum EngineEvent {
     Observed(Box<PointEstimate>),
     /// A minute of a one-point algorithm is over: what its synopses tell, put together.
     ObservedSummary(Box<PointEstimate>),
-    /// Of some epochs nothing can be told.
+    /// Of some epochs nothing can be reported.
     Gap(Gap),
     /// Something that the operator should know.
     Warning(Warning),
-    /// A minute is over, and all of its epochs are concluded.
-    Summary(Box<MinuteSummary>),
+    /// A minute of a series is over: an epoch of a later one was reported.
+    MinuteOver(MinuteOver),
 }
 
 /// Epochs that are compared with each other: same segment, class, algorithm and length.
@@ -111,7 +111,7 @@ pub enum Conclusions {
     Heavy(Vec<HeavyFlow>),
 }
 
-/// Epochs of which nothing can be told.
+/// Epochs of which nothing can be reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Segment, class and algorithm.
@@ -136,7 +136,7 @@ impl Gap {
     }
 }
 
-/// Why nothing can be told of an epoch.
+/// Why nothing can be reported of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GapReason {
@@ -156,7 +156,7 @@ pub enum GapReason {
          do not see the same packets, or their clocks differ by more than the guard of {} ms",
         .guard.as_nanos() / 1_000_000
     )]
-    NotMeeting {
+    NothingInCommon {
         /// What the points kept lies within this of a boundary.
         guard: Delay,
     },
@@ -240,19 +240,13 @@ impl WarningKind {
     }
 }
 
-/// What the epochs of a minute tell together.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MinuteSummary {
+/// A minute of a series in which something was reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MinuteOver {
     /// Segment, class and algorithm.
     pub series: Series,
     /// The minute, in upstream time.
     pub span: Span,
-    /// One for each scope, added up from sums and counts.
-    pub estimates: Vec<Estimate>,
-    /// Epochs that it rests on.
-    pub epochs: u64,
-    /// Epochs of which nothing could be told.
-    pub gaps: u64,
 }
 
 /// What happened to an engine so far.
@@ -278,7 +272,7 @@ pub struct EngineCounts {
     pub estimated: u64,
     /// Epochs of one point estimated.
     pub observed: u64,
-    /// Epochs of which nothing can be told.
+    /// Epochs of which nothing can be reported.
     pub gaps: u64,
     /// Warnings given.
     pub warnings: u64,
@@ -295,7 +289,7 @@ pub struct EngineCounts {
     /// Boundaries at which it is not known which packets were in flight. Use a larger guard if
     /// there are many.
     pub unsettled: u64,
-    /// Events of a replay that were told before.
+    /// Events of a replay that were reported before.
     pub replayed: u64,
 }
 
@@ -304,7 +298,7 @@ impl PointEstimate {
     ///
     /// # Errors
     /// When the algorithm is not that of the synopsis, or compares two points.
-    pub(super) fn of(
+    pub(crate) fn of(
         series: &Series,
         algorithm: &'static Algorithm,
         synopsis: &dyn AnySynopsis,
@@ -345,7 +339,7 @@ impl PointEstimate {
 
 impl EngineCounts {
     /// Adds what a pairing counted since `before`.
-    pub(super) const fn add(&mut self, before: PairingCounts, now: PairingCounts) {
+    pub(crate) const fn add(&mut self, before: PairingCounts, now: PairingCounts) {
         self.late += now.late - before.late;
         self.duplicates += now.duplicates - before.duplicates;
         self.merged_runs += now.merged_runs - before.merged_runs;
@@ -355,7 +349,7 @@ impl EngineCounts {
 }
 
 impl PointCounts {
-    pub(super) fn of(sealed: &Sealed) -> Self {
+    pub(crate) fn of(sealed: &Sealed) -> Self {
         Self {
             packets: sealed.packets,
             skipped: sealed.tally.skipped_total(),
@@ -363,7 +357,7 @@ impl PointCounts {
         }
     }
 
-    pub(super) const fn add(&mut self, other: Self) {
+    pub(crate) const fn add(&mut self, other: Self) {
         self.packets = self.packets.saturating_add(other.packets);
         self.skipped = self.skipped.saturating_add(other.skipped);
         self.dropped = self.dropped.saturating_add(other.dropped);

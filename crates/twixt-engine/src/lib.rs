@@ -1,378 +1,39 @@
 //! Sealed epochs of many points to estimates of many segments, as they come.
 //!
 //! Pure: no file, socket, thread or clock. Epochs are handed over with [`Engine::receive`], time
-//! with [`Engine::advance`], and what there is to tell is fetched with [`Engine::poll`]. Whoever
-//! drives it has made the epochs durable before, and writes [`Engine::concluded`] down after the
-//! events are out; [`Engine::resume`] takes that up again, so that a replay of the raw epochs
-//! tells nothing twice and forgets nothing.
+//! with [`Engine::advance`], and events are fetched with [`Engine::poll`]. The caller makes epochs
+//! durable before, and stores [`Engine::progress`] after the events are out; [`Engine::resume`]
+//! continues from there, so that a replay of the raw epochs reports nothing twice and leaves
+//! nothing out.
 //!
-//! It does not know where epochs come from, nor how estimates are shown.
+//! It does not know where epochs come from, nor how estimates are stored or shown. Estimates of
+//! minutes and hours are summed where they are stored.
 
 mod alignment;
 mod clocks;
 mod discovery;
+mod engine;
 mod event;
-mod key;
-mod meeting;
-mod minutes;
+mod overlap;
 mod point;
+mod reported;
 mod routes;
-mod sameness;
+mod same_stream;
 mod sample;
 mod segment;
 mod series;
-mod told;
+mod series_key;
 
 pub use clocks::{CLOCKS_MAX, SegmentClock};
+pub use engine::{
+    Engine, EngineConfig, POINTS_MAX, SERIES_MAX, SERIES_PER_SEGMENT_MAX, SegmentConfig,
+    SeriesProgress,
+};
 pub use event::{
-    Conclusions, EngineCounts, EngineEvent, Gap, GapReason, MinuteSummary, PairEstimate,
-    PointCounts, PointEstimate, Series, Warning, WarningKind,
+    Conclusions, EngineCounts, EngineEvent, Gap, GapReason, MinuteOver, PairEstimate, PointCounts,
+    PointEstimate, Series, Warning, WarningKind,
 };
 pub use series::MISSING_BESIDE;
-
-use std::collections::{BTreeMap, VecDeque};
-
-use twixt_measure::Sealed;
-use twixt_model::{Delay, Epoch, PointId, Segment, Timestamp};
-use twixt_synopsis::{Algorithm, By, Estimator, by_tag};
-
-use clocks::Clocks;
-use discovery::{Direction, Discovery, Found};
-use key::{PointKey, SegmentKey};
-use point::PointSeries;
-use routes::Routes;
-use sample::{PointSample, is_telling};
-use segment::SegmentPairs;
-
-/// Most series (segment or point, class, algorithm, length of epoch) that are followed at a time.
-/// Epochs of further ones are counted and left.
-pub const SERIES_MAX: usize = 16_384;
-/// Most series of one segment or point, in all domains and classes: one agent that goes mad leaves
-/// room for the others.
-pub const SERIES_PER_SEGMENT_MAX: usize = 64;
-/// Most points, by class and length of epoch, whose packets near boundaries are kept.
-pub const POINTS_MAX: usize = 4096;
-
-/// What an engine pairs, and how.
-#[derive(Clone, Debug)]
-pub struct EngineConfig {
-    /// The segments that the operator named.
-    pub segments: Vec<SegmentConfig>,
-    /// Whether points that share packet digests become segments by themselves.
-    pub discover: bool,
-    /// How long after an epoch's end its halves are waited for.
-    pub patience: Delay,
-    /// Length of the stretches that estimates are summed up for.
-    pub minute: Delay,
-    /// How estimates are split up, by algorithms that can.
-    pub by: By,
-}
-
-impl Default for EngineConfig {
-    /// No segments, a patience of 5 s, minutes of 60 s.
-    fn default() -> Self {
-        Self {
-            segments: Vec::new(),
-            discover: false,
-            patience: Delay::from_nanos(5_000_000_000),
-            minute: Delay::from_nanos(60_000_000_000),
-            by: By::All,
-        }
-    }
-}
-
-/// A segment that the operator named.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SegmentConfig {
-    /// The two points.
-    pub segment: Segment,
-    /// The class of traffic to compare; every class that both points report when `None`.
-    pub class: Option<String>,
-}
-
-/// Pairs the epochs of all points.
-#[derive(Debug)]
-pub struct Engine {
-    config: EngineConfig,
-    /// Together with `points` at most SERIES_MAX series.
-    segments: BTreeMap<SegmentKey, SegmentPairs>,
-    points: BTreeMap<Series, PointSeries>,
-    /// How many series each segment has, and all together.
-    series: BTreeMap<Segment, usize>,
-    all_series: usize,
-    /// How many samples each point has.
-    sampled: BTreeMap<PointId, usize>,
-    samples: BTreeMap<PointKey, PointSample>, // at most POINTS_MAX
-    discovery: Discovery,
-    /// The clocks of segments whose points keep samples.
-    clocks: Clocks,
-    routes: Routes,
-    output: Output,
-}
-
-/// How far a series has come: what must be remembered across a restart, beside the raw epochs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Concluded {
-    /// Which series; for a one-point algorithm both points are the same.
-    pub series: Series,
-    /// Epochs up to this one are no longer waited for.
-    pub through: Epoch,
-    /// Everything up to this epoch was told.
-    pub last: Option<Epoch>,
-    /// Epochs beyond `last` that were told all the same; for a one-point algorithm beyond
-    /// `through`, with the run of the agent.
-    pub told: Vec<(Epoch, u64)>,
-    /// Minutes that began before this were summed up.
-    pub summarised: Timestamp,
-    /// Downstream's epochs have numbers larger by this, where that is known.
-    pub realigned_epochs: Option<i64>,
-    /// What pairing had learnt of delays before the first epoch that is needed itself, and not as a
-    /// neighbour.
-    pub short_delays: u64,
-    /// Raw epochs from this one on are needed to go on: upstream's by their numbers, downstream's
-    /// by numbers larger by `realigned_epochs`. Oldest first, both points side by side.
-    pub replay_from: Epoch,
-}
-
-/// What comes out.
-#[derive(Debug, Default)]
-struct Output {
-    events: VecDeque<EngineEvent>,
-    counts: EngineCounts,
-}
-
-impl Engine {
-    /// Nothing received yet.
-    #[must_use]
-    pub fn new(config: EngineConfig) -> Self {
-        Self {
-            routes: Routes::new(&config.segments),
-            config,
-            segments: BTreeMap::new(),
-            points: BTreeMap::new(),
-            series: BTreeMap::new(),
-            all_series: 0,
-            sampled: BTreeMap::new(),
-            samples: BTreeMap::new(),
-            discovery: Discovery::default(),
-            clocks: Clocks::default(),
-            output: Output::default(),
-        }
-    }
-
-    /// Goes on where an engine was that concluded this: its raw epochs are handed over again,
-    /// from [`Concluded::replay_from`] on.
-    #[must_use]
-    pub fn resume(config: EngineConfig, concluded: impl IntoIterator<Item = Concluded>) -> Self {
-        let mut engine = Self::new(config);
-        for concluded in concluded {
-            let series = &concluded.series;
-            let Some(algorithm) = by_tag(series.tag) else { continue };
-            if let Estimator::TwoPoint { .. } = algorithm.estimator {
-                if !engine.resume_segment(series) {
-                    continue;
-                }
-                let pairs = engine
-                    .segments
-                    .entry(SegmentKey::of(series))
-                    .or_insert_with(|| SegmentPairs::new(series));
-                pairs.resume(&engine.config, &concluded);
-            } else {
-                let mut point = PointSeries::new(&engine.config, algorithm, series.clone());
-                point.resume(&concluded);
-                engine.points.insert(series.clone(), point);
-            }
-            engine.admit(&concluded.series.segment);
-        }
-        engine
-    }
-
-    /// Whether a series is still to be followed: its segment is configured, or was discovered.
-    fn resume_segment(&mut self, series: &Series) -> bool {
-        if self.routes.is_named(&series.segment, &series.class) {
-            return true;
-        }
-        if self.config.discover {
-            self.routes.discover(&series.domain, &series.segment, &series.class);
-        }
-        self.config.discover
-    }
-
-    /// How far every series has come. To be written down after all events are fetched and out.
-    #[must_use]
-    pub fn concluded(&self) -> Vec<Concluded> {
-        let pairs = self.segments.values().flat_map(SegmentPairs::concluded);
-        pairs.chain(self.points.values().filter_map(PointSeries::concluded)).collect()
-    }
-
-    /// Takes an epoch of a point, in whatever order.
-    pub fn receive(&mut self, sealed: Sealed) {
-        self.output.counts.received += 1;
-        match sealed.synopsis.algorithm() {
-            Some(algorithm) => match algorithm.estimator {
-                Estimator::TwoPoint { .. } => self.receive_half(algorithm, sealed),
-                _ => self.receive_whole(algorithm, &sealed),
-            },
-            None => self.output.counts.unknown_algorithm += 1,
-        }
-    }
-
-    /// Tells the time. Epochs that did not come within the configured patience are given up.
-    pub fn advance(&mut self, now: Timestamp) {
-        for (key, pairs) in &mut self.segments {
-            let samples = key.samples(&self.samples);
-            pairs.advance(now, self.config.patience, samples, &mut self.output);
-        }
-        for point in self.points.values_mut() {
-            point.advance(now, &mut self.output);
-        }
-    }
-
-    /// The next event. Epochs of a series come in order, but for what was refused.
-    pub fn poll(&mut self) -> Option<EngineEvent> {
-        let event = self.output.events.pop_front()?;
-        if let EngineEvent::Estimated(pair) = &event {
-            self.clocks.note(pair);
-        }
-        Some(event)
-    }
-
-    /// What samples of the last ten minutes tell of the clocks, segment by segment.
-    #[must_use]
-    pub fn clocks(&self) -> Vec<SegmentClock> {
-        self.clocks.reports()
-    }
-
-    /// What happened so far.
-    #[must_use]
-    pub const fn counts(&self) -> &EngineCounts {
-        &self.output.counts
-    }
-
-    /// Hands a half to every segment that its point is an end of.
-    fn receive_half(&mut self, algorithm: &'static Algorithm, sealed: Sealed) {
-        self.sample(&sealed);
-        let mut routes = self.routes.of(&sealed);
-        let last = routes.pop();
-        if last.is_none() {
-            self.output.counts.unrouted += 1;
-        }
-        for segment in routes {
-            self.hand_over(segment, algorithm, sealed.clone());
-        }
-        if let Some(segment) = last {
-            self.hand_over(segment, algorithm, sealed);
-        }
-    }
-
-    /// Keeps a few of the packets near its boundaries.
-    fn sample(&mut self, sealed: &Sealed) {
-        if !is_telling(sealed) {
-            return;
-        }
-        let key = PointKey::of(sealed);
-        if !self.samples.contains_key(&key) {
-            let samples = self.sampled.entry(sealed.point.clone()).or_default();
-            if self.samples.len() >= POINTS_MAX || *samples >= SERIES_PER_SEGMENT_MAX {
-                self.output.counts.points_refused += 1;
-                return;
-            }
-            *samples += 1;
-        }
-        let sample =
-            self.samples.entry(key.clone()).or_insert_with(|| PointSample::new(sealed.digest));
-        let is_new = !sample.has(sealed.epoch);
-        sample.add(sealed);
-        if self.config.discover && is_new {
-            let packets = sample.packets_of(sealed.epoch);
-            let counts = &mut self.output.counts;
-            for found in self.discovery.note(&key, sealed, &packets, counts) {
-                self.announce(&key, found);
-            }
-        }
-    }
-
-    /// Follows a segment that was discovered, unless the operator named it.
-    fn announce(&mut self, key: &PointKey, found: Found) {
-        let Found { segment, direction, offset, digests } = found;
-        let Segment { upstream, downstream } = segment.clone();
-        let opposite = Segment { upstream: downstream.clone(), downstream: upstream.clone() };
-        if [&segment, &opposite].into_iter().any(|of| self.routes.is_named(of, &key.class)) {
-            return;
-        }
-        let common = format!("{upstream} and {downstream} have {digests} packets in common");
-        let unknown = "direction not known, so nothing is estimated; name the segment";
-        let (kind, text) = match direction {
-            Direction::Known if self.routes.discovered() < SERIES_MAX => {
-                self.routes.discover(&key.domain, &segment, &key.class);
-                self.output.counts.discovered += 1;
-                let ms = offset.as_nanos() as f64 / 1e6;
-                let text = format!("segment {segment} discovered: {common}, {ms:.3} ms apart");
-                (WarningKind::Discovered, text)
-            }
-            Direction::Known => (WarningKind::Bound, format!("{common}: too many segments")),
-            Direction::Both => {
-                let text = format!("{common}, which pass both ways: {unknown}, by class");
-                (WarningKind::DirectionUnknown, text)
-            }
-            Direction::ClocksTooPoor => {
-                let text =
-                    format!("{common}, and clocks do not tell who sees them first: {unknown}");
-                (WarningKind::DirectionUnknown, text)
-            }
-        };
-        self.output.warn(kind, Some(&segment), text);
-    }
-
-    fn hand_over(&mut self, segment: Segment, algorithm: &'static Algorithm, sealed: Sealed) {
-        let series = Series::of(segment, algorithm, &sealed);
-        let key = SegmentKey::of(&series);
-        let is_new = self.segments.get(&key).is_none_or(|pairs| !pairs.has(series.tag));
-        if is_new && !self.admit(&series.segment) {
-            return;
-        }
-        let samples = key.samples(&self.samples);
-        let pairs = self.segments.entry(key).or_insert_with(|| SegmentPairs::new(&series));
-        pairs.receive(&self.config, &series, sealed, samples, &mut self.output);
-    }
-
-    /// Whether there is room for another series of a segment.
-    fn admit(&mut self, segment: &Segment) -> bool {
-        let series = self.series.entry(segment.clone()).or_default();
-        let has_room = self.all_series < SERIES_MAX && *series < SERIES_PER_SEGMENT_MAX;
-        if has_room {
-            *series += 1;
-            self.all_series += 1;
-        } else {
-            self.output.counts.series_refused += 1;
-        }
-        has_room
-    }
-
-    /// A one-point algorithm tells at once what there is to tell.
-    fn receive_whole(&mut self, algorithm: &'static Algorithm, sealed: &Sealed) {
-        let point = sealed.point.clone();
-        let segment = Segment { upstream: point.clone(), downstream: point };
-        let series = Series::of(segment, algorithm, sealed);
-        if !self.points.contains_key(&series) && !self.admit(&series.segment) {
-            return;
-        }
-        let config = &self.config;
-        let point = self
-            .points
-            .entry(series.clone())
-            .or_insert_with(|| PointSeries::new(config, algorithm, series));
-        point.receive(sealed, &mut self.output);
-    }
-}
-
-impl Output {
-    fn warn(&mut self, kind: WarningKind, segment: Option<&Segment>, text: String) {
-        self.counts.warnings += 1;
-        let segment = segment.cloned();
-        self.events.push_back(EngineEvent::Warning(Warning { kind, segment, text }));
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -6,31 +6,31 @@ use twixt_measure::Sealed;
 use twixt_model::{Delay, Epoch, EpochRule, Span, Timestamp};
 use twixt_synopsis::{Algorithm, AnySynopsis};
 
-use super::event::{EngineEvent, PointCounts, PointEstimate, Series};
-use super::series::rule_of;
-use super::{Concluded, EngineConfig, Output};
+use crate::engine::{EngineConfig, Output, SeriesProgress};
+use crate::event::{EngineEvent, PointCounts, PointEstimate, Series};
+use crate::series::rule_of;
 
-/// Most epochs that are remembered as told. Older ones than these that come late are counted.
-const TOLD_MAX: usize = 256;
-/// Minutes that are merged at a time; the oldest is told early for a new one.
+/// Most epochs that are remembered as reported. Older ones than these that come late are counted.
+const REPORTED_MAX: usize = 256;
+/// Minutes that are merged at a time; the oldest is reported early for a new one.
 const OPEN_MINUTES_MAX: usize = 4;
 
 /// The epochs of one point, class and one-point algorithm.
 #[derive(Debug)]
-pub(super) struct PointSeries {
+pub(crate) struct PointSeries {
     series: Series,
     algorithm: &'static Algorithm,
     rule: EpochRule,
     minute_ns: i64, // positive
     patience: Delay,
-    /// Everything up to this epoch was told.
+    /// Everything up to this epoch was reported.
     through: Epoch,
-    /// Epochs and runs beyond that were told, here or before a restart.
-    told: BTreeSet<(Epoch, u64)>, // at most TOLD_MAX
+    /// Epochs and runs beyond that were reported, here or before a restart.
+    reported: BTreeSet<(Epoch, u64)>, // at most REPORTED_MAX
     /// Those of them that a replay has not brought back yet.
     to_replay: BTreeSet<(Epoch, u64)>,
     minutes: BTreeMap<i64, Merged>, // at most OPEN_MINUTES_MAX
-    /// Minutes that began before this were told.
+    /// Minutes that began before this were reported.
     summarised: Timestamp,
     newest: Option<Epoch>,
 }
@@ -42,12 +42,12 @@ struct Merged {
     counts: PointCounts,
     epochs: u64,
     run: u64,
-    /// When something was added last, as the time was told next.
+    /// When something was added last, as the time was reported next.
     touched: Option<Timestamp>,
 }
 
 impl PointSeries {
-    pub(super) fn new(
+    pub(crate) fn new(
         config: &EngineConfig,
         algorithm: &'static Algorithm,
         series: Series,
@@ -61,7 +61,7 @@ impl PointSeries {
             minute_ns: config.minute.as_nanos().max(epoch_ns).max(1),
             patience: config.patience,
             through: Epoch(i64::MIN),
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             to_replay: BTreeSet::new(),
             minutes: BTreeMap::new(),
             summarised: Timestamp::MIN,
@@ -69,22 +69,22 @@ impl PointSeries {
         }
     }
 
-    pub(super) fn resume(&mut self, concluded: &Concluded) {
-        self.through = concluded.through;
-        self.told = concluded.told.iter().copied().collect();
-        self.to_replay = self.told.clone();
-        self.summarised = concluded.summarised;
+    pub(crate) fn resume(&mut self, progress: &SeriesProgress) {
+        self.through = progress.through;
+        self.reported = progress.reported.iter().copied().collect();
+        self.to_replay = self.reported.clone();
+        self.summarised = progress.summarised;
     }
 
-    pub(super) fn concluded(&self) -> Option<Concluded> {
-        let &(first, _) = self.told.first()?;
+    pub(crate) fn progress(&self) -> Option<SeriesProgress> {
+        let &(first, _) = self.reported.first()?;
         let minute = self.minutes.keys().next().map(|&minute| self.span_of(minute).start);
         let needed = minute.map_or(first, |start| first.min(self.rule.epoch_of(start)));
-        Some(Concluded {
+        Some(SeriesProgress {
             series: self.series.clone(),
             through: self.through,
             last: None,
-            told: self.told.iter().copied().collect(),
+            reported: self.reported.iter().copied().collect(),
             summarised: self.summarised,
             realigned_epochs: None,
             short_delays: 0,
@@ -92,8 +92,8 @@ impl PointSeries {
         })
     }
 
-    /// Tells what there is to tell, once, and keeps it for its minute.
-    pub(super) fn receive(&mut self, sealed: &Sealed, output: &mut Output) {
+    /// Reports an epoch, once, and keeps it for its minute.
+    pub(crate) fn receive(&mut self, sealed: &Sealed, output: &mut Output) {
         let key = (sealed.epoch, sealed.run);
         let is_replayed = self.to_replay.remove(&key);
         if is_replayed {
@@ -105,7 +105,7 @@ impl PointSeries {
             output.counts.duplicates += 1;
             return;
         } else {
-            self.tell(sealed, output);
+            self.report(sealed, output);
         }
         self.newest = self.newest.max(Some(sealed.epoch));
         self.merge(sealed);
@@ -115,7 +115,7 @@ impl PointSeries {
     }
 
     /// Tells of minutes that are over.
-    pub(super) fn advance(&mut self, now: Timestamp, output: &mut Output) {
+    pub(crate) fn advance(&mut self, now: Timestamp, output: &mut Output) {
         let minute = Delay::from_nanos(self.minute_ns);
         for merged in self.minutes.values_mut() {
             merged.touched.get_or_insert(now);
@@ -134,16 +134,16 @@ impl PointSeries {
 
     /// Whether it is new.
     fn note(&mut self, key: (Epoch, u64)) -> bool {
-        let is_new = self.told.insert(key);
-        if self.told.len() > TOLD_MAX
-            && let Some((oldest, _)) = self.told.pop_first()
+        let is_new = self.reported.insert(key);
+        if self.reported.len() > REPORTED_MAX
+            && let Some((oldest, _)) = self.reported.pop_first()
         {
             self.through = self.through.max(oldest);
         }
         is_new
     }
 
-    fn tell(&self, sealed: &Sealed, output: &mut Output) {
+    fn report(&self, sealed: &Sealed, output: &mut Output) {
         let span = match self.rule.length_ns() {
             Some(_) => self.rule.span_of(sealed.epoch),
             None => sealed.seen.unwrap_or(Span::at(Timestamp::from_nanos(0))),

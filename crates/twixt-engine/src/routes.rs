@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use twixt_measure::Sealed;
 use twixt_model::{PointId, Segment};
 
-use super::SegmentConfig;
+use crate::engine::SegmentConfig;
 
 /// The segments that the operator named, and those that were discovered.
 #[derive(Debug)]
-pub(super) struct Routes {
+pub(crate) struct Routes {
     points: HashMap<PointId, Vec<Route>>,
     discovered: usize,
 }
@@ -26,7 +26,7 @@ struct Route {
 }
 
 impl Routes {
-    pub(super) fn new(named: &[SegmentConfig]) -> Self {
+    pub(crate) fn new(named: &[SegmentConfig]) -> Self {
         let mut routes = Self { points: HashMap::new(), discovered: 0 };
         for SegmentConfig { segment, class } in named {
             let (segment, class) = (segment.clone(), class.clone());
@@ -36,7 +36,7 @@ impl Routes {
     }
 
     /// Follows a segment that was discovered.
-    pub(super) fn discover(&mut self, domain: &str, segment: &Segment, class: &str) {
+    pub(crate) fn discover(&mut self, domain: &str, segment: &Segment, class: &str) {
         let route = Route {
             segment: segment.clone(),
             class: Some(class.to_owned()),
@@ -46,19 +46,19 @@ impl Routes {
     }
 
     /// How many were discovered.
-    pub(super) const fn discovered(&self) -> usize {
+    pub(crate) const fn discovered(&self) -> usize {
         self.discovered
     }
 
     /// Whether the operator named a segment.
-    pub(super) fn is_named(&self, segment: &Segment, class: &str) -> bool {
+    pub(crate) fn is_named(&self, segment: &Segment, class: &str) -> bool {
         self.at(&segment.upstream).iter().any(|route| {
             route.domain.is_none() && route.segment == *segment && route.has_class(class)
         })
     }
 
     /// The segments that an epoch is a half of.
-    pub(super) fn of(&self, sealed: &Sealed) -> Vec<Segment> {
+    pub(crate) fn of(&self, sealed: &Sealed) -> Vec<Segment> {
         let mut segments: Vec<Segment> = Vec::new();
         for route in self.at(&sealed.point) {
             let is_domain = route.domain.as_ref().is_none_or(|domain| *domain == sealed.domain);

@@ -11,16 +11,16 @@ use twixt_measure::{CutKind, Sealed, Stash};
 use twixt_model::{Delay, DigestIdentity, Epoch, PacketDigest, Timestamp};
 
 /// Packets kept of each side of a boundary.
-pub(super) const SAMPLE_MAX: usize = 64;
+pub(crate) const SAMPLE_MAX: usize = 64;
 /// Epochs of which a point's packets are kept. More than ever wait in a pairing, so that an epoch
 /// that is concluded late can still be judged.
-pub(super) const SAMPLED_EPOCHS_MAX: usize = twixt_measure::WAITING_EPOCHS_MAX + 16;
-/// Runs of an agent that are told apart within an epoch.
+pub(crate) const SAMPLED_EPOCHS_MAX: usize = twixt_measure::WAITING_EPOCHS_MAX + 16;
+/// Runs of an agent that are kept apart within an epoch.
 const RUNS_MAX: usize = 4;
 
 /// What is known of a point's packets near its boundaries.
 #[derive(Debug)]
-pub(super) struct PointSample {
+pub(crate) struct PointSample {
     digest: DigestIdentity,
     epochs: BTreeMap<Epoch, EpochSample>, // at most SAMPLED_EPOCHS_MAX
     /// In the order in which they came.
@@ -32,17 +32,17 @@ pub(super) struct PointSample {
 struct EpochSample {
     runs: Vec<u64>, // at most RUNS_MAX
     tag: u16,
-    head: Side,
-    tail: Side,
+    head: BoundarySide,
+    tail: BoundarySide,
     guard: Delay,
     clock_bound: Option<Delay>,
 }
 
 /// A few packets of one side of a boundary.
 #[derive(Clone, Debug)]
-struct Side {
+struct BoundarySide {
     /// By digest; none occurs twice.
-    packets: Vec<Packet>, // at most SAMPLE_MAX
+    packets: Vec<SampledPacket>, // at most SAMPLE_MAX
     /// All packets with digests up to this were taken.
     ceiling: PacketDigest,
     /// Within this of the boundary.
@@ -51,32 +51,32 @@ struct Side {
 
 /// A packet and its cut time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Packet {
-    pub(super) digest: PacketDigest,
-    pub(super) time: Timestamp,
+pub(crate) struct SampledPacket {
+    pub(crate) digest: PacketDigest,
+    pub(crate) time: Timestamp,
 }
 
 /// A few packets near a boundary.
 #[derive(Clone, Debug)]
-pub(super) struct Boundary {
+pub(crate) struct Boundary {
     /// By digest; none occurs twice.
-    pub(super) packets: Vec<Packet>,
+    pub(crate) packets: Vec<SampledPacket>,
     /// All packets with digests up to this were taken.
-    pub(super) ceiling: PacketDigest,
+    pub(crate) ceiling: PacketDigest,
     /// Within this before the boundary; negative where the epoch before is not there.
-    pub(super) before: Delay,
+    pub(crate) before: Delay,
     /// Within this after it.
-    pub(super) after: Delay,
+    pub(crate) after: Delay,
 }
 
 impl PointSample {
     /// Nothing kept yet, of digests like this epoch's.
-    pub(super) const fn new(digest: DigestIdentity) -> Self {
+    pub(crate) const fn new(digest: DigestIdentity) -> Self {
         Self { digest, epochs: BTreeMap::new(), came: VecDeque::new() }
     }
 
     /// Takes a few packets of an epoch. Other algorithms kept the same ones, and are left out.
-    pub(super) fn add(&mut self, sealed: &Sealed) {
+    pub(crate) fn add(&mut self, sealed: &Sealed) {
         if self.digest != sealed.digest {
             *self = Self::new(sealed.digest);
         }
@@ -94,55 +94,56 @@ impl PointSample {
     }
 
     /// Whether an epoch came.
-    pub(super) fn has(&self, epoch: Epoch) -> bool {
+    pub(crate) fn has(&self, epoch: Epoch) -> bool {
         self.epochs.contains_key(&epoch)
     }
 
     /// What makes its digests comparable.
-    pub(super) const fn digest(&self) -> DigestIdentity {
+    pub(crate) const fn digest(&self) -> DigestIdentity {
         self.digest
     }
 
     /// The epochs that came last, newest first.
-    pub(super) fn recent_epochs(&self, epochs: usize) -> impl Iterator<Item = Epoch> {
+    pub(crate) fn recent_epochs(&self, epochs: usize) -> impl Iterator<Item = Epoch> {
         self.came.iter().rev().take(epochs).copied()
     }
 
     /// The packets of the epochs that came last, newest first.
-    pub(super) fn recent(&self, epochs: usize) -> impl Iterator<Item = Packet> {
+    pub(crate) fn recent(&self, epochs: usize) -> impl Iterator<Item = SampledPacket> {
         self.packets_in(self.recent_epochs(epochs))
     }
 
     /// The packets of those of some epochs that came.
-    pub(super) fn packets_in(
+    pub(crate) fn packets_in(
         &self,
         epochs: impl Iterator<Item = Epoch>,
-    ) -> impl Iterator<Item = Packet> {
+    ) -> impl Iterator<Item = SampledPacket> {
         epochs
             .filter_map(|epoch| self.epochs.get(&epoch))
             .flat_map(|epoch| epoch.head.packets.iter().chain(&epoch.tail.packets).copied())
     }
 
     /// A few packets of an epoch, chosen by digest.
-    pub(super) fn packets_of(&self, epoch: Epoch) -> Vec<Packet> {
+    pub(crate) fn packets_of(&self, epoch: Epoch) -> Vec<SampledPacket> {
         let sides =
             self.epochs.get(&epoch).into_iter().flat_map(|epoch| [&epoch.head, &epoch.tail]);
         distinct(sides.flat_map(|side| side.packets.iter().copied()).collect())
     }
 
     /// The smallest guard of late, and the largest bound on the clock's error if all have one.
-    pub(super) fn recent_guard(&self) -> Option<(Delay, Option<Delay>)> {
+    pub(crate) fn recent_guard(&self) -> Option<(Delay, Option<Delay>)> {
         let newest = self.came.back().and_then(|epoch| self.epochs.get(epoch))?;
         Some((newest.guard, newest.clock_bound))
     }
 
     /// What is known of the boundary at which an epoch starts.
-    pub(super) fn boundary(&self, epoch: Epoch) -> Option<Boundary> {
+    pub(crate) fn boundary(&self, epoch: Epoch) -> Option<Boundary> {
         let before = self.epochs.get(&Epoch(epoch.0.saturating_sub(1))).map(|epoch| &epoch.tail);
         let after = self.epochs.get(&epoch).map(|epoch| &epoch.head);
         let sides = [before, after];
         let ceiling = sides.iter().flatten().map(|side| side.ceiling).min()?;
-        let reach = |side: Option<&Side>| side.map_or(Delay::from_nanos(-1), |side| side.reach);
+        let reach =
+            |side: Option<&BoundarySide>| side.map_or(Delay::from_nanos(-1), |side| side.reach);
         let packets = sides.iter().flatten().flat_map(|side| side.packets.iter().copied());
         Some(Boundary {
             packets: distinct(packets.filter(|packet| packet.digest <= ceiling).collect()),
@@ -154,7 +155,7 @@ impl PointSample {
 }
 
 /// Whether packets near the boundaries of an epoch tell anything.
-pub(super) fn is_telling(sealed: &Sealed) -> bool {
+pub(crate) fn has_boundary_packets(sealed: &Sealed) -> bool {
     sealed.rule.length_ns().is_some()
         && sealed.cut == CutKind::Timed
         && sealed.synopsis.needs().digest
@@ -163,7 +164,7 @@ pub(super) fn is_telling(sealed: &Sealed) -> bool {
 impl EpochSample {
     fn of(sealed: &Sealed) -> Self {
         let span = sealed.rule.span_of(sealed.epoch);
-        let side = |stash: &Stash, boundary| Side::of(stash, sealed, boundary);
+        let side = |stash: &Stash, boundary| BoundarySide::of(stash, sealed, boundary);
         Self {
             runs: vec![sealed.run],
             tag: sealed.synopsis.tag(),
@@ -189,14 +190,15 @@ impl EpochSample {
     }
 }
 
-impl Side {
+impl BoundarySide {
     fn of(stash: &Stash, sealed: &Sealed, boundary: Timestamp) -> Self {
-        let packets: Vec<Packet> = stash
+        let packets: Vec<SampledPacket> = stash
             .observations()
             .iter()
-            .map(|kept| Packet { digest: kept.digest, time: kept.time - sealed.shift })
+            .map(|kept| SampledPacket { digest: kept.digest, time: kept.time - sealed.shift })
             .collect();
-        let distance = |packet: &Packet| (packet.time - boundary).as_nanos().saturating_abs();
+        let distance =
+            |packet: &SampledPacket| (packet.time - boundary).as_nanos().saturating_abs();
         let farthest_ns = packets.iter().map(distance).max().unwrap_or(0);
         let guard_ns = sealed.guard.as_nanos();
         let reach_ns = if stash.overflow() == 0 { guard_ns } else { guard_ns.min(farthest_ns) };
@@ -232,7 +234,7 @@ impl Side {
 const HIGHEST: PacketDigest = PacketDigest(u64::MAX);
 
 /// By digest, without those that occur more than once: it is not known which is which.
-fn distinct(mut packets: Vec<Packet>) -> Vec<Packet> {
+fn distinct(mut packets: Vec<SampledPacket>) -> Vec<SampledPacket> {
     packets.sort_unstable_by_key(|packet| (packet.digest, packet.time));
     let mut once = Vec::with_capacity(packets.len());
     once.extend(

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use twixt_measure::Sealed;
 use twixt_model::{Delay, Epoch, EpochRule, Segment, Timestamp};
 
-use super::alignment::{Alignment, Offset, SEARCHED_EPOCHS, State};
-use super::event::{GapReason, Series, WarningKind};
-use super::sameness::Sameness;
-use super::sample::{PointSample, is_telling};
-use super::series::{Judgement, PairSeries, rule_of};
-use super::{Concluded, EngineConfig, Output};
+use crate::alignment::{Alignment, AlignmentState, Offset, SEARCHED_EPOCHS};
+use crate::engine::{EngineConfig, Output, SeriesProgress};
+use crate::event::{GapReason, Series, WarningKind};
+use crate::same_stream::SameStream;
+use crate::sample::{PointSample, has_boundary_packets};
+use crate::series::{Judgement, PairSeries, rule_of};
 
 /// Epochs of a series that wait at most until it is known which belong together.
 const HELD_MAX: usize = 32;
@@ -19,13 +19,13 @@ const ARRIVALS_MAX: usize = 256;
 
 /// The series of one segment, class and length of epoch.
 #[derive(Debug)]
-pub(super) struct SegmentPairs {
+pub(crate) struct SegmentPairs {
     segment: Segment,
     rule: EpochRule,
     alignment: Alignment,
     /// Boxed, since most have one: a map has room for many.
     series: BTreeMap<u16, Box<PairSeries>>,
-    sameness: Sameness,
+    same_stream: SameStream,
     /// The first advance since when epochs are held.
     held_since: Option<Timestamp>,
     is_holding: bool,
@@ -37,7 +37,7 @@ pub(super) struct SegmentPairs {
 /// How late epochs come, by the collector's clock.
 #[derive(Debug, Default)]
 struct Arrivals {
-    /// The earliest end of those that came since the time was last told.
+    /// The earliest end of those that came since the time was last reported.
     pending: Option<Timestamp>,
     /// When, and how long after their end.
     recent: VecDeque<(Timestamp, Delay)>, // at most ARRIVALS_MAX
@@ -45,9 +45,9 @@ struct Arrivals {
 
 /// What is known of the two points' packets near boundaries.
 #[derive(Clone, Copy)]
-pub(super) struct Samples<'a> {
-    pub(super) upstream: Option<&'a PointSample>,
-    pub(super) downstream: Option<&'a PointSample>,
+pub(crate) struct Samples<'a> {
+    pub(crate) upstream: Option<&'a PointSample>,
+    pub(crate) downstream: Option<&'a PointSample>,
 }
 
 impl Samples<'_> {
@@ -59,14 +59,14 @@ impl Samples<'_> {
 }
 
 impl SegmentPairs {
-    pub(super) fn new(series: &Series) -> Self {
+    pub(crate) fn new(series: &Series) -> Self {
         let rule = rule_of(series);
         Self {
             segment: series.segment.clone(),
             rule,
             alignment: Alignment::new(rule),
             series: BTreeMap::new(),
-            sameness: Sameness::default(),
+            same_stream: SameStream::default(),
             held_since: None,
             is_holding: false,
             is_trusted: false,
@@ -75,26 +75,26 @@ impl SegmentPairs {
     }
 
     /// Takes up a series where it was.
-    pub(super) fn resume(&mut self, config: &EngineConfig, concluded: &Concluded) {
-        if let Some(realigned_epochs) = concluded.realigned_epochs {
+    pub(crate) fn resume(&mut self, config: &EngineConfig, progress: &SeriesProgress) {
+        if let Some(realigned_epochs) = progress.realigned_epochs {
             self.alignment = Alignment::resumed(self.rule, realigned_epochs);
         }
-        let resumed = Box::new(PairSeries::resumed(config, concluded));
-        self.series.insert(concluded.series.tag, resumed);
+        let resumed = Box::new(PairSeries::resumed(config, progress));
+        self.series.insert(progress.series.tag, resumed);
     }
 
-    pub(super) fn concluded(&self) -> impl Iterator<Item = Concluded> {
+    pub(crate) fn progress(&self) -> impl Iterator<Item = SeriesProgress> {
         let shown = self.alignment.shown();
-        self.series.values().filter_map(move |series| series.concluded(shown))
+        self.series.values().filter_map(move |series| series.progress(shown))
     }
 
     /// Whether it has a series of this algorithm.
-    pub(super) fn has(&self, tag: u16) -> bool {
+    pub(crate) fn has(&self, tag: u16) -> bool {
         self.series.contains_key(&tag)
     }
 
     /// Takes an epoch of one of the points.
-    pub(super) fn receive(
+    pub(crate) fn receive(
         &mut self,
         config: &EngineConfig,
         series: &Series,
@@ -103,7 +103,7 @@ impl SegmentPairs {
         output: &mut Output,
     ) {
         self.add(config, series);
-        if *self.alignment.state() == State::Unknown && !is_judged(&sealed, samples) {
+        if *self.alignment.state() == AlignmentState::Unknown && !is_judged(&sealed, samples) {
             self.alignment.trust();
             self.is_trusted = true;
             self.take_up(output);
@@ -115,7 +115,7 @@ impl SegmentPairs {
     }
 
     /// Tells the time.
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         now: Timestamp,
         patience: Delay,
@@ -142,7 +142,7 @@ impl SegmentPairs {
             return;
         }
         let mut added = Box::new(PairSeries::new(config, series));
-        if let State::Aligned { realigned_epochs } = *self.alignment.state() {
+        if let AlignmentState::Aligned { realigned_epochs } = *self.alignment.state() {
             added.align(realigned_epochs);
         }
         self.series.insert(series.tag, added);
@@ -151,12 +151,12 @@ impl SegmentPairs {
     fn hand_over(&mut self, tag: u16, sealed: Sealed, output: &mut Output) {
         let Some(series) = self.series.get_mut(&tag) else { return };
         match self.alignment.state() {
-            State::Aligned { .. } => series.receive(sealed),
-            State::Apart(reason) if sealed.point == self.segment.upstream => {
+            AlignmentState::Aligned { .. } => series.receive(sealed),
+            AlignmentState::Apart(reason) if sealed.point == self.segment.upstream => {
                 series.refuse(sealed.epoch, reason.clone(), output);
             }
-            State::Apart(_) => {}
-            State::Unknown => {
+            AlignmentState::Apart(_) => {}
+            AlignmentState::Unknown => {
                 self.is_holding = true;
                 series.hold(sealed);
             }
@@ -166,8 +166,8 @@ impl SegmentPairs {
     /// Looks for packets in common where it is not known, or in doubt, which epochs belong
     /// together.
     fn search(&mut self, samples: Samples<'_>, output: &mut Output) {
-        let in_doubt =
-            !matches!(self.alignment.state(), State::Aligned { .. }) || self.sameness.is_missing();
+        let in_doubt = !matches!(self.alignment.state(), AlignmentState::Aligned { .. })
+            || self.same_stream.is_missing();
         let (true, Samples { upstream: Some(up), downstream: Some(down) }) = (in_doubt, samples)
         else {
             return self.decide_if_full(samples, output);
@@ -184,24 +184,24 @@ impl SegmentPairs {
 
     /// What waits by the old numbers is concluded by the old numbers.
     fn settle_old(&mut self, samples: Samples<'_>, output: &mut Output) {
-        if matches!(self.alignment.state(), State::Aligned { .. }) {
+        if matches!(self.alignment.state(), AlignmentState::Aligned { .. }) {
             self.series.values_mut().for_each(|series| series.finish());
             self.drain(samples, output);
         }
-        self.sameness = Sameness::default();
+        self.same_stream = SameStream::default();
     }
 
     /// Goes on with what is known now.
     fn take_up(&mut self, output: &mut Output) {
         (self.is_holding, self.held_since) = (false, None);
         match self.alignment.state().clone() {
-            State::Aligned { realigned_epochs } => self.align(realigned_epochs),
-            State::Apart(reason) => {
+            AlignmentState::Aligned { realigned_epochs } => self.align(realigned_epochs),
+            AlignmentState::Apart(reason) => {
                 for series in self.series.values_mut() {
                     series.refuse_held(&reason, output);
                 }
             }
-            State::Unknown => {}
+            AlignmentState::Unknown => {}
         }
     }
 
@@ -218,7 +218,7 @@ impl SegmentPairs {
     /// No more is waited for.
     fn decide(&mut self, samples: Samples<'_>, output: &mut Output) {
         self.alignment.decide(samples.upstream, samples.downstream);
-        if let State::Apart(reason) = self.alignment.state() {
+        if let AlignmentState::Apart(reason) = self.alignment.state() {
             let text = format!(
                 "{}: the two ends of the segment do not see the same stream: 0 of {} digests in \
                  common; {reason}",
@@ -231,7 +231,7 @@ impl SegmentPairs {
     }
 
     fn drain(&mut self, samples: Samples<'_>, output: &mut Output) {
-        let Self { segment, alignment, series, sameness, is_trusted, .. } = self;
+        let Self { segment, alignment, series, same_stream, is_trusted, .. } = self;
         let mut judge = |epoch: Epoch| -> Judgement {
             if *is_trusted {
                 return Judgement::default();
@@ -240,7 +240,7 @@ impl SegmentPairs {
                 return Judgement { refused: Some(GapReason::Unverified), is_edge: true };
             };
             let verdict = alignment.judge(epoch, up, down);
-            sameness.note(epoch, &verdict);
+            same_stream.note(epoch, &verdict);
             Judgement { refused: verdict.refused, is_edge: verdict.is_edge }
         };
         let mut is_unpaired = false;
@@ -248,9 +248,9 @@ impl SegmentPairs {
             is_unpaired |= series.drain(&mut judge, output);
         }
         if is_unpaired {
-            sameness.note_unpaired();
+            same_stream.note_unpaired();
         }
-        if let Some(text) = sameness.warning() {
+        if let Some(text) = same_stream.warning() {
             output.warn(WarningKind::NotTheSameStream, Some(segment), format!("{segment}: {text}"));
         }
     }
@@ -264,17 +264,17 @@ impl SegmentPairs {
              {digests} digests"
         );
         let text = match self.alignment.state() {
-            State::Aligned { realigned_epochs: 0 } | State::Unknown => return,
-            State::Aligned { realigned_epochs } => {
+            AlignmentState::Aligned { realigned_epochs: 0 } | AlignmentState::Unknown => return,
+            AlignmentState::Aligned { realigned_epochs } => {
                 format!("{what}: its epochs are re-aligned by {realigned_epochs}; set the clocks")
             }
-            State::Apart(reason) => format!("{what}: {reason}; nothing is estimated"),
+            AlignmentState::Apart(reason) => format!("{what}: {reason}; nothing is estimated"),
         };
         output.warn(WarningKind::ClockOffset, Some(&self.segment), text);
     }
 
     fn note_arrival(&mut self, sealed: &Sealed) {
-        let State::Aligned { realigned_epochs } = *self.alignment.state() else { return };
+        let AlignmentState::Aligned { realigned_epochs } = *self.alignment.state() else { return };
         let is_downstream = sealed.point == self.segment.downstream;
         let later = if is_downstream { realigned_epochs } else { 0 };
         let end = self.rule.span_of(Epoch(sealed.epoch.0.saturating_sub(later))).end;
@@ -308,5 +308,5 @@ fn is_judged(sealed: &Sealed, samples: Samples<'_>) -> bool {
         (Some(up), Some(down)) => up.digest() == down.digest(),
         _ => true,
     };
-    is_telling(sealed) && same
+    has_boundary_packets(sealed) && same
 }

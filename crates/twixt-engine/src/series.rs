@@ -1,16 +1,15 @@
-//! One series of a segment: its pairing, and what of it was told.
+//! One series of a segment: its pairing, and what of it was reported.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use twixt_measure::{
     Pairing, PairingConfig, PairingCounts, PairingEvent, QuestionTemplate, Sealed,
 };
-use twixt_model::{Delay, Epoch, EpochRule, PointId, Timestamp};
+use twixt_model::{Delay, Epoch, EpochRule, PointId, Span, Timestamp};
 
-use super::event::{EngineEvent, Gap, GapReason, MinuteSummary, PairEstimate, Series};
-use super::minutes::{Minutes, Summed};
-use super::told::Told;
-use super::{Concluded, EngineConfig, Output};
+use crate::engine::{EngineConfig, Output, SeriesProgress};
+use crate::event::{EngineEvent, Gap, GapReason, MinuteOver, PairEstimate, Series};
+use crate::reported::Reported;
 
 /// Epochs before the first that is needed that a replay starts with: that one's predecessor, and
 /// the one whose packets were in flight then.
@@ -21,7 +20,7 @@ pub const MISSING_BESIDE: &str = "an epoch beside this one did not come: loss is
 
 /// The pairing of one series.
 #[derive(Debug)]
-pub(super) struct PairSeries {
+pub(crate) struct PairSeries {
     series: Series,
     rule: EpochRule,
     pairing: Pairing,
@@ -33,29 +32,27 @@ pub(super) struct PairSeries {
     realigned_epochs: i64,
     /// Epochs that wait until it is known which belong together.
     held: VecDeque<Sealed>, // bounded by whoever holds
-    told: Told,
-    minutes: Minutes,
-    /// What pairing had learnt of delays before the first epoch of every minute that is not over.
-    learnt: BTreeMap<Epoch, u64>, // as many as minutes
+    reported: Reported,
+    minute_ns: i64, // positive
 }
 
-/// What there is to tell of an epoch.
-enum Telling {
+/// What is concluded of an epoch.
+enum Conclusion {
     Gap(Gap),
     Estimate(PairEstimate),
 }
 
 /// What is to be thought of an epoch.
 #[derive(Debug, Default)]
-pub(super) struct Judgement {
+pub(crate) struct Judgement {
     /// Why it must not be estimated.
-    pub(super) refused: Option<GapReason>,
+    pub(crate) refused: Option<GapReason>,
     /// An epoch beside it did not come.
-    pub(super) is_edge: bool,
+    pub(crate) is_edge: bool,
 }
 
 impl PairSeries {
-    pub(super) fn new(config: &EngineConfig, series: &Series) -> Self {
+    pub(crate) fn new(config: &EngineConfig, series: &Series) -> Self {
         let rule = rule_of(series);
         let question = QuestionTemplate { by: config.by, ..QuestionTemplate::default() };
         Self {
@@ -67,57 +64,53 @@ impl PairSeries {
             question,
             realigned_epochs: 0,
             held: VecDeque::new(),
-            told: Told::nothing(),
-            minutes: Minutes::new(rule, config.minute, Timestamp::MIN),
-            learnt: BTreeMap::new(),
+            reported: Reported::nothing(),
+            minute_ns: config.minute.as_nanos().max(rule.length_ns().unwrap_or(i64::MAX)).max(1),
         }
     }
 
-    pub(super) fn resumed(config: &EngineConfig, concluded: &Concluded) -> Self {
-        let mut resumed = Self::new(config, &concluded.series);
-        resumed.minutes = Minutes::new(resumed.rule, config.minute, concluded.summarised);
-        resumed.told = Told::resumed(concluded);
-        let needed = Epoch(concluded.replay_from.0.saturating_add(REPLAY_MARGIN));
-        let learnt = Some((needed, concluded.short_delays));
-        resumed.align_knowing(concluded.realigned_epochs.unwrap_or(0), learnt);
+    pub(crate) fn resumed(config: &EngineConfig, progress: &SeriesProgress) -> Self {
+        let mut resumed = Self::new(config, &progress.series);
+        resumed.reported = Reported::resumed(progress);
+        let needed = Epoch(progress.replay_from.0.saturating_add(REPLAY_MARGIN));
+        let learnt = Some((needed, progress.short_delays));
+        resumed.align_knowing(progress.realigned_epochs.unwrap_or(0), learnt);
         resumed
     }
 
     /// `None` if there is nothing to remember.
-    pub(super) fn concluded(&self, realigned_epochs: Option<i64>) -> Option<Concluded> {
-        let (through, last) = (self.told.through, self.told.all_last());
-        let told: Vec<(Epoch, u64)> =
-            self.told.all_beyond().into_iter().map(|epoch| (epoch, 0)).collect();
-        if through == Epoch(i64::MIN) && told.is_empty() {
+    pub(crate) fn progress(&self, realigned_epochs: Option<i64>) -> Option<SeriesProgress> {
+        let (through, last) = (self.reported.through, self.reported.all_last());
+        let reported: Vec<(Epoch, u64)> =
+            self.reported.all_beyond().into_iter().map(|epoch| (epoch, 0)).collect();
+        if through == Epoch(i64::MIN) && reported.is_empty() {
             return None;
         }
-        let needed = self.minutes.first_epoch().unwrap_or(self.told.through);
-        let needed = needed.min(self.told.through);
-        Some(Concluded {
+        Some(SeriesProgress {
             series: self.series.clone(),
             through,
             last,
-            told,
-            summarised: self.minutes.told(),
+            reported,
+            summarised: Timestamp::MIN,
             realigned_epochs,
-            short_delays: self.learnt_before(needed),
-            replay_from: Epoch(needed.0.saturating_sub(REPLAY_MARGIN)),
+            short_delays: self.pairing.short_delays_before(through),
+            replay_from: Epoch(through.0.saturating_sub(REPLAY_MARGIN)),
         })
     }
 
     /// Keeps an epoch until it is known which belong together.
-    pub(super) fn hold(&mut self, sealed: Sealed) {
+    pub(crate) fn hold(&mut self, sealed: Sealed) {
         self.held.push_back(sealed);
     }
 
     /// How many are kept.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.held.len()
     }
 
     /// Pairs epochs whose numbers differ by this from now on; what waits is to be
     /// [finished](Self::finish) before. Hands over those that were kept.
-    pub(super) fn align(&mut self, realigned_epochs: i64) {
+    pub(crate) fn align(&mut self, realigned_epochs: i64) {
         self.align_knowing(realigned_epochs, None);
     }
 
@@ -125,7 +118,7 @@ impl PairSeries {
     fn align_knowing(&mut self, realigned_epochs: i64, learnt: Option<(Epoch, u64)>) {
         self.realigned_epochs = realigned_epochs;
         self.question.reference = self.shift();
-        let (through, patience) = (self.told.through, self.patience);
+        let (through, patience) = (self.reported.through, self.patience);
         self.pairing = pairing(&self.series, &self.question, patience, through, learnt);
         self.counted = PairingCounts::default();
         for sealed in std::mem::take(&mut self.held) {
@@ -134,7 +127,7 @@ impl PairSeries {
     }
 
     /// Takes an epoch, downstream's by upstream's numbers.
-    pub(super) fn receive(&mut self, sealed: Sealed) {
+    pub(crate) fn receive(&mut self, sealed: Sealed) {
         let sealed = if sealed.point == self.series.segment.downstream {
             let epoch = Epoch(sealed.epoch.0.saturating_sub(self.realigned_epochs));
             Sealed { epoch, shift: sealed.shift + self.shift(), ..sealed }
@@ -144,18 +137,18 @@ impl PairSeries {
         self.pairing.receive(sealed);
     }
 
-    pub(super) fn advance(&mut self, now: Timestamp) {
+    pub(crate) fn advance(&mut self, now: Timestamp) {
         self.pairing.advance(now);
     }
 
     /// Nothing more will come that belongs together as before.
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.pairing.finish_upstream();
     }
 
     /// Tells what was concluded. `judge` says why an epoch must not be estimated. Whether a half
     /// was missing.
-    pub(super) fn drain(
+    pub(crate) fn drain(
         &mut self,
         judge: &mut dyn FnMut(Epoch) -> Judgement,
         output: &mut Output,
@@ -164,49 +157,26 @@ impl PairSeries {
         while let Some(event) = self.pairing.poll() {
             is_unpaired |= matches!(event, PairingEvent::Unpaired { .. });
             let event = self.judged(event, judge);
-            self.tell(event, output);
+            self.report(event, output);
         }
         let counts = self.pairing.counts();
         output.counts.add(std::mem::replace(&mut self.counted, counts), counts);
-        self.told.conclude(self.pairing.concluded_through());
-        while let Some(summed) = self.minutes.poll(self.told.through) {
-            self.summarise(summed, output);
-        }
-        self.note_learnt();
+        self.reported.conclude(self.pairing.concluded_through());
         is_unpaired
     }
 
-    /// Remembers what was known of delays when each minute began: whoever replays it must not know
-    /// more, nor less.
-    fn note_learnt(&mut self) {
-        let first = self.minutes.first_epoch();
-        self.learnt.retain(|&epoch, _| first.is_some_and(|first| epoch >= first));
-        for epoch in self.minutes.first_epochs() {
-            let pairing = &self.pairing;
-            self.learnt.entry(epoch).or_insert_with(|| pairing.short_delays_before(epoch));
-        }
-    }
-
-    fn learnt_before(&self, epoch: Epoch) -> u64 {
-        let noted = self.learnt.get(&epoch).copied();
-        noted.unwrap_or_else(|| self.pairing.short_delays_before(epoch))
-    }
-
-    /// Tells that nothing can be told of an epoch of upstream's, and of those before it.
-    pub(super) fn refuse(&mut self, epoch: Epoch, reason: GapReason, output: &mut Output) {
-        if epoch <= self.told.through {
+    /// Reports that nothing is known of an epoch of upstream's, and of those before it.
+    pub(crate) fn refuse(&mut self, epoch: Epoch, reason: GapReason, output: &mut Output) {
+        if epoch <= self.reported.through {
             return;
         }
-        self.told.conclude(Epoch(epoch.0.saturating_sub(1)));
-        self.told.through = epoch;
-        self.tell(Telling::Gap(self.gap(epoch, epoch, None, reason)), output);
-        while let Some(summed) = self.minutes.poll(self.told.through) {
-            self.summarise(summed, output);
-        }
+        self.reported.conclude(Epoch(epoch.0.saturating_sub(1)));
+        self.reported.through = epoch;
+        self.report(Conclusion::Gap(self.gap(epoch, epoch, None, reason)), output);
     }
 
     /// Refuses those that were kept.
-    pub(super) fn refuse_held(&mut self, reason: &GapReason, output: &mut Output) {
+    pub(crate) fn refuse_held(&mut self, reason: &GapReason, output: &mut Output) {
         let upstream = &self.series.segment.upstream;
         let mut epochs: Vec<Epoch> = std::mem::take(&mut self.held)
             .into_iter()
@@ -225,20 +195,20 @@ impl PairSeries {
         Delay::from_nanos(self.realigned_epochs.saturating_mul(length_ns))
     }
 
-    fn judged(&self, event: PairingEvent, judge: &mut dyn FnMut(Epoch) -> Judgement) -> Telling {
+    fn judged(&self, event: PairingEvent, judge: &mut dyn FnMut(Epoch) -> Judgement) -> Conclusion {
         match event {
             PairingEvent::Estimated { epoch, span, estimates, upstream, downstream, moved } => {
                 let silent = upstream.packets == 0 && downstream.packets == 0;
                 let judgement = if silent { Judgement::default() } else { judge(epoch) };
                 if let Some(reason) = judgement.refused {
-                    return Telling::Gap(self.gap(epoch, epoch, None, reason));
+                    return Conclusion::Gap(self.gap(epoch, epoch, None, reason));
                 }
                 let mut estimates = estimates;
                 if judgement.is_edge {
                     estimates.iter_mut().for_each(|estimate| estimate.forget_loss(MISSING_BESIDE));
                 }
                 let (series, realigned_epochs) = (self.series.clone(), self.realigned_epochs);
-                Telling::Estimate(PairEstimate {
+                Conclusion::Estimate(PairEstimate {
                     series,
                     epoch,
                     span,
@@ -250,10 +220,10 @@ impl PairSeries {
                 })
             }
             PairingEvent::Unpaired { epoch, point, reason } => {
-                Telling::Gap(self.gap(epoch, epoch, Some(point), GapReason::Unpaired(reason)))
+                Conclusion::Gap(self.gap(epoch, epoch, Some(point), GapReason::Unpaired(reason)))
             }
             PairingEvent::Refused { epoch, reason } => {
-                Telling::Gap(self.gap(epoch, epoch, None, GapReason::Refused(reason)))
+                Conclusion::Gap(self.gap(epoch, epoch, None, GapReason::Refused(reason)))
             }
         }
     }
@@ -263,33 +233,33 @@ impl PairSeries {
         Gap { series: self.series.clone(), first, last, span, point, reason }
     }
 
-    fn tell(&mut self, event: Telling, output: &mut Output) {
+    fn report(&mut self, event: Conclusion, output: &mut Output) {
         let epoch = match &event {
-            Telling::Gap(gap) => gap.first,
-            Telling::Estimate(estimate) => estimate.epoch,
+            Conclusion::Gap(gap) => gap.first,
+            Conclusion::Estimate(estimate) => estimate.epoch,
         };
-        if epoch > self.pairing.concluded_through().max(self.told.through) {
+        if epoch > self.pairing.concluded_through().max(self.reported.through) {
             // Refused before its turn.
-            if !self.told.add_beyond(epoch) {
+            if !self.reported.add_beyond(epoch) {
                 output.counts.duplicates += 1;
                 return;
             }
         } else {
-            for (first, last) in self.told.missing_before(epoch) {
+            for (first, last) in self.reported.missing_before(epoch) {
                 let missing = self.gap(first, last, None, GapReason::NothingCame);
-                self.tell_gap(missing, output);
+                self.report_gap(missing, output);
             }
-            self.told.note(epoch);
+            self.report_minute_before(epoch, output);
+            self.reported.note(epoch);
         }
         match event {
-            Telling::Gap(gap) => self.tell_gap(gap, output),
-            Telling::Estimate(estimate) => self.tell_estimate(estimate, output),
+            Conclusion::Gap(gap) => self.report_gap(gap, output),
+            Conclusion::Estimate(estimate) => self.report_estimate(estimate, output),
         }
     }
 
-    fn tell_gap(&mut self, gap: Gap, output: &mut Output) {
-        let early = self.minutes.add_gap(gap.first, gap.last);
-        match self.told.untold(gap.first, gap.last) {
+    fn report_gap(&mut self, gap: Gap, output: &mut Output) {
+        match self.reported.unreported(gap.first, gap.last) {
             Some((first, last)) => {
                 let gap = self.gap(first, last, gap.point, gap.reason);
                 output.counts.gaps = output.counts.gaps.saturating_add(gap.epochs());
@@ -297,31 +267,40 @@ impl PairSeries {
             }
             None => output.counts.replayed += gap.epochs(),
         }
-        early.into_iter().for_each(|summed| self.summarise(summed, output));
     }
 
-    fn tell_estimate(&mut self, estimate: PairEstimate, output: &mut Output) {
-        let early = self.minutes.add(estimate.epoch, &estimate.estimates);
-        if self.told.was_told(estimate.epoch) {
+    fn report_estimate(&mut self, estimate: PairEstimate, output: &mut Output) {
+        if self.reported.was_reported(estimate.epoch) {
             output.counts.replayed += 1;
         } else {
             output.counts.estimated += 1;
             output.events.push_back(EngineEvent::Estimated(Box::new(estimate)));
         }
-        early.into_iter().for_each(|summed| self.summarise(summed, output));
     }
 
-    fn summarise(&self, summed: Summed, output: &mut Output) {
-        let Summed { span, estimates, epochs, gaps } = summed;
-        let series = self.series.clone();
-        output.counts.summaries += 1;
-        let summary = MinuteSummary { series, span, estimates, epochs, gaps };
-        output.events.push_back(EngineEvent::Summary(Box::new(summary)));
+    /// Reports that the minute of the last epoch that was reported is over, if `epoch` lies in a
+    /// later one.
+    fn report_minute_before(&self, epoch: Epoch, output: &mut Output) {
+        let Some(last) = self.reported.all_last() else { return };
+        let minute = self.minute_of(last);
+        if minute < self.minute_of(epoch) {
+            let start_ns = minute.saturating_mul(self.minute_ns);
+            let end_ns = start_ns.saturating_add(self.minute_ns - 1);
+            let moment = Timestamp::from_nanos;
+            let span = Span { start: moment(start_ns), end: moment(end_ns) };
+            output.counts.summaries += 1;
+            let over = MinuteOver { series: self.series.clone(), span };
+            output.events.push_back(EngineEvent::MinuteOver(over));
+        }
+    }
+
+    fn minute_of(&self, epoch: Epoch) -> i64 {
+        self.rule.span_of(epoch).start.as_nanos().div_euclid(self.minute_ns)
     }
 }
 
 /// How a series cuts time.
-pub(super) fn rule_of(series: &Series) -> EpochRule {
+pub(crate) fn rule_of(series: &Series) -> EpochRule {
     series.epoch_ns.and_then(EpochRule::every).unwrap_or(EpochRule::WHOLE)
 }
 

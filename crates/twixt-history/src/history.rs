@@ -16,12 +16,12 @@ use twixt_model::{Span, Timestamp};
 use crate::catalogue::Catalogue;
 use crate::error::{HistoryError, Problem};
 use crate::file::{Columns, Wanted, read};
-use crate::open::{Appended, OpenWanted, Part, PartWriter, identity};
+use crate::open::{Appended, HourPart, OpenWanted, PartWriter, identity};
 use crate::question::{Answer, Question};
 use crate::reader::Reader;
 use crate::retention::{Removed, Retention, expire};
-use crate::rollup::pieces;
-use crate::row::Row;
+use crate::rollup::{pieces, rolled_up};
+use crate::row::{Row, SeriesKey};
 use crate::seal::seal;
 use crate::step::{HOUR_NS, Hour, Step};
 use part::OpenSums;
@@ -66,7 +66,7 @@ pub struct History {
     config: HistoryConfig,
     /// Held while the disk is written, which may take long: questions do without it. Locked before
     /// `state`, never the other way round.
-    writers: Mutex<BTreeMap<Part, OpenWriter>>,
+    writers: Mutex<BTreeMap<HourPart, OpenWriter>>,
     state: Mutex<State>,
 }
 
@@ -81,7 +81,7 @@ struct OpenWriter {
 /// What questions need.
 #[derive(Debug)]
 struct State {
-    parts: BTreeMap<Part, OpenSums>,
+    parts: BTreeMap<HourPart, OpenSums>,
     catalogue: Catalogue,
     counts: Counts,
 }
@@ -102,7 +102,7 @@ pub struct Counts {
 
 /// What became of hours that were due.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct UpkeepDone {
     /// Hours that were sealed.
     pub sealed: Vec<Hour>,
     /// What could not be read when they were.
@@ -163,7 +163,7 @@ impl History {
 
     fn append_to(
         &self,
-        writers: &mut BTreeMap<Part, OpenWriter>,
+        writers: &mut BTreeMap<HourPart, OpenWriter>,
         rows: &[Row],
         now: Timestamp,
     ) -> Result<(), HistoryError> {
@@ -197,7 +197,7 @@ impl History {
     ///
     /// # Errors
     /// When files cannot be listed or deleted. It may be tried again.
-    pub fn keep(&self, now: Timestamp) -> Result<Kept, HistoryError> {
+    pub fn keep(&self, now: Timestamp) -> Result<UpkeepDone, HistoryError> {
         self.keep_by(now, now)
     }
 
@@ -206,9 +206,9 @@ impl History {
     ///
     /// # Errors
     /// As [`keep`](Self::keep).
-    pub fn keep_by(&self, now: Timestamp, old_by: Timestamp) -> Result<Kept, HistoryError> {
+    pub fn keep_by(&self, now: Timestamp, old_by: Timestamp) -> Result<UpkeepDone, HistoryError> {
         // Before anything is written: where the disk is full, that makes room.
-        let mut kept = Kept { removed: self.forget(old_by)?, ..Kept::default() };
+        let mut kept = UpkeepDone { removed: self.forget(old_by)?, ..UpkeepDone::default() };
         for part in self.due(now) {
             match self.seal(part) {
                 Ok(problems) => {
@@ -240,7 +240,7 @@ impl History {
     /// # Errors
     /// As [`keep`](Self::keep).
     pub fn seal_all(&self) -> Result<Vec<Problem>, HistoryError> {
-        let parts: Vec<Part> = lock(&self.writers).keys().copied().collect();
+        let parts: Vec<HourPart> = lock(&self.writers).keys().copied().collect();
         let mut problems = Vec::new();
         for part in parts {
             problems.extend(self.seal(part)?);
@@ -255,6 +255,21 @@ impl History {
     pub fn answer(&self, question: &Question) -> Result<Answer, HistoryError> {
         let catalogue = self.catalogue();
         self.reader.answer_with(question, &catalogue, Some(self))
+    }
+
+    /// What a minute of a series comes to, a row for each scope, while its hour is not sealed.
+    #[must_use]
+    pub fn minute(&self, series: &SeriesKey, start: Timestamp) -> Vec<Row> {
+        let hour = Hour::of(start);
+        let parts = HourPart { hour, number: 0 }..=HourPart { hour, number: u32::MAX };
+        let state = self.state();
+        let sums = state.parts.range(parts).filter_map(|(_, sums)| sums.of(Step::Minute));
+        let mut minutes: Vec<Vec<Row>> =
+            sums.map(|minutes| minutes.rows_at(series, start).collect()).collect();
+        match minutes.len() {
+            0 | 1 => minutes.pop().unwrap_or_default(),
+            _ => rolled_up(minutes.iter().flatten(), Step::Minute),
+        }
     }
 
     /// Which series there are.
@@ -279,9 +294,9 @@ impl History {
         lock(&self.state)
     }
 
-    fn due(&self, now: Timestamp) -> Vec<Part> {
+    fn due(&self, now: Timestamp) -> Vec<HourPart> {
         let config = &self.config;
-        let is_due = |part: &Part, open: &OpenWriter| {
+        let is_due = |part: &HourPart, open: &OpenWriter| {
             let over_ns = now.as_nanos().saturating_sub(part.hour.span().end.as_nanos());
             let idle_ns = now.as_nanos().saturating_sub(open.touched.as_nanos());
             // A clock that was set back tells nothing of how long nothing came.
@@ -294,11 +309,11 @@ impl History {
     /// The part that rows of an hour are appended to.
     fn part_for(
         &self,
-        writers: &mut BTreeMap<Part, OpenWriter>,
+        writers: &mut BTreeMap<HourPart, OpenWriter>,
         hour: Hour,
         now: Timestamp,
-    ) -> Result<Part, HistoryError> {
-        let of_hour = Part { hour, number: 0 }..=Part { hour, number: u32::MAX };
+    ) -> Result<HourPart, HistoryError> {
+        let of_hour = HourPart { hour, number: 0 }..=HourPart { hour, number: u32::MAX };
         if let Some((part, _)) = writers.range(of_hour).next_back() {
             return Ok(*part);
         }
@@ -309,14 +324,14 @@ impl History {
         let rollups = folders.rollups.files_of(hour.day())?;
         let sealed = epochs.iter().chain(&rollups).filter(|name| name.hour == hour);
         let numbers = open.map(|part| part.number).chain(sealed.map(|name| name.part));
-        let part = Part { hour, number: numbers.max().map_or(0, |last| last + 1) };
+        let part = HourPart { hour, number: numbers.max().map_or(0, |last| last + 1) };
         let writer = PartWriter::new(folders.open.log(part), sealed_before(&self.reader, part)?);
         writers.insert(part, OpenWriter { writer, touched: now });
         Ok(part)
     }
 
     /// Seals a part. What comes for its hour meanwhile begins a new one.
-    fn seal(&self, part: Part) -> Result<Vec<Problem>, HistoryError> {
+    fn seal(&self, part: HourPart) -> Result<Vec<Problem>, HistoryError> {
         let Some(mut open) = lock(&self.writers).remove(&part) else { return Ok(Vec::new()) };
         let folders = &self.reader.folders;
         let sealed = open.writer.close().and_then(|()| seal(folders, part)).and_then(|problems| {
@@ -340,7 +355,7 @@ impl History {
 
 impl State {
     /// Keeps minutes and hours up to date.
-    fn add(&mut self, part: Part, rows: &[Row]) {
+    fn add(&mut self, part: HourPart, rows: &[Row]) {
         let sums = self.parts.entry(part).or_default();
         rows.iter().for_each(|row| sums.add(row));
         self.catalogue.note_rows(rows);
@@ -363,7 +378,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Closes the files of hours that were used least recently.
-fn close_others(writers: &mut BTreeMap<Part, OpenWriter>, keep: Part) -> Result<(), HistoryError> {
+fn close_others(
+    writers: &mut BTreeMap<HourPart, OpenWriter>,
+    keep: HourPart,
+) -> Result<(), HistoryError> {
     while writers.values().filter(|open| !open.writer.is_closed()).count() > WRITERS_MAX {
         let others =
             writers.iter_mut().filter(|(part, open)| **part != keep && !open.writer.is_closed());
@@ -374,7 +392,7 @@ fn close_others(writers: &mut BTreeMap<Part, OpenWriter>, keep: Part) -> Result<
 }
 
 /// What earlier parts of an hour have: it is not stored again.
-fn sealed_before(reader: &Reader, part: Part) -> Result<HashSet<u64>, HistoryError> {
+fn sealed_before(reader: &Reader, part: HourPart) -> Result<HashSet<u64>, HistoryError> {
     let mut known = HashSet::new();
     if part.number == 0 {
         return Ok(known);

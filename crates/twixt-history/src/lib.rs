@@ -39,7 +39,7 @@ pub use catalogue::Catalogue;
 pub use column::{COLUMNS, Column, Kind};
 pub use error::{HistoryError, Problem};
 pub use file::{schema, to_parquet};
-pub use history::{Counts, History, HistoryConfig, Kept, ROLLUPS_MAX};
+pub use history::{Counts, History, HistoryConfig, ROLLUPS_MAX, UpkeepDone};
 pub use moment::{ParseMomentError, moment_text, parse_moment};
 pub use question::{Answer, Cursor, ParseCursorError, Question, ROWS_MAX};
 pub use reader::Reader;

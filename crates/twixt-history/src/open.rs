@@ -33,7 +33,7 @@ const GONE: &str = "gone-";
 
 /// A part of an hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Part {
+pub(crate) struct HourPart {
     pub(crate) hour: Hour,
     pub(crate) number: u32,
 }
@@ -53,24 +53,24 @@ impl OpenFolder {
         &self.path
     }
 
-    pub(crate) fn part_path(&self, part: Part) -> PathBuf {
+    pub(crate) fn part_path(&self, part: HourPart) -> PathBuf {
         self.path.join(format!("{}-{}", part.hour, part.number))
     }
 
     /// The parts that are not sealed, in order.
-    pub(crate) fn parts(&self) -> Result<Vec<Part>, HistoryError> {
-        let mut parts: Vec<Part> =
+    pub(crate) fn parts(&self) -> Result<Vec<HourPart>, HistoryError> {
+        let mut parts: Vec<HourPart> =
             names(&self.path)?.iter().filter_map(|name| parse(name)).collect();
         parts.sort_unstable();
         Ok(parts)
     }
 
-    pub(crate) fn log(&self, part: Part) -> Log {
+    pub(crate) fn log(&self, part: HourPart) -> Log {
         Log::open(self.part_path(part), Options::default())
     }
 
     /// Deletes a part that was sealed.
-    pub(crate) fn delete(&self, part: Part) -> Result<(), HistoryError> {
+    pub(crate) fn delete(&self, part: HourPart) -> Result<(), HistoryError> {
         let path = self.part_path(part);
         let gone = self.path.join(format!("{GONE}{}-{}", part.hour, part.number));
         let _ = fs::remove_dir_all(&gone);
@@ -110,7 +110,7 @@ impl OpenFolder {
     /// Rows of a part, in the order in which they came.
     pub(crate) fn rows(
         &self,
-        part: Part,
+        part: HourPart,
         wanted: &OpenWanted<'_>,
     ) -> Result<Scanned, HistoryError> {
         let mut scanned = Scanned::default();
@@ -126,7 +126,7 @@ impl OpenFolder {
     /// The series of a part, and from when to when there is something of them.
     pub(crate) fn series(
         &self,
-        part: Part,
+        part: HourPart,
         wanted: &OpenWanted<'_>,
     ) -> Result<BTreeMap<SeriesKey, Span>, HistoryError> {
         let mut series: BTreeMap<SeriesKey, Span> = BTreeMap::new();
@@ -143,7 +143,7 @@ impl OpenFolder {
 
     fn scan(
         &self,
-        part: Part,
+        part: HourPart,
         wanted: &OpenWanted<'_>,
         depth: Depth,
         problems: &mut Vec<Problem>,
@@ -201,10 +201,10 @@ pub(crate) struct Scanned {
     pub(crate) problems: Vec<Problem>,
 }
 
-fn parse(name: &str) -> Option<Part> {
+fn parse(name: &str) -> Option<HourPart> {
     let (day, rest) = name.split_once('T')?;
     let (hour, number) = rest.split_once('-')?;
     let hour = Hour::within(day.parse().ok()?, hour.parse().ok()?)?;
-    let part = Part { hour, number: number.parse().ok()? };
+    let part = HourPart { hour, number: number.parse().ok()? };
     (format!("{}-{}", part.hour, part.number) == name).then_some(part)
 }

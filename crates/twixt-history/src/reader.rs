@@ -13,7 +13,7 @@ use crate::catalogue::Catalogue;
 use crate::error::HistoryError;
 use crate::file::{Columns, Footers, Wanted, read};
 use crate::folders::Folders;
-use crate::open::{OpenWanted, Part};
+use crate::open::{HourPart, OpenWanted};
 use crate::question::{Answer, Cursor, Question, ROWS_MAX};
 use crate::row::{Row, SeriesKey};
 use crate::step::{Hour, Step};
@@ -29,7 +29,7 @@ pub struct Reader {
 /// What whoever writes knows better than the files.
 pub(crate) trait Live {
     /// Minutes or hours of a part that is not sealed; `None` where the log must be read.
-    fn rolled_up(&self, part: Part, question: &Question) -> Option<Vec<Row>>;
+    fn rolled_up(&self, part: HourPart, question: &Question) -> Option<Vec<Row>>;
 }
 
 impl Reader {

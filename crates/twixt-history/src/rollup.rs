@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use twixt_model::{DelayEstimate, Histogram, Span, needed_for};
+use twixt_model::{DelayEstimate, Histogram, Span, Timestamp, needed_for};
 
 use crate::histogram;
 use crate::row::{BUCKETS_MAX, DelayPart, DelaySteps, QUANTILE_SHARES, Quantile, Row, SeriesKey};
@@ -89,6 +89,18 @@ impl RollUps {
     /// What they come to, in order of series, scope and time.
     pub fn rows(&self) -> impl Iterator<Item = Row> {
         self.sums.values().map(RollUp::row)
+    }
+
+    /// What the one of a series that starts at a moment comes to, in each scope.
+    pub(crate) fn rows_at<'a>(
+        &'a self,
+        series: &'a SeriesKey,
+        start: Timestamp,
+    ) -> impl Iterator<Item = Row> + 'a {
+        let first = (series.clone(), String::new(), String::new(), i64::MIN);
+        let of_series = self.sums.range(first..).take_while(move |((of, ..), _)| of == series);
+        let at_start = of_series.filter(move |((.., at_ns), _)| *at_ns == start.as_nanos());
+        at_start.map(|(_, sum)| sum.row())
     }
 
     /// What those of some series come to.

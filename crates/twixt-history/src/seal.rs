@@ -6,7 +6,7 @@
 use crate::error::{HistoryError, Problem};
 use crate::file::{FileName, FileWriter, Folder};
 use crate::folders::Folders;
-use crate::open::{OpenWanted, Part, SHARDS};
+use crate::open::{HourPart, OpenWanted, SHARDS};
 use crate::rollup::rolled_up;
 use crate::row::Row;
 use crate::step::Step;
@@ -16,7 +16,7 @@ use crate::step::Step;
 const GROUP_ROWS: usize = 1 << 16;
 
 /// Writes the files of a part. Returns what of its log could not be read.
-pub(crate) fn seal(folders: &Folders, part: Part) -> Result<Vec<Problem>, HistoryError> {
+pub(crate) fn seal(folders: &Folders, part: HourPart) -> Result<Vec<Problem>, HistoryError> {
     let mut epochs = Sorted::new(&folders.epochs, part)?;
     let mut rollups = Sorted::new(&folders.rollups, part)?;
     let mut problems = Vec::new();
@@ -38,14 +38,14 @@ pub(crate) fn seal(folders: &Folders, part: Part) -> Result<Vec<Problem>, Histor
 /// A file that is being written, and rows that wait until there are enough to sort.
 struct Sorted<'a> {
     folder: &'a Folder,
-    part: Part,
+    part: HourPart,
     writer: FileWriter,
     waiting: Vec<Row>,
     rows: u64,
 }
 
 impl<'a> Sorted<'a> {
-    fn new(folder: &'a Folder, part: Part) -> Result<Self, HistoryError> {
+    fn new(folder: &'a Folder, part: HourPart) -> Result<Self, HistoryError> {
         let writer = FileWriter::new(folder, part.hour, part.number)?;
         Ok(Self { folder, part, writer, waiting: Vec::new(), rows: 0 })
     }
@@ -65,7 +65,7 @@ impl<'a> Sorted<'a> {
     /// Puts the file in its place, and deletes what an earlier attempt left there.
     fn finish(mut self) -> Result<(), HistoryError> {
         self.write()?;
-        let Part { hour, number } = self.part;
+        let HourPart { hour, number } = self.part;
         let written = self.writer.finish(hour, number)?;
         let is_stale =
             |name: &&FileName| name.hour == hour && name.part == number && **name != written;

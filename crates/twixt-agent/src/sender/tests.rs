@@ -8,8 +8,8 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use twixt_collector::{
-    Clock, Collector, CollectorConfig, CollectorError, EPOCHS_FOLDER, EventSink, Stop, TlsConfig,
-    authority,
+    Collector, CollectorConfig, CollectorError, EPOCHS_FOLDER, EventSink, Stop, TlsConfig,
+    WallClock, authority,
 };
 use twixt_engine::EngineEvent;
 use twixt_measure::{Meter, MeterConfig, Sealed};
@@ -78,7 +78,7 @@ impl EventSink for Nowhere {
 struct Running {
     folder: tempfile::TempDir,
     address: SocketAddr,
-    clock: Clock,
+    clock: WallClock,
     stop: Stop,
     thread: Option<JoinHandle<Result<(), CollectorError>>>,
 }
@@ -198,7 +198,7 @@ fn sealed_bytes(ahead: i64, packets: i64) -> (Epoch, Vec<u8>) {
     let synopsis = (find(Purpose::Delay, "exact").unwrap().start)(&Default::default()).unwrap();
     let config = MeterConfig::new(PointId("up".to_owned()), rule);
     let mut meter = Meter::new(config, synopsis).unwrap();
-    let now_ns = Clock::system().now().as_nanos();
+    let now_ns = WallClock::system().now().as_nanos();
     let start_ns = (now_ns / EPOCH_NS + ahead) * EPOCH_NS;
     let packet = |number: i64| Observation {
         time: Timestamp::from_nanos(start_ns + number),

@@ -98,7 +98,7 @@ pub(super) async fn gaps(
     State(api): State<Arc<Api>>,
     Asked(asked): Asked<GapParameters>,
 ) -> Result<Json<GapsDocument>, Problem> {
-    let question = asked.question(api.recorded.clock.now())?;
+    let question = asked.question(api.estimates.clock.now())?;
     let range = question.span.into();
     let answer = api.ask(question).await?;
     Ok(Json(GapsDocument {

@@ -31,7 +31,7 @@ pub(super) async fn evidence(
     State(api): State<Arc<Api>>,
     Asked(asked): Asked<EvidenceParameters>,
 ) -> Result<Json<EvidenceDocument>, Problem> {
-    let stretch = asked.stretch(api.recorded.clock.now())?;
+    let stretch = asked.stretch(api.estimates.clock.now())?;
     let range = stretch.span.into();
     let log = api.epochs.clone();
     let [upstream, downstream] = api

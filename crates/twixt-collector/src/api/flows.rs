@@ -33,8 +33,8 @@ pub(super) async fn flows(
     State(api): State<Arc<Api>>,
     Asked(parameters): Asked<FlowParameters>,
 ) -> Result<Json<FlowsDocument>, Problem> {
-    let (asked, order, limit) = parameters.question(api.recorded.clock.now())?;
-    let (log, history) = (api.epochs.clone(), Arc::clone(&api.recorded.history));
+    let (asked, order, limit) = parameters.question(api.estimates.clock.now())?;
+    let (log, history) = (api.epochs.clone(), Arc::clone(&api.estimates.history));
     let about = asked.clone();
     let compare = move || crate::flows::flows(&log, |question| history.answer(question), &about);
     let answer = api.compare(compare).await?.map_err(|error| match error {

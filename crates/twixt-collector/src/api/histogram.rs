@@ -30,7 +30,7 @@ pub(super) async fn histogram(
     State(api): State<Arc<Api>>,
     Asked(asked): Asked<HistogramParameters>,
 ) -> Result<Json<HistogramDocument>, Problem> {
-    let question = asked.question(api.recorded.clock.now())?;
+    let question = asked.question(api.estimates.clock.now())?;
     let range = question.span.into();
     let answer = api.ask(question).await?;
     let mut completeness = api.completeness(&answer);

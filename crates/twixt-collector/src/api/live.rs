@@ -14,7 +14,7 @@ use tokio::sync::broadcast::error::RecvError;
 use super::documents::{EstimateDocument, GapDocument};
 use super::parameters::{Asked, NoParameters};
 use super::{Api, ErrorDocument};
-use crate::recording::Told;
+use crate::history::LiveEvent;
 use crate::stop::Stop;
 
 /// Silence longer than this is broken, so that nobody takes the connection for dead.
@@ -43,7 +43,7 @@ pub(super) async fn live(
     State(api): State<Arc<Api>>,
     Asked(NoParameters {}): Asked<NoParameters>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let following = (api.recorded.live.subscribe(), api.stop.clone());
+    let following = (api.estimates.live.subscribe(), api.stop.clone());
     let events = unfold(following, |(mut receiver, stop)| async move {
         let event = next(&mut receiver, &stop).await?;
         Some((Ok(event), (receiver, stop)))
@@ -52,19 +52,19 @@ pub(super) async fn live(
 }
 
 /// The next event; `None` when there will be no more.
-async fn next(receiver: &mut Receiver<Told>, stop: &Stop) -> Option<Event> {
+async fn next(receiver: &mut Receiver<LiveEvent>, stop: &Stop) -> Option<Event> {
     let told = tokio::select! {
         told = receiver.recv() => told,
         () = stop.requested() => return None,
     };
     match told {
-        Ok(Told::Row(row)) if row.is_gap() => {
+        Ok(LiveEvent::Row(row)) if row.is_gap() => {
             Some(event("gap", serde_json::to_string(&GapDocument::from(row.as_ref()))))
         }
-        Ok(Told::Row(row)) => {
+        Ok(LiveEvent::Row(row)) => {
             Some(event("estimate", serde_json::to_string(&EstimateDocument::from(row.as_ref()))))
         }
-        Ok(Told::Warning(kind, text)) => {
+        Ok(LiveEvent::Warning(kind, text)) => {
             let document = serde_json::json!({ "kind": kind, "warning": text.as_ref() });
             Some(event("warning", Ok(document.to_string())))
         }

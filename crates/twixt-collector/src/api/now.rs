@@ -15,7 +15,7 @@ use super::documents::{
 use super::parameters::{Asked, NoParameters};
 use super::problem::Problem;
 use super::{Api, ErrorDocument};
-use crate::recording::{ClockState, PointState};
+use crate::history::{ClockState, PointState};
 
 /// All points.
 #[utoipa::path(
@@ -33,7 +33,7 @@ pub(super) async fn points(
     State(api): State<Arc<Api>>,
     Asked(NoParameters {}): Asked<NoParameters>,
 ) -> Result<Json<PointsDocument>, Problem> {
-    let catalogue = api.recorded.history.catalogue();
+    let catalogue = api.estimates.history.catalogue();
     let mut points: BTreeMap<(String, String), Known> = BTreeMap::new();
     for (series, span) in catalogue.series() {
         for point in [&series.upstream, &series.downstream] {
@@ -42,7 +42,7 @@ pub(super) async fn points(
             known.stored = Some(known.stored.map_or(span, |stored| stored.union(span)));
         }
     }
-    for (key, state) in api.recorded.board.points() {
+    for (key, state) in api.estimates.latest.points() {
         points.entry(key).or_default().state = Some(state);
     }
     let range = range(points.values().filter_map(|known| known.stored));
@@ -66,7 +66,7 @@ pub(super) async fn segments(
     State(api): State<Arc<Api>>,
     Asked(NoParameters {}): Asked<NoParameters>,
 ) -> Result<Json<SegmentsDocument>, Problem> {
-    let catalogue = api.recorded.history.catalogue();
+    let catalogue = api.estimates.history.catalogue();
     let document = |(series, span): (&SeriesKey, Span)| SegmentDocument {
         domain: series.domain.clone(),
         upstream: series.upstream.clone(),
@@ -96,7 +96,7 @@ pub(super) async fn clocks(
     State(api): State<Arc<Api>>,
     Asked(NoParameters {}): Asked<NoParameters>,
 ) -> Result<Json<ClocksDocument>, Problem> {
-    let clocks = api.recorded.board.clocks();
+    let clocks = api.estimates.latest.clocks();
     let range = range(clocks.iter().map(|(_, state)| state.span));
     Ok(Json(ClocksDocument { range, clocks: clocks.iter().map(clock_document).collect() }))
 }

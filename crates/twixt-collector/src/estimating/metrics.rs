@@ -77,7 +77,7 @@ impl EstimatingMetrics {
                 self.warnings.get_or_create(&[("kind", warning.kind.name())]).inc();
                 "warning"
             }
-            EngineEvent::Summary(_) | EngineEvent::ObservedSummary(_) => "summary",
+            EngineEvent::MinuteOver(_) | EngineEvent::ObservedSummary(_) => "summary",
         };
         self.events.get_or_create(&[("kind", kind)]).inc();
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use tracing::warn;
-use twixt_engine::Concluded;
+use twixt_engine::SeriesProgress;
 use twixt_measure::{Sealed, Stream};
 use twixt_model::{Span, Timestamp};
 use twixt_store::{Depth, Found, Log, Query};
@@ -18,14 +18,14 @@ const STRETCH_NS: i64 = 600 * 1_000_000_000;
 /// be read is said, and left out.
 pub(super) fn replay(
     log: &Log,
-    concluded: &[Concluded],
+    progress: &[SeriesProgress],
     now: Timestamp,
     mut take: impl FnMut(Sealed) -> io::Result<()>,
 ) -> io::Result<u64> {
     if !log.folder().is_dir() {
         return Ok(0);
     }
-    let needs = Needs::new(concluded, now);
+    let needs = Needs::new(progress, now);
     let mut replayed = 0;
     for stretch in needs.stretches(log)? {
         for found in needs.within(log, stretch)? {
@@ -50,22 +50,22 @@ struct Needs {
 }
 
 impl Needs {
-    fn new(concluded: &[Concluded], now: Timestamp) -> Self {
+    fn new(progress: &[SeriesProgress], now: Timestamp) -> Self {
         let others = now.as_nanos().saturating_sub(UNCONCLUDED_NS);
         let mut needs = Self { series: BTreeMap::new(), points: BTreeMap::new(), others };
-        for concluded in concluded {
-            let Some(length_ns) = concluded.series.epoch_ns else { continue };
-            let ahead = concluded.realigned_epochs.unwrap_or(0);
-            let (first, segment) = (concluded.replay_from.0, &concluded.series.segment);
-            needs.note(concluded, &segment.upstream.0, first.saturating_mul(length_ns));
+        for progress in progress {
+            let Some(length_ns) = progress.series.epoch_ns else { continue };
+            let ahead = progress.realigned_epochs.unwrap_or(0);
+            let (first, segment) = (progress.replay_from.0, &progress.series.segment);
+            needs.note(progress, &segment.upstream.0, first.saturating_mul(length_ns));
             let first = first.saturating_add(ahead);
-            needs.note(concluded, &segment.downstream.0, first.saturating_mul(length_ns));
+            needs.note(progress, &segment.downstream.0, first.saturating_mul(length_ns));
         }
         needs
     }
 
-    fn note(&mut self, concluded: &Concluded, point: &str, start_ns: i64) {
-        let series = &concluded.series;
+    fn note(&mut self, progress: &SeriesProgress, point: &str, start_ns: i64) {
+        let series = &progress.series;
         let algorithm = series.algorithm.to_owned();
         let key = [point.to_owned(), series.domain.clone(), series.class.clone(), algorithm];
         let earliest = self.series.entry(key).or_insert(start_ns);

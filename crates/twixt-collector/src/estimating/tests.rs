@@ -56,10 +56,10 @@ fn epochs(point: &PointId, delay_ns: i64, first: i64, count: i64) -> Vec<Sealed>
 }
 
 /// A series of which everything was told before an epoch.
-fn concluded(like: &Sealed) -> Concluded {
+fn concluded(like: &Sealed) -> SeriesProgress {
     let algorithm = find(Purpose::Delay, "lda").unwrap();
     let before = Epoch(like.epoch.0 - 1);
-    Concluded {
+    SeriesProgress {
         series: Series {
             domain: like.domain.clone(),
             segment: segment(),
@@ -70,7 +70,7 @@ fn concluded(like: &Sealed) -> Concluded {
         },
         through: before,
         last: Some(before),
-        told: Vec::new(),
+        reported: Vec::new(),
         summarised: Timestamp::MIN,
         realigned_epochs: Some(0),
         short_delays: 0,
@@ -84,11 +84,11 @@ fn concluded(like: &Sealed) -> Concluded {
 fn points_that_are_behind_after_a_start_are_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let Segment { upstream, downstream } = segment();
-    let clock = Clock::system();
+    let clock = WallClock::system();
     let first = clock.now().as_nanos() / EPOCH_NS - 50;
     let ups = epochs(&upstream, 0, first, 45);
     let downs = epochs(&downstream, 1_000_000, first, 45);
-    let file = ConcludedFile::new(folder.path().join("concluded.json"));
+    let file = ProgressFile::new(folder.path().join("concluded.json"));
     file.prepare(&[concluded(&ups[0])]).unwrap().take_place().unwrap();
     let config = EngineConfig {
         segments: vec![SegmentConfig { segment: segment(), class: None }],
@@ -116,7 +116,7 @@ fn points_that_are_behind_after_a_start_are_waited_for() {
         std::thread::sleep(Duration::from_millis(600));
     });
     let mut estimating = estimating;
-    estimating.follow(&mut engine, &receiver, Waiting::of(&concluded)).unwrap();
+    estimating.follow(&mut engine, &receiver, CatchingUp::of(&concluded)).unwrap();
     sending.join().unwrap();
     let events = kept.0.lock().unwrap();
     let gap = events.iter().find(|event| matches!(event, EngineEvent::Gap(_)));

@@ -17,7 +17,7 @@ use super::{
     Arrived, JournalConfig, JournalMetrics, Refusal, Retention, StoredEpoch, Submission,
     Unavailable,
 };
-use crate::clock::{Clock, Reckoning};
+use crate::clock::{AgeReference, WallClock};
 
 /// Requests that share one sync.
 const GROUP_MAX: usize = 64;
@@ -40,8 +40,8 @@ pub(crate) struct Journal {
     stored: SyncSender<StoredEpoch>,
     metrics: JournalMetrics,
     was_healthy: bool,
-    clock: Clock,
-    reckoning: Reckoning,
+    clock: WallClock,
+    age_reference: AgeReference,
 }
 
 impl Journal {
@@ -71,7 +71,7 @@ impl Journal {
             metrics,
             was_healthy: true,
             clock: config.clock.clone(),
-            reckoning: Reckoning::default(),
+            age_reference: AgeReference::default(),
         })
     }
 
@@ -121,7 +121,8 @@ impl Journal {
     /// What time it is, and the one that ages count from.
     fn moments(&mut self) -> Moments {
         let now = self.clock.now();
-        let (old_by, is_doubtful) = self.reckoning.moment(now, self.judge.newest(), Instant::now());
+        let (old_by, is_doubtful) =
+            self.age_reference.moment(now, self.judge.newest(), Instant::now());
         if is_doubtful && self.retention.age_max.is_some() {
             warn!("the clock is more than a day ahead of the newest epoch: ages count from that");
         }

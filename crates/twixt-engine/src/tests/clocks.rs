@@ -132,7 +132,7 @@ fn clocks_apart_by_part_of_an_epoch_give_nothing() {
     );
 }
 
-/// What is told, warnings aside, is a gap or right.
+/// What is reported, warnings aside, is a gap or right.
 #[track_caller]
 fn check_stream(up: &Seen, down: &Seen, expected: &Expect) {
     let seconds = 100..112;
@@ -194,17 +194,17 @@ fn a_clock_that_is_set_costs_a_few_epochs_and_no_wrong_estimate() {
     let set = Seen { run: 2, ..Seen::at("down", 5 * MS).clock(3 * SECOND_NS) };
     let after = seal(&set, 110..130, "lda");
     let mut engine = Engine::new(config(&[("up", "down")]));
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut epochs = in_order(vec![up, before, after], &[0, 0, 3 * SECOND_NS]).into_iter();
     for second in 101..140 {
         for sealed in epochs.by_ref().take(2) {
             engine.receive(sealed);
         }
         engine.advance(at(second));
-        told.extend(drain(&mut engine));
+        reported.extend(drain(&mut engine));
     }
     let mut estimated = Vec::new();
-    for event in &told {
+    for event in &reported {
         if let EngineEvent::Estimated(estimate) = event {
             let shift_ns = estimate.realigned_epochs * SECOND_NS;
             let delay_ns = estimate.estimates[0].delay.unwrap().mean().as_nanos() - shift_ns;

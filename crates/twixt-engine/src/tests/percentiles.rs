@@ -1,6 +1,6 @@
 //! A sample beside a sketch: percentiles of epochs, and of minutes from the same packets.
 
-use twixt_model::{Estimate, Percentile};
+use twixt_model::{Estimate, Percentile, by_scope};
 
 use super::*;
 
@@ -11,9 +11,8 @@ fn sampled(seen: &Seen, budget_bytes: u64) -> Vec<Sealed> {
     seal_with(seen, 100..112, (sample.start)(&settings).unwrap())
 }
 
-/// What comes out of the engine of a sample, epoch by epoch and minute by minute, when points have
-/// these budgets.
-fn told(budgets: (u64, u64)) -> (Vec<Estimate>, Vec<Estimate>) {
+/// Estimates of a sample when points have these budgets: of epochs, and of five of them added up.
+fn reported(budgets: (u64, u64)) -> (Vec<Estimate>, Vec<Estimate>) {
     let (up, down) = (Seen::at("up", 0), Seen::at("down", 5 * MS));
     let seconds = 100..112;
     let points = vec![
@@ -23,19 +22,18 @@ fn told(budgets: (u64, u64)) -> (Vec<Estimate>, Vec<Estimate>) {
         seal(&down, seconds, "lda"),
     ];
     let mut engine = Engine::new(config(&[("up", "down")]));
-    let (mut epochs, mut minutes) = (Vec::new(), Vec::new());
+    let mut epochs = Vec::new();
     for event in run(&mut engine, in_order(points, &[0; 4])) {
         match event {
             EngineEvent::Estimated(pair) if pair.series.algorithm == "sample" => {
                 epochs.extend(pair.estimates);
             }
-            EngineEvent::Summary(minute) if minute.series.algorithm == "sample" => {
-                minutes.extend(minute.estimates);
-            }
             EngineEvent::Estimated(pair) => assert_eq!(pair.estimates[0].percentile(0.5), None),
             _ => {}
         }
     }
+    let minute = |epochs: &[Estimate]| by_scope(epochs).into_values().next().unwrap();
+    let minutes = epochs.chunks_exact(5).map(minute).collect();
     (epochs, minutes)
 }
 
@@ -51,9 +49,7 @@ fn holds_truth(share: f64, found: Percentile) -> bool {
 
 #[track_caller]
 fn check(budgets: (u64, u64), used: std::ops::Range<u64>) {
-    let (epochs, mut minutes) = told(budgets);
-    // The last one is not whole.
-    minutes.truncate(2);
+    let (epochs, minutes) = reported(budgets);
     assert!(epochs.len() >= 10 && minutes.len() == 2, "{} {}", epochs.len(), minutes.len());
     let mut held = 0;
     for epoch in &epochs {

@@ -10,7 +10,7 @@ struct Collector {
     log: Vec<Sealed>,
     engine: Engine,
     events: Vec<EngineEvent>,
-    concluded: Vec<Concluded>,
+    concluded: Vec<SeriesProgress>,
 }
 
 impl Collector {
@@ -29,7 +29,7 @@ impl Collector {
     fn tick(&mut self, now: Timestamp) {
         self.engine.advance(now);
         self.events.extend(drain(&mut self.engine));
-        self.concluded = self.engine.concluded();
+        self.concluded = self.engine.progress();
     }
 
     /// Dies, and starts again from what it wrote.
@@ -95,15 +95,15 @@ fn sparse_stream(
     all
 }
 
-/// All that is told, but for warnings, in an order of its own.
-fn told(events: &[EngineEvent]) -> Vec<String> {
-    let mut told: Vec<String> = events
+/// All that is reported, but for warnings, in an order of its own.
+fn reported(events: &[EngineEvent]) -> Vec<String> {
+    let mut reported: Vec<String> = events
         .iter()
         .filter(|event| !matches!(event, EngineEvent::Warning(_)))
         .map(|event| format!("{} {event:?}", show(event)))
         .collect();
-    told.sort_unstable();
-    told
+    reported.sort_unstable();
+    reported
 }
 
 fn run_with_restarts(stream: &[(Timestamp, Sealed)], restarts: &[usize]) -> Vec<EngineEvent> {
@@ -120,7 +120,7 @@ fn run_with_restarts(stream: &[(Timestamp, Sealed)], restarts: &[usize]) -> Vec<
     collector.events
 }
 
-/// How often something was told of each epoch.
+/// How often something was reported of each epoch.
 fn coverage(events: &[EngineEvent]) -> BTreeMap<i64, u64> {
     let mut coverage = BTreeMap::new();
     for event in events {
@@ -147,7 +147,7 @@ proptest! {
         let stream = stream(seed, missing, clock_epochs * SECOND_NS, 3);
         let expected = run_with_restarts(&stream, &[]);
         let found = run_with_restarts(&stream, &restarts);
-        prop_assert_eq!(told(&found), told(&expected));
+        prop_assert_eq!(reported(&found), reported(&expected));
     }
 
     /// Nothing is learnt twice from a boundary that is replayed.
@@ -159,11 +159,11 @@ proptest! {
         let stream = sparse_stream(seed, 0, 0, 3, 80);
         let expected = run_with_restarts(&stream, &[]);
         let found = run_with_restarts(&stream, &restarts);
-        prop_assert_eq!(told(&found), told(&expected));
+        prop_assert_eq!(reported(&found), reported(&expected));
     }
 
     /// Epochs that come after patience has ended may be used after a restart, when they were not
-    /// before. Of every epoch something is told all the same, and once.
+    /// before. Of every epoch something is reported all the same, and once.
     #[test]
     fn of_every_epoch_something_is_told_once(
         seed in 0_u64..1 << 40,

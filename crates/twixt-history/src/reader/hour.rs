@@ -9,7 +9,7 @@ use super::{Live, Reader};
 use crate::error::{HistoryError, Problem};
 use crate::file::{Columns, Wanted, read};
 use crate::holes::{Hole, holes, note_missing};
-use crate::open::{OpenWanted, Part};
+use crate::open::{HourPart, OpenWanted};
 use crate::question::Question;
 use crate::rollup::rolled_up;
 use crate::row::{Row, SeriesKey};
@@ -101,7 +101,7 @@ impl Reader {
 
     fn add_open(
         &self,
-        part: Part,
+        part: HourPart,
         question: &Question,
         live: Option<&dyn Live>,
         found: &mut HourRows,

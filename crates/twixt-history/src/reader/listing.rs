@@ -7,14 +7,14 @@ use twixt_store::Day;
 use crate::error::HistoryError;
 use crate::file::FileName;
 use crate::folders::Folders;
-use crate::open::Part;
+use crate::open::HourPart;
 use crate::step::{Hour, Step};
 
 /// The files of a history, as they are found.
 #[derive(Debug)]
 pub(super) struct Listing<'a> {
     folders: &'a Folders,
-    open: Vec<Part>,
+    open: Vec<HourPart>,
     days: BTreeMap<(Day, bool), Vec<FileName>>,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Listing<'a> {
 #[derive(Debug, Default)]
 pub(super) struct HourListing {
     /// Parts that are not sealed.
-    pub(super) open: Vec<Part>,
+    pub(super) open: Vec<HourPart>,
     /// Files of the step that is asked for.
     pub(super) files: Vec<FileName>,
     /// Whether there are minutes and hours, but no epochs.
@@ -43,7 +43,8 @@ impl<'a> Listing<'a> {
     /// What there is of an hour. What is not sealed yet counts, whatever lies beside it: a part may
     /// have been sealed and its log not been deleted.
     pub(super) fn hour(&mut self, hour: Hour, step: Step) -> Result<HourListing, HistoryError> {
-        let open: Vec<Part> = self.open.iter().filter(|part| part.hour == hour).copied().collect();
+        let open: Vec<HourPart> =
+            self.open.iter().filter(|part| part.hour == hour).copied().collect();
         let is_sealed =
             |name: &FileName| name.hour == hour && open.iter().all(|part| part.number != name.part);
         let mut of = |is_epochs: bool| -> Result<Vec<FileName>, HistoryError> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use twixt_history::{DelayPart, Row};
 use twixt_model::{Delay, DelaySample, Estimate, OrderStatistics, Percentile};
 use twixt_observe::PointCounts;
 use twixt_offline::{ChosenAlgorithm, Concluded, Files, Measured};
@@ -83,6 +84,45 @@ impl EstimateRow {
             p999_low_ns: low(p999),
             p999_high_ns: high(p999),
             jitter_ns: jitter_ns.map(|jitter| jitter.round() as i64),
+        }
+    }
+}
+
+impl From<&Row> for EstimateRow {
+    fn from(row: &Row) -> Self {
+        let delay = row.delay.as_ref();
+        let interval = delay.and_then(DelayPart::interval);
+        let rounded = |ns: f64| ns.round() as i64;
+        let [p50, p95, p99, p999] = delay.map(|delay| delay.quantiles).unwrap_or_default();
+        Self {
+            segment: None,
+            scope: row.scope.clone(),
+            packets: row.packets.unwrap_or(0),
+            used: row.used.unwrap_or(0),
+            lost: row.lost,
+            mean_ns: delay.map(DelayPart::mean_ns),
+            stddev_ns: delay.and_then(DelayPart::deviation_ns).map(rounded),
+            ci95_low_ns: interval.map(|(low_ns, _)| low_ns),
+            ci95_high_ns: interval.map(|(_, high_ns)| high_ns),
+            min_ns: delay.and_then(|delay| delay.min_ns),
+            p50_ns: p50.value_ns,
+            p95_ns: p95.value_ns,
+            p99_ns: p99.value_ns,
+            max_ns: delay.and_then(|delay| delay.max_ns),
+            start_ns: row.start_ns,
+            end_ns: row.end_ns,
+            reason: row.reason.clone(),
+            bytes: row.bytes,
+            p999_ns: p999.value_ns,
+            p50_low_ns: p50.low_ns,
+            p50_high_ns: p50.high_ns,
+            p95_low_ns: p95.low_ns,
+            p95_high_ns: p95.high_ns,
+            p99_low_ns: p99.low_ns,
+            p99_high_ns: p99.high_ns,
+            p999_low_ns: p999.low_ns,
+            p999_high_ns: p999.high_ns,
+            jitter_ns: delay.and_then(DelayPart::jitter_ns).map(rounded),
         }
     }
 }

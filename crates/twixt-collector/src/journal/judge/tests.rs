@@ -3,7 +3,7 @@ use twixt_model::{Batch, Delay, EpochRule, Observation, PointId};
 use twixt_synopsis::{Purpose, find};
 
 use super::*;
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::journal::Retention;
 
 const HOUR_NS: i64 = 3_600 * 1_000_000_000;
@@ -21,7 +21,7 @@ fn judge() -> Judge {
         retention: Retention::default(),
         points_max: 10,
         writers_max: 1,
-        clock: Clock::system(),
+        clock: WallClock::system(),
     };
     Judge::new(&config, [])
 }

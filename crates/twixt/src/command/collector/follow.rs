@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use twixt_collector::EventSink;
 use twixt_engine::{EngineEvent, PointEstimate, Series};
+use twixt_history::{Row, SeriesKey};
 use twixt_model::{Estimate, Span};
 
 use super::rows;
@@ -24,6 +25,13 @@ impl Following {
     pub(super) fn new(format: Format) -> Self {
         Self { format, lines: String::new() }
     }
+
+    fn add(&mut self, lines: Vec<String>) {
+        for line in lines {
+            self.lines.push_str(&line);
+            self.lines.push('\n');
+        }
+    }
 }
 
 impl EventSink for Following {
@@ -32,10 +40,16 @@ impl EventSink for Following {
             Format::Jsonl => rows::lines(event)?,
             _ => text(event),
         };
-        for line in lines {
-            self.lines.push_str(&line);
-            self.lines.push('\n');
-        }
+        self.add(lines);
+        Ok(())
+    }
+
+    fn take_minute(&mut self, rows: &[Row]) -> io::Result<()> {
+        let lines = match self.format {
+            Format::Jsonl => rows::minute_lines(rows)?,
+            _ => rows.iter().map(minute_text).collect(),
+        };
+        self.add(lines);
         Ok(())
     }
 
@@ -63,14 +77,8 @@ fn text(event: &EngineEvent) -> Vec<String> {
             let start = start_of(pair.span, &pair.series);
             pair.estimates.iter().map(|estimate| format!("{start}  {}", shown(estimate))).collect()
         }
-        EngineEvent::Summary(summary) => {
-            let start = start_of(summary.span, &summary.series);
-            let (epochs, gaps) = (summary.epochs, summary.gaps);
-            let line = |estimate| {
-                format!("{start}  {}  (minute: {epochs} epochs, {gaps} gaps)", shown(estimate))
-            };
-            summary.estimates.iter().map(line).collect()
-        }
+        // Its rows come when they are summed up.
+        EngineEvent::MinuteOver(_) => Vec::new(),
         EngineEvent::Gap(gap) => {
             let start = start_of(gap.span, &gap.series);
             let epochs = gap.epochs();
@@ -81,6 +89,38 @@ fn text(event: &EngineEvent) -> Vec<String> {
         EngineEvent::ObservedSummary(point) => {
             vec![format!("{}  (minute: {} epochs)", point_text(point), point.epochs)]
         }
+    }
+}
+
+/// What is known of a minute.
+fn minute_text(row: &Row) -> String {
+    let SeriesKey { upstream, downstream, class, algorithm, .. } = &row.series;
+    let class = if class.is_empty() { String::new() } else { format!(" ({class})") };
+    let nanos = |nanos: i64| units::duration(nanos as f64);
+    let delay = match &row.delay {
+        Some(delay) => {
+            let [.., p99, _] = delay.quantiles.map(|quantile| quantile.value_ns);
+            let tail = p99.map(|p99_ns| format!(", p99 {}", nanos(p99_ns))).unwrap_or_default();
+            format!("mean {}{tail}", nanos(delay.mean_ns()))
+        }
+        None => row.reason.clone().unwrap_or_else(|| "delay not known".to_owned()),
+    };
+    format!(
+        "{}  {upstream} > {downstream}{class}  {algorithm}  {}: {delay}, {}  (minute: {} epochs, {} \
+         gaps)",
+        units::moment(row.span().start),
+        row.scope,
+        loss_text(row.packets.unwrap_or(0), row.lost),
+        row.epochs,
+        row.gaps
+    )
+}
+
+fn loss_text(packets: u64, lost: Option<u64>) -> String {
+    let packets = units::count(packets);
+    match lost {
+        Some(lost) => format!("{} of {packets} lost", units::count(lost)),
+        None => format!("{packets} packets, loss not known"),
     }
 }
 
@@ -102,11 +142,7 @@ fn shown(estimate: &Estimate) -> String {
         }
         None => estimate.reason.clone().unwrap_or_else(|| "delay not known".to_owned()),
     };
-    let packets = units::count(estimate.evidence.packets);
-    let loss = match estimate.evidence.lost {
-        Some(lost) => format!("{} of {packets} lost", units::count(lost)),
-        None => format!("{packets} packets, loss not known"),
-    };
+    let loss = loss_text(estimate.evidence.packets, estimate.evidence.lost);
     format!("{scope}: {delay}, {loss}")
 }
 

@@ -1,9 +1,8 @@
 //! What `--follow -F jsonl` prints. Keys are part of the contract with users.
 
 use serde::Serialize;
-use twixt_engine::{
-    Conclusions, EngineEvent, Gap, MinuteSummary, PairEstimate, PointEstimate, Series, Warning,
-};
+use twixt_engine::{Conclusions, EngineEvent, Gap, PairEstimate, PointEstimate, Series, Warning};
+use twixt_history::{Row, SeriesKey};
 use twixt_model::Estimate;
 
 use crate::output::{EstimateRow, round_trip_rows};
@@ -88,9 +87,7 @@ pub(super) fn lines(event: &EngineEvent) -> serde_json::Result<Vec<String>> {
         EngineEvent::Estimated(pair) => {
             pair.estimates.iter().map(|estimate| estimate_line(pair, estimate)).collect()
         }
-        EngineEvent::Summary(summary) => {
-            summary.estimates.iter().map(|estimate| summary_line(summary, estimate)).collect()
-        }
+        EngineEvent::MinuteOver(_) => Ok(Vec::new()),
         EngineEvent::Gap(gap) => one(&gap_line(gap)),
         EngineEvent::Warning(warning) => one(&warning_line(warning)),
         EngineEvent::Observed(point) => one(&point_line("observed", point)?),
@@ -112,14 +109,19 @@ fn estimate_line(pair: &PairEstimate, estimate: &Estimate) -> serde_json::Result
     })
 }
 
-fn summary_line(summary: &MinuteSummary, estimate: &Estimate) -> serde_json::Result<String> {
-    serde_json::to_string(&SummaryLine {
-        event: "summary",
-        series: keys(&summary.series),
-        epochs: summary.epochs,
-        gaps: summary.gaps,
-        row: estimate.into(),
-    })
+/// The lines of a minute that is over.
+pub(super) fn minute_lines(rows: &[Row]) -> serde_json::Result<Vec<String>> {
+    let line = |row: &Row| {
+        let SeriesKey { upstream, downstream, class, algorithm, domain, .. } = &row.series;
+        serde_json::to_string(&SummaryLine {
+            event: "summary",
+            series: SeriesKeys { domain, upstream, downstream, class, algorithm },
+            epochs: row.epochs,
+            gaps: row.gaps,
+            row: row.into(),
+        })
+    };
+    rows.iter().map(line).collect()
 }
 
 fn gap_line(gap: &Gap) -> GapLine<'_> {

@@ -1,4 +1,4 @@
-//! What was told last, of every segment and point: how they are now.
+//! The latest state of every segment and point.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,11 +8,11 @@ use twixt_history::SeriesKey;
 use twixt_measure::PointSummary;
 use twixt_model::{Delay, Span, TimeSource};
 
-use super::rows::key;
+use super::series_key;
 
-/// The last news. As many as the engine follows.
+/// The latest state of all series that the engine follows.
 #[derive(Debug, Default)]
-pub(crate) struct Board {
+pub(crate) struct LatestStates {
     latest: Mutex<Latest>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct PointState {
     pub(crate) dropped: u64,
 }
 
-impl Board {
+impl LatestStates {
     pub(super) fn note(&self, event: &EngineEvent) {
         match event {
             EngineEvent::Estimated(pair) => self.note_pair(pair),
@@ -79,7 +79,7 @@ impl Board {
         let segment = &pair.series.segment;
         let ends = [(&segment.upstream, &pair.upstream), (&segment.downstream, &pair.downstream)];
         self.with(|latest| {
-            latest.clocks.insert(key(&pair.series), state);
+            latest.clocks.insert(series_key(&pair.series), state);
             for (point, summary) in ends {
                 let state = PointState {
                     last_ns: pair.span.end.as_nanos(),

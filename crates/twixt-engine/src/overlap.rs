@@ -2,67 +2,73 @@
 
 use twixt_model::{Delay, PacketDigest, Timestamp};
 
-use super::sample::{Boundary, Packet};
+use crate::sample::{Boundary, SampledPacket};
 
 /// What two points have in common near a boundary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Meeting {
+pub(crate) struct Overlap {
     /// Seen at both.
-    pub(super) common: u64,
+    pub(crate) common: u64,
     /// Seen upstream, where downstream must have kept them if it saw them.
-    pub(super) sent: u64,
+    pub(crate) sent: u64,
     /// Those of them that downstream did not see.
-    pub(super) unseen: u64,
+    pub(crate) missing_downstream: u64,
     /// Seen downstream, where upstream must have kept them if it saw them.
-    pub(super) received: u64,
+    pub(crate) received: u64,
     /// Those of them that upstream did not see.
-    pub(super) strange: u64,
+    pub(crate) missing_upstream: u64,
     /// By how much downstream's times are later: the median of those seen at both.
-    pub(super) rest: Option<Delay>,
+    pub(crate) rest: Option<Delay>,
 }
 
 /// Compares two points at one boundary. `shift` is by how much downstream's boundary is later.
-pub(super) fn meet(
+pub(crate) fn compare_at(
     at: Timestamp,
     upstream: &Boundary,
     downstream: &Boundary,
     shift: Delay,
-) -> Meeting {
+) -> Overlap {
     let ceiling = upstream.ceiling.min(downstream.ceiling);
-    let (mut sent, mut received) =
-        (places(upstream, ceiling, at), places(downstream, ceiling, at + shift));
+    let (mut sent, mut received) = (
+        boundary_packets(upstream, ceiling, at),
+        boundary_packets(downstream, ceiling, at + shift),
+    );
     let common = pair_up(&mut sent, &mut received);
-    let range = Range::of(common.iter().copied());
-    let sure_to_arrive = |place: &&Place| {
+    let range = OffsetRange::of(common.iter().copied());
+    let sure_to_arrive = |place: &&BoundaryPacket| {
         let (earliest_ns, latest_ns) = (range.min_ns, range.max_ns);
         covers(downstream, place.ns.saturating_add(earliest_ns), place.ns.saturating_add(latest_ns))
     };
-    let sure_to_be_sent = |place: &&Place| {
+    let sure_to_be_sent = |place: &&BoundaryPacket| {
         let (earliest_ns, latest_ns) = (range.max_ns, range.min_ns);
         covers(upstream, place.ns.saturating_sub(earliest_ns), place.ns.saturating_sub(latest_ns))
     };
-    let alone = |place: &&Place| !place.common;
-    Meeting {
+    let alone = |place: &&BoundaryPacket| !place.common;
+    Overlap {
         common: common.len() as u64,
         sent: sent.iter().filter(sure_to_arrive).count() as u64,
-        unseen: sent.iter().filter(sure_to_arrive).filter(alone).count() as u64,
+        missing_downstream: sent.iter().filter(sure_to_arrive).filter(alone).count() as u64,
         received: received.iter().filter(sure_to_be_sent).count() as u64,
-        strange: received.iter().filter(sure_to_be_sent).filter(alone).count() as u64,
+        missing_upstream: received.iter().filter(sure_to_be_sent).filter(alone).count() as u64,
         rest: median(common),
     }
 }
 
 /// A packet, and its time since the boundary.
-struct Place {
+struct BoundaryPacket {
     digest: PacketDigest,
     ns: i64,
     common: bool,
 }
 
 /// By digest.
-fn places(boundary: &Boundary, ceiling: PacketDigest, at: Timestamp) -> Vec<Place> {
+fn boundary_packets(
+    boundary: &Boundary,
+    ceiling: PacketDigest,
+    at: Timestamp,
+) -> Vec<BoundaryPacket> {
     let sampled = boundary.packets.iter().filter(|packet| packet.digest <= ceiling);
-    let place = |packet: &Packet| Place {
+    let place = |packet: &SampledPacket| BoundaryPacket {
         digest: packet.digest,
         ns: (packet.time - at).as_nanos(),
         common: false,
@@ -71,7 +77,7 @@ fn places(boundary: &Boundary, ceiling: PacketDigest, at: Timestamp) -> Vec<Plac
 }
 
 /// Notes which were seen at both, and by how much later downstream.
-fn pair_up(sent: &mut [Place], received: &mut [Place]) -> Vec<i64> {
+fn pair_up(sent: &mut [BoundaryPacket], received: &mut [BoundaryPacket]) -> Vec<i64> {
     let mut rests_ns = Vec::new();
     let mut others = received.iter_mut().peekable();
     for place in sent {
@@ -91,7 +97,7 @@ const fn covers(boundary: &Boundary, earliest_ns: i64, latest_ns: i64) -> bool {
 }
 
 /// The median; `None` of nothing.
-pub(super) fn median(mut values_ns: Vec<i64>) -> Option<Delay> {
+pub(crate) fn median(mut values_ns: Vec<i64>) -> Option<Delay> {
     if values_ns.is_empty() {
         return None;
     }
@@ -101,12 +107,12 @@ pub(super) fn median(mut values_ns: Vec<i64>) -> Option<Delay> {
 }
 
 /// Smallest and largest; 0 of nothing.
-struct Range {
+struct OffsetRange {
     min_ns: i64,
     max_ns: i64,
 }
 
-impl Range {
+impl OffsetRange {
     fn of(values_ns: impl Iterator<Item = i64>) -> Self {
         let range = values_ns.fold(None, |range: Option<(i64, i64)>, value| {
             let (min, max) = range.unwrap_or((value, value));

@@ -4,10 +4,10 @@
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
-use twixt_history::{HistoryError, Kept};
+use twixt_history::{HistoryError, UpkeepDone};
 
-use super::{Recorded, RecordingMetrics, Work};
-use crate::clock::Reckoning;
+use super::{Estimates, HistoryMetrics, Work};
+use crate::clock::AgeReference;
 use crate::stop::Stop;
 
 /// How often it is looked what is due.
@@ -16,10 +16,10 @@ const EVERY: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(100);
 
 /// Seals and deletes until told to stop.
-pub(crate) fn keep(recorded: &Recorded, metrics: &RecordingMetrics, stop: &Stop) {
-    let mut keeping = Keeping { recorded, metrics, reckoning: Reckoning::default() };
+pub(crate) fn maintain(estimates: &Estimates, metrics: &HistoryMetrics, stop: &Stop) {
+    let mut upkeep = Upkeep { estimates, metrics, age_reference: AgeReference::default() };
     loop {
-        keeping.keep_once();
+        upkeep.run_once();
         let mut waited = Duration::ZERO;
         while waited < EVERY {
             if stop.is_requested() {
@@ -31,30 +31,30 @@ pub(crate) fn keep(recorded: &Recorded, metrics: &RecordingMetrics, stop: &Stop)
     }
 }
 
-struct Keeping<'a> {
-    recorded: &'a Recorded,
-    metrics: &'a RecordingMetrics,
-    reckoning: Reckoning,
+struct Upkeep<'a> {
+    estimates: &'a Estimates,
+    metrics: &'a HistoryMetrics,
+    age_reference: AgeReference,
 }
 
-impl Keeping<'_> {
-    fn keep_once(&mut self) {
-        let Recorded { history, clock, .. } = self.recorded;
+impl Upkeep<'_> {
+    fn run_once(&mut self) {
+        let Estimates { history, clock, .. } = self.estimates;
         let (old_by, is_doubtful) =
-            self.reckoning.moment(clock.now(), history.newest(), Instant::now());
+            self.age_reference.moment(clock.now(), history.newest(), Instant::now());
         if is_doubtful {
             warn!(
                 "the clock is more than a day ahead of the newest estimate: ages count from that"
             );
         }
-        let kept = history.keep_by(clock.now(), old_by);
-        let failed = match &kept {
-            Ok(kept) => kept.unsealed.first(),
+        let done = history.keep_by(clock.now(), old_by);
+        let failed = match &done {
+            Ok(done) => done.unsealed.first(),
             Err(problem) => Some(problem),
         };
         self.note_health(failed);
-        if let Ok(kept) = kept {
-            self.tell(&kept);
+        if let Ok(done) = done {
+            self.log(&done);
         }
         self.metrics.copy(history.counts());
     }
@@ -75,17 +75,17 @@ impl Keeping<'_> {
         }
     }
 
-    fn tell(&self, kept: &Kept) {
-        for hour in &kept.sealed {
+    fn log(&self, done: &UpkeepDone) {
+        for hour in &done.sealed {
             info!(%hour, "sealed");
         }
-        for problem in &kept.problems {
+        for problem in &done.problems {
             warn!(%problem, "an estimate could not be sealed");
         }
-        self.metrics.unreadable.inc_by(kept.problems.len() as u64);
-        self.metrics.removed(&kept.removed);
-        if kept.removed.files > 0 {
-            let (files, bytes) = (kept.removed.files, kept.removed.bytes);
+        self.metrics.unreadable.inc_by(done.problems.len() as u64);
+        self.metrics.removed(&done.removed);
+        if done.removed.files > 0 {
+            let (files, bytes) = (done.removed.files, done.removed.bytes);
             info!(files, bytes, "old estimates deleted");
         }
     }

@@ -31,7 +31,7 @@ impl Work {
 
 /// Counters of what is stored of estimates.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RecordingMetrics {
+pub(crate) struct HistoryMetrics {
     rows: Counter,
     repeated: Counter,
     sealed: Counter,
@@ -43,7 +43,7 @@ pub(crate) struct RecordingMetrics {
     healthy: Family<[(&'static str, &'static str); 1], Gauge>,
 }
 
-impl RecordingMetrics {
+impl HistoryMetrics {
     pub(crate) fn new(registry: &mut Registry) -> Self {
         let new = Self::default();
         let counters = [

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use twixt_engine::Concluded;
+use twixt_engine::SeriesProgress;
 use twixt_measure::Sealed;
 use twixt_model::{PointId, Timestamp};
 
@@ -16,19 +16,18 @@ const CAUGHT_UP_NS: i64 = 2_000_000_000;
 
 /// Points that have not caught up yet.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct CatchingUp {
     points: HashSet<PointId>, // at most two for each series
 }
 
-impl Waiting {
+impl CatchingUp {
     /// All that were there before.
-    pub(super) fn of(concluded: &[Concluded]) -> Self {
-        let newest = concluded.iter().map(end_ns).max().unwrap_or(i64::MIN);
-        let recent = concluded
-            .iter()
-            .filter(|concluded| end_ns(concluded) >= newest.saturating_sub(RECENT_NS));
-        let points = recent.flat_map(|concluded| {
-            let segment = &concluded.series.segment;
+    pub(super) fn of(progress: &[SeriesProgress]) -> Self {
+        let newest = progress.iter().map(end_ns).max().unwrap_or(i64::MIN);
+        let recent =
+            progress.iter().filter(|progress| end_ns(progress) >= newest.saturating_sub(RECENT_NS));
+        let points = recent.flat_map(|progress| {
+            let segment = &progress.series.segment;
             [segment.upstream.clone(), segment.downstream.clone()]
         });
         Self { points: points.collect() }
@@ -49,7 +48,7 @@ impl Waiting {
     }
 }
 
-fn end_ns(concluded: &Concluded) -> i64 {
-    let length_ns = concluded.series.epoch_ns.unwrap_or(0);
-    concluded.through.0.saturating_add(1).saturating_mul(length_ns)
+fn end_ns(progress: &SeriesProgress) -> i64 {
+    let length_ns = progress.series.epoch_ns.unwrap_or(0);
+    progress.through.0.saturating_add(1).saturating_mul(length_ns)
 }

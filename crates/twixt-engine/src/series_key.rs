@@ -6,30 +6,30 @@ use twixt_measure::Sealed;
 use twixt_model::{PointId, Segment};
 use twixt_synopsis::Algorithm;
 
-use super::event::Series;
-use super::sample::PointSample;
-use super::segment::Samples;
+use crate::event::Series;
+use crate::sample::PointSample;
+use crate::segment::Samples;
 
 /// What all series of a segment have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SegmentKey {
-    pub(super) domain: String,
-    pub(super) segment: Segment,
-    pub(super) class: String,
-    pub(super) epoch_ns: Option<i64>,
+pub(crate) struct SegmentKey {
+    pub(crate) domain: String,
+    pub(crate) segment: Segment,
+    pub(crate) class: String,
+    pub(crate) epoch_ns: Option<i64>,
 }
 
 /// Whose packets near boundaries are kept together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct PointKey {
-    pub(super) domain: String,
-    pub(super) point: PointId,
-    pub(super) class: String,
-    pub(super) epoch_ns: Option<i64>,
+pub(crate) struct PointKey {
+    pub(crate) domain: String,
+    pub(crate) point: PointId,
+    pub(crate) class: String,
+    pub(crate) epoch_ns: Option<i64>,
 }
 
 impl Series {
-    pub(super) fn of(segment: Segment, algorithm: &'static Algorithm, sealed: &Sealed) -> Self {
+    pub(crate) fn of(segment: Segment, algorithm: &'static Algorithm, sealed: &Sealed) -> Self {
         Self {
             domain: sealed.domain.clone(),
             segment,
@@ -42,7 +42,7 @@ impl Series {
 }
 
 impl SegmentKey {
-    pub(super) fn of(series: &Series) -> Self {
+    pub(crate) fn of(series: &Series) -> Self {
         Self {
             domain: series.domain.clone(),
             segment: series.segment.clone(),
@@ -52,7 +52,7 @@ impl SegmentKey {
     }
 
     /// What is known of the packets of its two points.
-    pub(super) fn samples<'a>(&self, samples: &'a BTreeMap<PointKey, PointSample>) -> Samples<'a> {
+    pub(crate) fn samples<'a>(&self, samples: &'a BTreeMap<PointKey, PointSample>) -> Samples<'a> {
         let of = |point: &PointId| {
             samples.get(&PointKey {
                 domain: self.domain.clone(),
@@ -66,7 +66,7 @@ impl SegmentKey {
 }
 
 impl PointKey {
-    pub(super) fn of(sealed: &Sealed) -> Self {
+    pub(crate) fn of(sealed: &Sealed) -> Self {
         Self {
             domain: sealed.domain.clone(),
             point: sealed.point.clone(),

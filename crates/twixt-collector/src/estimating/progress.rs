@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tracing::warn;
-use twixt_engine::{Concluded, Series};
+use twixt_engine::{Series, SeriesProgress};
 use twixt_model::{Epoch, PointId, Segment, Timestamp};
 use twixt_synopsis::by_tag;
 
@@ -18,7 +18,7 @@ const BYTES_MAX: u64 = 64 << 20;
 
 /// The file.
 #[derive(Clone, Debug)]
-pub(crate) struct ConcludedFile {
+pub(crate) struct ProgressFile {
     path: PathBuf,
 }
 
@@ -48,22 +48,23 @@ struct SeriesDocument {
     epoch_ns: Option<i64>,
     through: i64,
     last: Option<i64>,
-    told: Vec<(i64, u64)>,
+    #[serde(rename = "told")]
+    reported: Vec<(i64, u64)>,
     summarised_ns: i64,
     realigned_epochs: Option<i64>,
     short_delays: u64,
     replay_from: i64,
 }
 
-impl ConcludedFile {
+impl ProgressFile {
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
     /// How far estimates came. If that cannot be read, it is said, and nothing is known.
-    pub(super) fn read(&self) -> Vec<Concluded> {
+    pub(super) fn read(&self) -> Vec<SeriesProgress> {
         match self.try_read() {
-            Ok(concluded) => concluded,
+            Ok(progress) => progress,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(problem) => {
                 let path = self.path.display();
@@ -74,8 +75,8 @@ impl ConcludedFile {
     }
 
     /// Does all of the work of replacing what is written, but for the last step.
-    pub(super) fn prepare(&self, concluded: &[Concluded]) -> io::Result<Prepared> {
-        let series = concluded.iter().map(SeriesDocument::from).collect();
+    pub(super) fn prepare(&self, progress: &[SeriesProgress]) -> io::Result<Prepared> {
+        let series = progress.iter().map(SeriesDocument::from).collect();
         let bytes = serde_json::to_vec(&Document { version: VERSION, series })?;
         let beside = self.path.with_extension("new");
         let mut file = File::create(&beside)?;
@@ -84,7 +85,7 @@ impl ConcludedFile {
         Ok(Prepared { beside, path: self.path.clone() })
     }
 
-    fn try_read(&self) -> io::Result<Vec<Concluded>> {
+    fn try_read(&self) -> io::Result<Vec<SeriesProgress>> {
         if fs::metadata(&self.path)?.len() > BYTES_MAX {
             return Err(io::Error::other("too long"));
         }
@@ -92,7 +93,7 @@ impl ConcludedFile {
         if document.version > VERSION {
             return Err(io::Error::other(format!("format version {}", document.version)));
         }
-        Ok(document.series.into_iter().filter_map(SeriesDocument::concluded).collect())
+        Ok(document.series.into_iter().filter_map(SeriesDocument::progress).collect())
     }
 }
 
@@ -105,9 +106,9 @@ impl Prepared {
     }
 }
 
-impl From<&Concluded> for SeriesDocument {
-    fn from(concluded: &Concluded) -> Self {
-        let series = &concluded.series;
+impl From<&SeriesProgress> for SeriesDocument {
+    fn from(progress: &SeriesProgress) -> Self {
+        let series = &progress.series;
         Self {
             domain: series.domain.clone(),
             upstream: series.segment.upstream.0.clone(),
@@ -115,24 +116,24 @@ impl From<&Concluded> for SeriesDocument {
             class: series.class.clone(),
             tag: series.tag,
             epoch_ns: series.epoch_ns,
-            through: concluded.through.0,
-            last: concluded.last.map(|epoch| epoch.0),
-            told: concluded.told.iter().map(|(epoch, run)| (epoch.0, *run)).collect(),
-            summarised_ns: concluded.summarised.as_nanos(),
-            realigned_epochs: concluded.realigned_epochs,
-            short_delays: concluded.short_delays,
-            replay_from: concluded.replay_from.0,
+            through: progress.through.0,
+            last: progress.last.map(|epoch| epoch.0),
+            reported: progress.reported.iter().map(|(epoch, run)| (epoch.0, *run)).collect(),
+            summarised_ns: progress.summarised.as_nanos(),
+            realigned_epochs: progress.realigned_epochs,
+            short_delays: progress.short_delays,
+            replay_from: progress.replay_from.0,
         }
     }
 }
 
 impl SeriesDocument {
     /// `None` if this release does not have the algorithm.
-    fn concluded(self) -> Option<Concluded> {
+    fn progress(self) -> Option<SeriesProgress> {
         let algorithm = by_tag(self.tag)?;
         let segment =
             Segment { upstream: PointId(self.upstream), downstream: PointId(self.downstream) };
-        Some(Concluded {
+        Some(SeriesProgress {
             series: Series {
                 domain: self.domain,
                 segment,
@@ -143,7 +144,7 @@ impl SeriesDocument {
             },
             through: Epoch(self.through),
             last: self.last.map(Epoch),
-            told: self.told.into_iter().map(|(epoch, run)| (Epoch(epoch), run)).collect(),
+            reported: self.reported.into_iter().map(|(epoch, run)| (Epoch(epoch), run)).collect(),
             summarised: Timestamp::from_nanos(self.summarised_ns),
             realigned_epochs: self.realigned_epochs,
             short_delays: self.short_delays,
@@ -158,9 +159,9 @@ mod tests {
 
     use super::*;
 
-    fn concluded() -> Concluded {
+    fn progress() -> SeriesProgress {
         let point = |name: &str| PointId(name.to_owned());
-        Concluded {
+        SeriesProgress {
             series: Series {
                 domain: "lab".to_owned(),
                 segment: Segment { upstream: point("a"), downstream: point("b") },
@@ -171,7 +172,7 @@ mod tests {
             },
             through: Epoch(17),
             last: Some(Epoch(17)),
-            told: vec![(Epoch(19), u64::MAX)],
+            reported: vec![(Epoch(19), u64::MAX)],
             summarised: Timestamp::from_nanos(16_000),
             realigned_epochs: Some(-2),
             short_delays: 3,
@@ -182,19 +183,19 @@ mod tests {
     #[test]
     fn what_is_written_reads_back() {
         let folder = tempfile::tempdir().unwrap();
-        let file = ConcludedFile::new(folder.path().join("concluded.json"));
+        let file = ProgressFile::new(folder.path().join("concluded.json"));
         assert_eq!(file.read(), vec![]);
-        let prepared = file.prepare(&[concluded()]).unwrap();
+        let prepared = file.prepare(&[progress()]).unwrap();
         assert_eq!(file.read(), vec![], "not before it takes its place");
         prepared.take_place().unwrap();
-        assert_eq!(file.read(), vec![concluded()]);
+        assert_eq!(file.read(), vec![progress()]);
     }
 
     #[test]
     fn what_cannot_be_read_is_not_known() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("concluded.json");
-        let file = ConcludedFile::new(&path);
+        let file = ProgressFile::new(&path);
         for text in ["", "{", "[]", r#"{"version":2,"series":[]}"#, "\0\0\0\0"] {
             fs::write(&path, text).unwrap();
             assert_eq!(file.read(), vec![], "{text}");
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn series_of_unknown_algorithms_are_left_out() {
-        let document = SeriesDocument { tag: u16::MAX, ..SeriesDocument::from(&concluded()) };
-        assert_eq!(document.concluded(), None);
+        let document = SeriesDocument { tag: u16::MAX, ..SeriesDocument::from(&progress()) };
+        assert_eq!(document.progress(), None);
     }
 }

@@ -1,0 +1,196 @@
+//! Stores estimates as the engine reports them, so that they can be queried later.
+//!
+//! It comes first among those that take the engine's events. Rows are durable before the engine's
+//! progress is stored, and rows that are reported again after a crash are stored once. While they
+//! cannot be stored, estimating waits: a disk that is full for a while loses nothing.
+
+mod latest;
+mod metrics;
+mod upkeep;
+
+pub(crate) use latest::{ClockState, LatestStates, PointState};
+pub(crate) use metrics::{HistoryMetrics, Work};
+pub(crate) use upkeep::maintain;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tracing::{info, warn};
+use twixt_engine::{EngineEvent, Gap, MinuteOver, PairEstimate, Series};
+use twixt_history::{History, Row, SeriesKey};
+
+use crate::clock::WallClock;
+use crate::estimating::EventSink;
+use crate::stop::Stop;
+
+/// Events that a follower may be behind by; then it is told how many it missed.
+const LIVE_EVENTS_MAX: usize = 1_024;
+/// Time until storing is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+/// How often to look meanwhile whether to stop.
+const RETRY_STEP: Duration = Duration::from_millis(50);
+
+/// An event for followers.
+#[derive(Clone, Debug)]
+pub(crate) enum LiveEvent {
+    /// An epoch, or a gap.
+    Row(Arc<Row>),
+    /// Kind and text.
+    Warning(&'static str, Arc<str>),
+}
+
+/// Estimates, for those who read them while they are written.
+#[derive(Clone, Debug)]
+pub(crate) struct Estimates {
+    pub(crate) history: Arc<History>,
+    pub(crate) latest: Arc<LatestStates>,
+    pub(crate) live: broadcast::Sender<LiveEvent>,
+    pub(crate) clock: WallClock,
+}
+
+impl Estimates {
+    pub(crate) fn new(history: History, clock: WallClock) -> Self {
+        let (live, _) = broadcast::channel(LIVE_EVENTS_MAX);
+        Self { history: Arc::new(history), latest: Arc::default(), live, clock }
+    }
+}
+
+/// Takes events, stores them, and hands them on.
+pub(crate) struct HistorySink {
+    estimates: Estimates,
+    next: Box<dyn EventSink>,
+    /// Rows that are not stored yet, event by event: as many as the engine reports at once.
+    pending: Vec<Vec<Row>>,
+    /// Minutes that are over, and summed up when their last rows are stored.
+    minutes: Vec<MinuteOver>,
+    metrics: HistoryMetrics,
+    stop: Stop,
+}
+
+impl HistorySink {
+    pub(crate) fn new(
+        estimates: Estimates,
+        next: Box<dyn EventSink>,
+        metrics: HistoryMetrics,
+        stop: Stop,
+    ) -> Self {
+        Self { estimates, next, pending: Vec::new(), minutes: Vec::new(), metrics, stop }
+    }
+
+    fn store(&mut self) -> io::Result<()> {
+        let Estimates { history, clock, .. } = &self.estimates;
+        let appended = self.pending.iter().try_for_each(|rows| history.append(rows, clock.now()));
+        appended.and_then(|()| history.sync()).map_err(io::Error::other)?;
+        // Only now: what was not durable is appended again, or found to be there, and synced.
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Hands on what the minutes that are over come to.
+    fn sum_up(&mut self) -> io::Result<()> {
+        for MinuteOver { series, span } in std::mem::take(&mut self.minutes) {
+            let rows = self.estimates.history.minute(&series_key(&series), span.start);
+            self.next.take_minute(&rows)?;
+        }
+        Ok(())
+    }
+
+    fn send_live(&self, event: &EngineEvent, rows: &[Row]) {
+        if self.estimates.live.receiver_count() == 0 {
+            return;
+        }
+        // The last follower may leave meanwhile.
+        for row in rows {
+            let _ = self.estimates.live.send(LiveEvent::Row(Arc::new(row.clone())));
+        }
+        if let EngineEvent::Warning(warning) = event {
+            let text = Arc::from(warning.text.as_str());
+            let _ = self.estimates.live.send(LiveEvent::Warning(warning.kind.name(), text));
+        }
+    }
+}
+
+impl EventSink for HistorySink {
+    fn take(&mut self, event: &EngineEvent) -> io::Result<()> {
+        let rows = rows_of(event);
+        self.estimates.latest.note(event);
+        self.send_live(event, &rows);
+        if !rows.is_empty() {
+            self.pending.push(rows);
+        }
+        if let EngineEvent::MinuteOver(minute) = event {
+            self.minutes.push(minute.clone());
+        }
+        self.next.take(event)
+    }
+
+    /// Waits for a disk that is full; gives up when the collector is to stop. The engine's progress
+    /// is not stored then, so the next start reports these events again.
+    fn flush(&mut self) -> io::Result<()> {
+        let mut is_failing = false;
+        while let Err(problem) = self.store() {
+            self.metrics.failed.inc();
+            self.metrics.note_health(Work::Storing, false);
+            if !is_failing {
+                warn!(%problem, "estimates cannot be stored; trying again");
+            }
+            is_failing = true;
+            let mut waited = Duration::ZERO;
+            while waited < RETRY {
+                if self.stop.is_requested() {
+                    return Err(problem);
+                }
+                std::thread::sleep(RETRY_STEP);
+                waited += RETRY_STEP;
+            }
+        }
+        if is_failing {
+            info!("estimates can be stored again");
+        }
+        self.metrics.note_health(Work::Storing, true);
+        self.metrics.copy(self.estimates.history.counts());
+        self.sum_up()?;
+        self.next.flush()
+    }
+}
+
+/// The rows of an event; most kinds of events have none.
+fn rows_of(event: &EngineEvent) -> Vec<Row> {
+    match event {
+        EngineEvent::Estimated(pair) => rows_of_pair(pair),
+        EngineEvent::Gap(gap) => vec![row_of_gap(gap)],
+        _ => Vec::new(),
+    }
+}
+
+fn rows_of_pair(pair: &PairEstimate) -> Vec<Row> {
+    let series = series_key(&pair.series);
+    let row = |estimate| Row {
+        realigned_epochs: Some(pair.realigned_epochs),
+        moved: Some(pair.moved),
+        ..Row::of_epoch(series.clone(), pair.epoch.0, pair.span, estimate)
+    };
+    pair.estimates.iter().map(row).collect()
+}
+
+fn row_of_gap(gap: &Gap) -> Row {
+    let reason = match &gap.point {
+        Some(point) => format!("{point}: {}", gap.reason),
+        None => gap.reason.to_string(),
+    };
+    Row::of_gap(series_key(&gap.series), gap.first.0, gap.span, gap.epochs(), reason)
+}
+
+/// A series as the history knows it.
+fn series_key(series: &Series) -> SeriesKey {
+    SeriesKey {
+        upstream: series.segment.upstream.0.clone(),
+        downstream: series.segment.downstream.0.clone(),
+        class: series.class.clone(),
+        algorithm: series.algorithm.to_owned(),
+        domain: series.domain.clone(),
+        epoch_ns: series.epoch_ns.unwrap_or(0),
+    }
+}
