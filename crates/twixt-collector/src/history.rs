@@ -20,6 +20,8 @@ use tokio::sync::broadcast;
 use tracing::{info, warn};
 use twixt_engine::{EngineEvent, Gap, MinuteOver, PairEstimate, Series};
 use twixt_history::{History, Row, SeriesKey};
+use twixt_model::{PointId, Segment};
+use twixt_synopsis::{Purpose, find};
 
 use crate::clock::WallClock;
 use crate::estimating::EventSink;
@@ -193,4 +195,18 @@ fn series_key(series: &Series) -> SeriesKey {
         domain: series.domain.clone(),
         epoch_ns: series.epoch_ns.unwrap_or(0),
     }
+}
+
+/// A series as the engine knows it; `None` for an algorithm of another release.
+pub(crate) fn series_of(key: &SeriesKey) -> Option<Series> {
+    let algorithm = find(Purpose::Delay, &key.algorithm)?;
+    let point = |name: &String| PointId(name.clone());
+    Some(Series {
+        domain: key.domain.clone(),
+        segment: Segment { upstream: point(&key.upstream), downstream: point(&key.downstream) },
+        class: key.class.clone(),
+        algorithm: algorithm.name,
+        tag: algorithm.tag,
+        epoch_ns: Some(key.epoch_ns).filter(|length_ns| *length_ns > 0),
+    })
 }

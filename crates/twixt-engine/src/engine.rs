@@ -184,7 +184,7 @@ impl Engine {
         self.output.counts.received += 1;
         match sealed.synopsis.algorithm() {
             Some(algorithm) => match algorithm.estimator {
-                Estimator::TwoPoint { .. } => self.receive_half(algorithm, sealed),
+                Estimator::TwoPoint { .. } => self.receive_half(sealed),
                 _ => self.receive_whole(algorithm, &sealed),
             },
             None => self.output.counts.unknown_algorithm += 1,
@@ -224,7 +224,7 @@ impl Engine {
     }
 
     /// Hands a half to every segment that its point is an end of.
-    fn receive_half(&mut self, algorithm: &'static Algorithm, sealed: Sealed) {
+    fn receive_half(&mut self, sealed: Sealed) {
         self.sample(&sealed);
         let mut routes = self.routes.of(&sealed);
         let last = routes.pop();
@@ -232,10 +232,10 @@ impl Engine {
             self.output.counts.unrouted += 1;
         }
         for segment in routes {
-            self.hand_over(segment, algorithm, sealed.clone());
+            self.hand_over(segment, sealed.clone());
         }
         if let Some(segment) = last {
-            self.hand_over(segment, algorithm, sealed);
+            self.hand_over(segment, sealed);
         }
     }
 
@@ -253,8 +253,7 @@ impl Engine {
             }
             *samples += 1;
         }
-        let sample =
-            self.samples.entry(key.clone()).or_insert_with(|| PointSample::new(sealed.digest));
+        let sample = self.samples.entry(key.clone()).or_insert_with(|| PointSample::of(sealed));
         let is_new = !sample.has(sealed.epoch);
         sample.add(sealed);
         if self.config.discover && is_new {
@@ -298,8 +297,8 @@ impl Engine {
         self.output.warn(kind, Some(&segment), text);
     }
 
-    fn hand_over(&mut self, segment: Segment, algorithm: &'static Algorithm, sealed: Sealed) {
-        let series = Series::of(segment, algorithm, &sealed);
+    fn hand_over(&mut self, segment: Segment, sealed: Sealed) {
+        let series = Series::of(segment, &sealed);
         let key = SegmentKey::of(&series);
         let is_new = self.segments.get(&key).is_none_or(|pairs| !pairs.has(series.tag));
         if is_new && !self.admit(&series.segment) {
@@ -327,7 +326,7 @@ impl Engine {
     fn receive_whole(&mut self, algorithm: &'static Algorithm, sealed: &Sealed) {
         let point = sealed.point.clone();
         let segment = Segment { upstream: point.clone(), downstream: point };
-        let series = Series::of(segment, algorithm, sealed);
+        let series = Series::of(segment, sealed);
         if !self.points.contains_key(&series) && !self.admit(&series.segment) {
             return;
         }

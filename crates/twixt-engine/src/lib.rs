@@ -9,6 +9,7 @@
 //! It does not know where epochs come from, nor how estimates are stored or shown. Estimates of
 //! minutes and hours are summed where they are stored.
 
+mod aligned;
 mod alignment;
 mod clocks;
 mod discovery;
@@ -23,7 +24,9 @@ mod sample;
 mod segment;
 mod series;
 mod series_key;
+mod stored;
 
+pub use aligned::Conclusion;
 pub use clocks::{CLOCKS_MAX, SegmentClock};
 pub use engine::{
     Engine, EngineConfig, POINTS_MAX, SERIES_MAX, SERIES_PER_SEGMENT_MAX, SegmentConfig,
@@ -33,7 +36,7 @@ pub use event::{
     Conclusions, EngineCounts, EngineEvent, Gap, GapReason, MinuteOver, PairEstimate, PointCounts,
     PointEstimate, Series, Warning, WarningKind,
 };
-pub use series::MISSING_BESIDE;
+pub use stored::{StoredHalf, StoredPairing, StoredSeries, StreamCheck, pair_stored};
 
 #[cfg(test)]
 mod tests;

@@ -6,9 +6,9 @@ use twixt_measure::Sealed;
 use twixt_model::{Delay, Epoch, EpochRule, Span, Timestamp};
 use twixt_synopsis::{Algorithm, AnySynopsis};
 
+use crate::aligned::rule_of;
 use crate::engine::{EngineConfig, Output, SeriesProgress};
 use crate::event::{EngineEvent, PointCounts, PointEstimate, Series};
-use crate::series::rule_of;
 
 /// Most epochs that are remembered as reported. Older ones than these that come late are counted.
 const REPORTED_MAX: usize = 256;

@@ -71,7 +71,11 @@ pub(crate) struct Boundary {
 
 impl PointSample {
     /// Nothing kept yet, of digests like this epoch's.
-    pub(crate) const fn new(digest: DigestIdentity) -> Self {
+    pub(crate) const fn of(sealed: &Sealed) -> Self {
+        Self::new(sealed.digest)
+    }
+
+    const fn new(digest: DigestIdentity) -> Self {
         Self { digest, epochs: BTreeMap::new(), came: VecDeque::new() }
     }
 

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use twixt_measure::Sealed;
 use twixt_model::{Delay, Epoch, EpochRule, Segment, Timestamp};
 
+use crate::aligned::{Judgement, rule_of};
 use crate::alignment::{Alignment, AlignmentState, Offset, SEARCHED_EPOCHS};
 use crate::engine::{EngineConfig, Output, SeriesProgress};
 use crate::event::{GapReason, Series, WarningKind};
 use crate::same_stream::SameStream;
 use crate::sample::{PointSample, has_boundary_packets};
-use crate::series::{Judgement, PairSeries, rule_of};
+use crate::series::PairSeries;
 
 /// Epochs of a series that wait at most until it is known which belong together.
 const HELD_MAX: usize = 32;

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use twixt_measure::{
-    Pairing, PairingConfig, PairingCounts, PairingEvent, QuestionTemplate, Sealed,
-};
-use twixt_model::{Delay, Epoch, EpochRule, PointId, Span, Timestamp};
+use twixt_measure::{PairingCounts, QuestionTemplate, Sealed};
+use twixt_model::{Delay, Epoch, EpochRule, Span, Timestamp};
+use twixt_synopsis::By;
 
+use crate::aligned::{AlignedConfig, AlignedPairing, Conclusion, Judgement, rule_of};
 use crate::engine::{EngineConfig, Output, SeriesProgress};
 use crate::event::{EngineEvent, Gap, GapReason, MinuteOver, PairEstimate, Series};
 use crate::reported::Reported;
@@ -15,54 +15,33 @@ use crate::reported::Reported;
 /// the one whose packets were in flight then.
 const REPLAY_MARGIN: i64 = 2;
 
-/// Why loss is not known beside an epoch that is missing.
-pub const MISSING_BESIDE: &str = "an epoch beside this one did not come: loss is not known";
-
 /// The pairing of one series.
 #[derive(Debug)]
 pub(crate) struct PairSeries {
     series: Series,
     rule: EpochRule,
-    pairing: Pairing,
+    pairing: AlignedPairing,
     /// What the pairing counted that the engine has counted too.
     counted: PairingCounts,
     patience: Delay,
-    question: QuestionTemplate,
-    /// Downstream's numbers are larger by this.
-    realigned_epochs: i64,
+    by: By,
     /// Epochs that wait until it is known which belong together.
     held: VecDeque<Sealed>, // bounded by whoever holds
     reported: Reported,
     minute_ns: i64, // positive
 }
 
-/// What is concluded of an epoch.
-enum Conclusion {
-    Gap(Gap),
-    Estimate(PairEstimate),
-}
-
-/// What is to be thought of an epoch.
-#[derive(Debug, Default)]
-pub(crate) struct Judgement {
-    /// Why it must not be estimated.
-    pub(crate) refused: Option<GapReason>,
-    /// An epoch beside it did not come.
-    pub(crate) is_edge: bool,
-}
-
 impl PairSeries {
     pub(crate) fn new(config: &EngineConfig, series: &Series) -> Self {
         let rule = rule_of(series);
-        let question = QuestionTemplate { by: config.by, ..QuestionTemplate::default() };
+        let aligned = aligned(series, config.by, config.patience, 0);
         Self {
-            pairing: pairing(series, &question, config.patience, Epoch(i64::MIN), None),
+            pairing: AlignedPairing::new(aligned, Epoch(i64::MIN), None).in_order(),
             counted: PairingCounts::default(),
             series: series.clone(),
             rule,
             patience: config.patience,
-            question,
-            realigned_epochs: 0,
+            by: config.by,
             held: VecDeque::new(),
             reported: Reported::nothing(),
             minute_ns: config.minute.as_nanos().max(rule.length_ns().unwrap_or(i64::MAX)).max(1),
@@ -116,25 +95,18 @@ impl PairSeries {
 
     /// The same, with what was learnt of delays before an epoch.
     fn align_knowing(&mut self, realigned_epochs: i64, learnt: Option<(Epoch, u64)>) {
-        self.realigned_epochs = realigned_epochs;
-        self.question.reference = self.shift();
-        let (through, patience) = (self.reported.through, self.patience);
-        self.pairing = pairing(&self.series, &self.question, patience, through, learnt);
+        let aligned = aligned(&self.series, self.by, self.patience, realigned_epochs);
+        // An agent sends the epochs of a point one after the other, the oldest first.
+        self.pairing = AlignedPairing::new(aligned, self.reported.through, learnt).in_order();
         self.counted = PairingCounts::default();
         for sealed in std::mem::take(&mut self.held) {
             self.receive(sealed);
         }
     }
 
-    /// Takes an epoch, downstream's by upstream's numbers.
+    /// Takes an epoch.
     pub(crate) fn receive(&mut self, sealed: Sealed) {
-        let sealed = if sealed.point == self.series.segment.downstream {
-            let epoch = Epoch(sealed.epoch.0.saturating_sub(self.realigned_epochs));
-            Sealed { epoch, shift: sealed.shift + self.shift(), ..sealed }
-        } else {
-            sealed
-        };
-        self.pairing.receive(sealed);
+        self.pairing.receive(sealed, None);
     }
 
     pub(crate) fn advance(&mut self, now: Timestamp) {
@@ -154,10 +126,10 @@ impl PairSeries {
         output: &mut Output,
     ) -> bool {
         let mut is_unpaired = false;
-        while let Some(event) = self.pairing.poll() {
-            is_unpaired |= matches!(event, PairingEvent::Unpaired { .. });
-            let event = self.judged(event, judge);
-            self.report(event, output);
+        while let Some(conclusion) = self.pairing.poll(judge) {
+            is_unpaired |=
+                matches!(&conclusion, Conclusion::Gap(Gap { reason: GapReason::Unpaired(_), .. }));
+            self.report(conclusion, output);
         }
         let counts = self.pairing.counts();
         output.counts.add(std::mem::replace(&mut self.counted, counts), counts);
@@ -172,7 +144,7 @@ impl PairSeries {
         }
         self.reported.conclude(Epoch(epoch.0.saturating_sub(1)));
         self.reported.through = epoch;
-        self.report(Conclusion::Gap(self.gap(epoch, epoch, None, reason)), output);
+        self.report(Conclusion::Gap(self.pairing.gap(epoch, epoch, None, reason)), output);
     }
 
     /// Refuses those that were kept.
@@ -189,55 +161,8 @@ impl PairSeries {
         }
     }
 
-    /// By how much downstream's times are moved to find their epoch.
-    fn shift(&self) -> Delay {
-        let length_ns = self.rule.length_ns().unwrap_or(0);
-        Delay::from_nanos(self.realigned_epochs.saturating_mul(length_ns))
-    }
-
-    fn judged(&self, event: PairingEvent, judge: &mut dyn FnMut(Epoch) -> Judgement) -> Conclusion {
-        match event {
-            PairingEvent::Estimated { epoch, span, estimates, upstream, downstream, moved } => {
-                let silent = upstream.packets == 0 && downstream.packets == 0;
-                let judgement = if silent { Judgement::default() } else { judge(epoch) };
-                if let Some(reason) = judgement.refused {
-                    return Conclusion::Gap(self.gap(epoch, epoch, None, reason));
-                }
-                let mut estimates = estimates;
-                if judgement.is_edge {
-                    estimates.iter_mut().for_each(|estimate| estimate.forget_loss(MISSING_BESIDE));
-                }
-                let (series, realigned_epochs) = (self.series.clone(), self.realigned_epochs);
-                Conclusion::Estimate(PairEstimate {
-                    series,
-                    epoch,
-                    span,
-                    estimates,
-                    upstream,
-                    downstream,
-                    moved,
-                    realigned_epochs,
-                })
-            }
-            PairingEvent::Unpaired { epoch, point, reason } => {
-                Conclusion::Gap(self.gap(epoch, epoch, Some(point), GapReason::Unpaired(reason)))
-            }
-            PairingEvent::Refused { epoch, reason } => {
-                Conclusion::Gap(self.gap(epoch, epoch, None, GapReason::Refused(reason)))
-            }
-        }
-    }
-
-    fn gap(&self, first: Epoch, last: Epoch, point: Option<PointId>, reason: GapReason) -> Gap {
-        let span = self.rule.span_of(first).union(self.rule.span_of(last));
-        Gap { series: self.series.clone(), first, last, span, point, reason }
-    }
-
-    fn report(&mut self, event: Conclusion, output: &mut Output) {
-        let epoch = match &event {
-            Conclusion::Gap(gap) => gap.first,
-            Conclusion::Estimate(estimate) => estimate.epoch,
-        };
+    fn report(&mut self, conclusion: Conclusion, output: &mut Output) {
+        let epoch = conclusion.epoch();
         if epoch > self.pairing.concluded_through().max(self.reported.through) {
             // Refused before its turn.
             if !self.reported.add_beyond(epoch) {
@@ -246,13 +171,13 @@ impl PairSeries {
             }
         } else {
             for (first, last) in self.reported.missing_before(epoch) {
-                let missing = self.gap(first, last, None, GapReason::NothingCame);
+                let missing = self.pairing.gap(first, last, None, GapReason::NothingCame);
                 self.report_gap(missing, output);
             }
             self.report_minute_before(epoch, output);
             self.reported.note(epoch);
         }
-        match event {
+        match conclusion {
             Conclusion::Gap(gap) => self.report_gap(gap, output),
             Conclusion::Estimate(estimate) => self.report_estimate(estimate, output),
         }
@@ -261,7 +186,7 @@ impl PairSeries {
     fn report_gap(&mut self, gap: Gap, output: &mut Output) {
         match self.reported.unreported(gap.first, gap.last) {
             Some((first, last)) => {
-                let gap = self.gap(first, last, gap.point, gap.reason);
+                let gap = self.pairing.gap(first, last, gap.point, gap.reason);
                 output.counts.gaps = output.counts.gaps.saturating_add(gap.epochs());
                 output.events.push_back(EngineEvent::Gap(gap));
             }
@@ -299,24 +224,7 @@ impl PairSeries {
     }
 }
 
-/// How a series cuts time.
-pub(crate) fn rule_of(series: &Series) -> EpochRule {
-    series.epoch_ns.and_then(EpochRule::every).unwrap_or(EpochRule::WHOLE)
-}
-
-fn pairing(
-    series: &Series,
-    question: &QuestionTemplate,
-    patience: Delay,
-    through: Epoch,
-    learnt: Option<(Epoch, u64)>,
-) -> Pairing {
-    let config = PairingConfig {
-        segment: series.segment.clone(),
-        class: series.class.clone(),
-        question: question.clone(),
-        patience,
-    };
-    // An agent sends the epochs of a point one after the other, the oldest first.
-    Pairing::resumed(config, through, learnt.unwrap_or((Epoch(i64::MIN), 0))).in_order()
+fn aligned(series: &Series, by: By, patience: Delay, realigned_epochs: i64) -> AlignedConfig {
+    let question = QuestionTemplate { by, ..QuestionTemplate::default() };
+    AlignedConfig { series: series.clone(), question, realigned_epochs, patience }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use twixt_measure::Sealed;
 use twixt_model::{PointId, Segment};
-use twixt_synopsis::Algorithm;
 
 use crate::event::Series;
 use crate::sample::PointSample;
@@ -29,13 +28,15 @@ pub(crate) struct PointKey {
 }
 
 impl Series {
-    pub(crate) fn of(segment: Segment, algorithm: &'static Algorithm, sealed: &Sealed) -> Self {
+    /// The series of a segment that an epoch belongs to.
+    #[must_use]
+    pub fn of(segment: Segment, sealed: &Sealed) -> Self {
         Self {
             domain: sealed.domain.clone(),
             segment,
             class: sealed.class.clone(),
-            algorithm: algorithm.name,
-            tag: algorithm.tag,
+            algorithm: sealed.synopsis.name(),
+            tag: sealed.synopsis.tag(),
             epoch_ns: sealed.rule.length_ns(),
         }
     }

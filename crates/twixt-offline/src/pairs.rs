@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use twixt_engine::{Conclusion, Gap, Series, StoredHalf, StoredPairing, StoredSeries, StreamCheck};
 use twixt_measure::clock::{ClockPoint, ClockReport, diagnose};
 use twixt_measure::survey::ClockDifference;
-use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
+use twixt_measure::{QuestionTemplate, Sealed};
 use twixt_model::{Delay, Epoch, Estimate, Scope, Segment, Span};
 use twixt_synopsis::KnownFlow;
 use twixt_wire::Digester;
@@ -78,11 +79,11 @@ impl Concluded {
         diagnose(&points, &[])
     }
 
-    fn note(&mut self, class: &str, event: PairingEvent) {
-        match event {
-            PairingEvent::Estimated { epoch, estimates, upstream, .. } => {
-                self.epochs.insert(epoch);
-                self.span = match (self.span, upstream.seen) {
+    fn note(&mut self, class: &str, conclusion: Conclusion) {
+        match conclusion {
+            Conclusion::Estimate(pair) => {
+                self.epochs.insert(pair.epoch);
+                self.span = match (self.span, pair.upstream.seen) {
                     (Some(one), Some(other)) => Some(one.union(other)),
                     (one, other) => one.or(other),
                 };
@@ -90,13 +91,14 @@ impl Concluded {
                     "" => estimate,
                     class => Estimate { scope: Scope::Class(class.to_owned()), ..estimate },
                 };
-                self.estimates.extend(estimates.into_iter().map(named));
+                self.estimates.extend(pair.estimates.into_iter().map(named));
             }
-            PairingEvent::Unpaired { epoch, point, reason } => {
-                self.problems.push(Problem { epoch, reason: format!("{point}: {reason}") });
-            }
-            PairingEvent::Refused { epoch, reason } => {
-                self.problems.push(Problem { epoch, reason: reason.to_string() });
+            Conclusion::Gap(Gap { first: epoch, point, reason, .. }) => {
+                let reason = match point {
+                    Some(point) => format!("{point}: {reason}"),
+                    None => reason.to_string(),
+                };
+                self.problems.push(Problem { epoch, reason });
             }
         }
     }
@@ -126,9 +128,7 @@ struct AlgorithmPairs {
 }
 
 struct ClassPairs {
-    pairing: Pairing,
-    /// The newest epochs of the two ends.
-    reached: [Option<Epoch>; 2],
+    pairing: StoredPairing,
     state_bytes: u64,
 }
 
@@ -167,9 +167,9 @@ impl Pairs {
         let class = pairs
             .by_class
             .entry(sealed.class.clone())
-            .or_insert_with(|| ClassPairs::new(&self.segment, &sealed.class, &pairs.question));
+            .or_insert_with(|| ClassPairs::new(&self.segment, &sealed, &pairs.question));
         let name = sealed.class.clone();
-        class.receive(sealed, flows, &self.segment);
+        class.pairing.receive(StoredHalf { sealed, flows });
         class.drain(&name, &self.asked, &mut pairs.concluded);
     }
 
@@ -190,39 +190,26 @@ impl Pairs {
 }
 
 impl ClassPairs {
-    fn new(segment: &Segment, class: &str, question: &QuestionTemplate) -> Self {
-        let pairing = Pairing::new(PairingConfig {
-            segment: segment.clone(),
-            class: class.to_owned(),
+    fn new(segment: &Segment, first: &Sealed, question: &QuestionTemplate) -> Self {
+        let pairing = StoredPairing::new(StoredSeries {
+            series: Series::of(segment.clone(), first),
             question: question.clone(),
-            patience: Delay::ZERO,
+            realigned_epochs: 0,
+            check: StreamCheck::Nothing,
         });
-        Self { pairing, reached: [None; 2], state_bytes: 0 }
-    }
-
-    fn receive(&mut self, sealed: Sealed, flows: Option<Arc<[KnownFlow]>>, segment: &Segment) {
-        let (epoch, rule) = (sealed.epoch, sealed.rule);
-        self.reached[usize::from(sealed.point == segment.downstream)] = Some(epoch);
-        self.pairing.receive_with_flows(sealed, flows);
-        // What is missing before the newest epoch that both have sent will not come.
-        if let [Some(one), Some(other)] = self.reached {
-            self.pairing.advance(rule.span_of(one.min(other)).start);
-        }
+        Self { pairing, state_bytes: 0 }
     }
 
     fn drain(&mut self, class: &str, asked: &RangeInclusive<Epoch>, concluded: &mut Concluded) {
-        while let Some(event) = self.pairing.poll() {
-            let (PairingEvent::Estimated { epoch, .. }
-            | PairingEvent::Unpaired { epoch, .. }
-            | PairingEvent::Refused { epoch, .. }) = &event;
-            if !asked.contains(epoch) {
+        while let Some(conclusion) = self.pairing.poll() {
+            if !asked.contains(&conclusion.epoch()) {
                 continue;
             }
-            if let PairingEvent::Estimated { upstream, downstream, .. } = &event {
-                let most = upstream.synopsis_bytes.max(downstream.synopsis_bytes);
+            if let Conclusion::Estimate(pair) = &conclusion {
+                let most = pair.upstream.synopsis_bytes.max(pair.downstream.synopsis_bytes);
                 self.state_bytes = self.state_bytes.max(most);
             }
-            concluded.note(class, event);
+            concluded.note(class, conclusion);
         }
     }
 }

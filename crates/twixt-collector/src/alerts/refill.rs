@@ -2,12 +2,11 @@
 //! half a stretch is not taken for a whole one.
 
 use tracing::warn;
-use twixt_engine::Series;
-use twixt_history::{History, HistoryError, Question, Row, SeriesKey, Step};
-use twixt_model::{Delay, PointId, Scope, Segment, Span, Timestamp};
-use twixt_synopsis::{Purpose, find};
+use twixt_history::{History, HistoryError, Question, Row, Step};
+use twixt_model::{Delay, Scope, Span, Timestamp};
 
 use super::Alerting;
+use crate::history::series_of;
 
 /// Rows that are read at a start. Where there are more, stretches may lack their first epochs.
 const ROWS_MAX: usize = 500_000;
@@ -58,18 +57,4 @@ impl Alerting {
             ended
         });
     }
-}
-
-/// A series as the engine knows it; `None` for an algorithm of another release.
-fn series_of(key: &SeriesKey) -> Option<Series> {
-    let algorithm = find(Purpose::Delay, &key.algorithm)?;
-    let point = |name: &String| PointId(name.clone());
-    Some(Series {
-        domain: key.domain.clone(),
-        segment: Segment { upstream: point(&key.upstream), downstream: point(&key.downstream) },
-        class: key.class.clone(),
-        algorithm: algorithm.name,
-        tag: algorithm.tag,
-        epoch_ns: Some(key.epoch_ns).filter(|length_ns| *length_ns > 0),
-    })
 }

@@ -1,11 +1,11 @@
-//! Compares epochs once more: the pairing of the engine, asked for flows.
+//! Pairs stored epochs once more, and asks for flows.
 
 use std::sync::Arc;
 
-use twixt_engine::MISSING_BESIDE;
+use twixt_engine::{Conclusion, Series, StoredHalf, StoredPairing, StoredSeries, StreamCheck};
 use twixt_history::Row;
-use twixt_measure::{Pairing, PairingConfig, PairingEvent, QuestionTemplate, Sealed};
-use twixt_model::{Delay, Epoch, Scope};
+use twixt_measure::{QuestionTemplate, Sealed};
+use twixt_model::Scope;
 use twixt_store::{Found, Log, Payloads};
 use twixt_synopsis::{By, FlowNames, KnownFlow, Purpose};
 
@@ -13,6 +13,7 @@ use super::names::Names;
 use super::records::{Records, Role};
 use super::series::Comparable;
 use super::summing::FlowSums;
+use crate::history::series_of;
 
 /// What became of it.
 #[derive(Debug, Default)]
@@ -28,10 +29,7 @@ pub(super) struct Compared {
 /// A comparison on its way.
 struct Comparing<'a> {
     comparable: &'a Comparable,
-    records: &'a Records,
-    pairing: Pairing,
-    /// The newest epochs of upstream and downstream.
-    reached: [Option<Epoch>; 2],
+    pairing: StoredPairing,
     names: Names,
     /// What synopses can name by themselves.
     flow_names: FlowNames,
@@ -49,7 +47,8 @@ pub(super) fn compare(
     records: &Records,
     sums: &mut FlowSums,
 ) -> Compared {
-    let mut comparing = Comparing::new(comparable, records);
+    let Some(series) = series_of(&comparable.series) else { return Compared::default() };
+    let mut comparing = Comparing::new(comparable, series);
     let mut payloads = log.payloads();
     for (epoch, role, found) in &records.found {
         match read(&mut payloads, found) {
@@ -65,23 +64,16 @@ pub(super) fn compare(
 }
 
 impl<'a> Comparing<'a> {
-    fn new(comparable: &'a Comparable, records: &'a Records) -> Self {
-        let question = QuestionTemplate {
-            by: By::Flow,
-            reference: comparable.shift(),
-            ..QuestionTemplate::default()
-        };
-        let pairing = Pairing::new(PairingConfig {
-            segment: comparable.segment(),
-            class: comparable.series.class.clone(),
-            question,
-            patience: Delay::ZERO,
+    fn new(comparable: &'a Comparable, series: Series) -> Self {
+        let pairing = StoredPairing::new(StoredSeries {
+            series,
+            question: QuestionTemplate { by: By::Flow, ..QuestionTemplate::default() },
+            realigned_epochs: comparable.realigned_epochs,
+            check: StreamCheck::Boundaries,
         });
         Self {
             comparable,
-            records,
             pairing,
-            reached: [None; 2],
             names: Names::default(),
             flow_names: FlowNames::None,
             is_told: false,
@@ -98,18 +90,7 @@ impl<'a> Comparing<'a> {
             return;
         }
         let flows = (role == Role::Upstream).then(|| self.told_flows(epoch, &sealed)).flatten();
-        let (rule, later) = match role {
-            Role::Downstream => (sealed.rule, self.comparable.shift()),
-            _ => (sealed.rule, Delay::ZERO),
-        };
-        let shift = sealed.shift + later;
-        let sealed = Sealed { epoch: Epoch(epoch), shift, ..sealed };
-        self.reached[usize::from(role == Role::Downstream)] = Some(Epoch(epoch));
-        self.pairing.receive_with_flows(sealed, flows);
-        // What is missing before the newest epoch that both have will not come.
-        if let [Some(one), Some(other)] = self.reached {
-            self.pairing.advance(rule.span_of(one.min(other)).start);
-        }
+        self.pairing.receive(StoredHalf { sealed, flows });
     }
 
     fn is_of_series(&self, sealed: &Sealed) -> bool {
@@ -135,31 +116,19 @@ impl<'a> Comparing<'a> {
     }
 
     fn drain(&mut self, sums: &mut FlowSums) {
-        while let Some(event) = self.pairing.poll() {
-            let PairingEvent::Estimated { epoch, span, estimates, .. } = event else { continue };
-            if !self.comparable.epochs.contains(&epoch.0) {
+        while let Some(conclusion) = self.pairing.poll() {
+            let Conclusion::Estimate(pair) = conclusion else { continue };
+            if !self.comparable.epochs.contains(&pair.epoch.0) {
                 continue;
             }
             self.compared.epochs += 1;
-            let is_edge = self.is_edge(epoch.0);
-            for mut estimate in estimates {
-                if !matches!(estimate.scope, Scope::Flow(_)) {
-                    continue;
+            for estimate in &pair.estimates {
+                if matches!(estimate.scope, Scope::Flow(_)) {
+                    let series = self.comparable.series.clone();
+                    sums.add(&Row::of_epoch(series, pair.epoch.0, pair.span, estimate));
                 }
-                if is_edge {
-                    estimate.forget_loss(MISSING_BESIDE);
-                }
-                let series = self.comparable.series.clone();
-                sums.add(&Row::of_epoch(series, epoch.0, span, &estimate));
             }
         }
-    }
-
-    /// Whether an epoch beside it did not come: packets in flight then look like lost ones.
-    fn is_edge(&self, epoch: i64) -> bool {
-        let beside = [epoch.saturating_sub(1), epoch.saturating_add(1)];
-        self.comparable.series.epoch_ns > 0
-            && beside.iter().any(|&epoch| !self.records.has_both(epoch))
     }
 
     fn reason(&self) -> Option<String> {

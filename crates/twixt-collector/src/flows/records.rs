@@ -26,16 +26,6 @@ pub(super) struct Records {
     pub(super) problems: Vec<String>,
 }
 
-impl Records {
-    /// Whether both points have an epoch.
-    pub(super) fn has_both(&self, epoch: i64) -> bool {
-        let has = |role: Role| {
-            self.found.binary_search_by_key(&(epoch, role), |(epoch, role, _)| (*epoch, *role))
-        };
-        has(Role::Upstream).is_ok() && has(Role::Downstream).is_ok()
-    }
-}
-
 /// Finds the epochs, their neighbours, and what may name flows in them.
 pub(super) fn find(
     log: &Log,

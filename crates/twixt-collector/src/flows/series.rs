@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use twixt_history::{Row, SeriesKey};
-use twixt_model::{Delay, PointId, Segment, Span, Timestamp};
+use twixt_model::{Delay, Span, Timestamp};
 
 /// Epochs of a series that are compared in one go: downstream's numbers are larger by the same
 /// everywhere.
@@ -30,14 +30,6 @@ pub(super) fn comparables(rows: &[&Row]) -> Vec<Comparable> {
 }
 
 impl Comparable {
-    pub(super) fn segment(&self) -> Segment {
-        let point = |name: &String| PointId(name.clone());
-        Segment {
-            upstream: point(&self.series.upstream),
-            downstream: point(&self.series.downstream),
-        }
-    }
-
     /// By how much downstream's times are later to find their epoch.
     pub(super) fn shift(&self) -> Delay {
         Delay::from_nanos(self.realigned_epochs.saturating_mul(self.series.epoch_ns))

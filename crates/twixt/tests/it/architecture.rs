@@ -35,7 +35,7 @@ const RULES: &[Rule] = &[
     Rule { name: "capture", may_use: &["model"], pure: false },
     Rule {
         name: "offline",
-        may_use: &["model", "wire", "synopsis", "measure", "observe", "capture"],
+        may_use: &["model", "wire", "synopsis", "measure", "engine", "observe", "capture"],
         pure: false,
     },
     Rule { name: "store", may_use: &["model"], pure: false },
