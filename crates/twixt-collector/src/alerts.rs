@@ -84,8 +84,12 @@ impl Alerting {
     fn note_pair(&mut self, pair: &PairEstimate) {
         let of_all = pair.estimates.iter().find(|estimate| estimate.scope == Scope::All);
         let Some(estimate) = of_all else { return };
-        self.on_each(&pair.series, |alert, window| {
-            window.add(pair.span, estimate, alert.minimum_packets).into_iter().collect()
+        self.on_each(&pair.series, |alert, window| match pair.is_late {
+            true => {
+                window.add_late(pair.span, estimate);
+                Vec::new()
+            }
+            false => window.add(pair.span, estimate, alert.minimum_packets).into_iter().collect(),
         });
     }
 

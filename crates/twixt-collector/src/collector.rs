@@ -20,7 +20,9 @@ use crate::alerts::{Alerting, AlertsFile};
 use crate::api::Api;
 use crate::budget::ByteBudget;
 use crate::config::{CollectorConfig, ConfigError};
-use crate::estimating::{EPOCHS_WAITING_MAX, Estimating, EventSink, ProgressFile};
+use crate::estimating::{
+    EPOCHS_WAITING_MAX, Estimating, EstimatingConfig, EventSink, ProgressFile,
+};
 use crate::history::{Estimates, HistorySink, maintain};
 use crate::ingest::Ingest;
 use crate::journal::{self, Journal, JournalConfig};
@@ -35,7 +37,7 @@ pub const EPOCHS_FOLDER: &str = "epochs";
 /// Estimates, in the collector's directory. `twixt query` reads them too.
 pub const ESTIMATES_FOLDER: &str = "estimates";
 /// How far estimates came, in the collector's directory.
-const CONCLUDED_FILE: &str = "concluded.json";
+const PROGRESS_FILE: &str = "concluded.json";
 /// How alerts stood, in the collector's directory.
 const ALERTS_FILE: &str = "alerts.json";
 /// Threads that serve connections.
@@ -151,7 +153,8 @@ impl Collector {
         sink.refill(&estimates.history);
         let sink =
             HistorySink::new(estimates.clone(), Box::new(sink), metrics.clone(), stop.clone());
-        let estimating = self.estimating(&telemetry, Box::new(sink));
+        let history = Arc::clone(&estimates.history);
+        let estimating = self.estimating(&telemetry, Box::new(sink), history);
         let listeners = runtime.block_on(self.bind())?;
         let writing = spawn(&supervisor, "journal", move || writing.run(&submissions))?;
         let ending = stop.clone();
@@ -222,17 +225,22 @@ impl Collector {
         }
     }
 
-    fn estimating(&self, telemetry: &Telemetry, sink: Box<dyn EventSink>) -> Estimating {
+    fn estimating(
+        &self,
+        telemetry: &Telemetry,
+        sink: Box<dyn EventSink>,
+        history: Arc<History>,
+    ) -> Estimating {
         let directory = &self.config.directory;
-        Estimating::new(
-            self.config.engine.clone(),
-            Log::open(directory.join(EPOCHS_FOLDER), Options::default()),
-            ProgressFile::new(directory.join(CONCLUDED_FILE)),
-            self.config.resume_wait,
-            telemetry.estimating.clone(),
-            sink,
-            self.config.clock.clone(),
-        )
+        let config = EstimatingConfig {
+            engine: self.config.engine.clone(),
+            log: Log::open(directory.join(EPOCHS_FOLDER), Options::default()),
+            file: ProgressFile::new(directory.join(PROGRESS_FILE)),
+            history,
+            resume_wait: self.config.resume_wait,
+            clock: self.config.clock.clone(),
+        };
+        Estimating::new(config, telemetry.estimating.clone(), sink)
     }
 
     fn alerting(

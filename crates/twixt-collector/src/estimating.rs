@@ -11,6 +11,7 @@
 //! then is told by the next start, and the same to the letter.
 
 mod catching_up;
+mod late;
 mod metrics;
 mod progress;
 mod replay;
@@ -21,12 +22,13 @@ pub(crate) use progress::ProgressFile;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::iter;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 use twixt_engine::{Engine, EngineConfig, EngineEvent, Series, SeriesProgress};
-use twixt_history::Row;
+use twixt_history::{History, Row};
 use twixt_model::{Epoch, Segment};
 use twixt_store::Log;
 
@@ -34,6 +36,7 @@ use crate::clock::WallClock;
 use crate::journal::StoredEpoch;
 use crate::log_limit::LogLimit;
 use catching_up::CatchingUp;
+use late::LatePairing;
 use progress::Prepared;
 
 /// Stored epochs that wait to be estimated; then storing waits.
@@ -74,35 +77,58 @@ pub trait EventSink: Send {
     }
 }
 
+/// What the thread that estimates works with.
+pub(crate) struct EstimatingConfig {
+    pub(crate) engine: EngineConfig,
+    /// Raw epochs.
+    pub(crate) log: Log,
+    pub(crate) file: ProgressFile,
+    pub(crate) history: Arc<History>,
+    /// How long points are waited for after a start.
+    pub(crate) resume_wait: Duration,
+    pub(crate) clock: WallClock,
+}
+
 /// The thread that estimates.
 pub(crate) struct Estimating {
     config: EngineConfig,
     log: Log,
     file: ProgressFile,
     resume_wait: Duration,
+    clock: WallClock,
     metrics: EstimatingMetrics,
     sink: Box<dyn EventSink>,
     /// While epochs are replayed: from which on each series will need them again if the replay
     /// does not come to its end, and what was learnt of delays before.
     needed: BTreeMap<Series, (Epoch, u64)>,
-    clock: WallClock,
-    /// Epochs that came late, as far as they were looked at.
-    late: u64,
-    lateness: LogLimit,
+    late: LatePairing,
+    /// Epochs that came late, as far as they were counted.
+    late_epochs: u64,
+    late_warning: LogLimit,
+    late_problem: LogLimit,
 }
 
 impl Estimating {
     pub(crate) fn new(
-        config: EngineConfig,
-        log: Log,
-        file: ProgressFile,
-        resume_wait: Duration,
+        config: EstimatingConfig,
         metrics: EstimatingMetrics,
         sink: Box<dyn EventSink>,
-        clock: WallClock,
     ) -> Self {
-        let (needed, lateness) = (BTreeMap::new(), LogLimit::default());
-        Self { config, log, file, resume_wait, metrics, sink, needed, clock, late: 0, lateness }
+        let EstimatingConfig { engine, log, file, history, resume_wait, clock } = config;
+        Self {
+            late: LatePairing::new(log.clone(), history, engine.by),
+            config: engine,
+            log,
+            file,
+            resume_wait,
+            clock,
+            metrics,
+            sink,
+            needed: BTreeMap::new(),
+            late_epochs: 0,
+            late_warning: LogLimit::default(),
+            late_problem: LogLimit::default(),
+        }
     }
 
     /// Estimates until nobody is left who could store anything.
@@ -216,6 +242,9 @@ impl Estimating {
             if is_over || Instant::now() >= tell_after {
                 let started = Instant::now();
                 self.tell(engine)?;
+                if !is_over {
+                    self.pair_late(engine)?;
+                }
                 // A slow disk takes half of the time at most.
                 tell_after = Instant::now() + started.elapsed().max(TELL_EVERY);
             }
@@ -230,12 +259,41 @@ impl Estimating {
     fn tell(&mut self, engine: &mut Engine) -> io::Result<bool> {
         let events: Vec<EngineEvent> = std::iter::from_fn(|| engine.poll()).collect();
         self.metrics.copy(engine.counts());
-        self.note_late(engine.counts().late);
-        if events.is_empty() {
+        let came_late = self.note_late(engine.counts().late);
+        if events.is_empty() && !came_late {
             return Ok(false);
         }
+        self.report(engine, &events)?;
+        Ok(true)
+    }
+
+    /// Estimates epochs whose half came late, a part of them.
+    fn pair_late(&mut self, engine: &mut Engine) -> io::Result<()> {
+        let Some(work) = self.late.next(engine.late(), Instant::now()) else { return Ok(()) };
+        match self.late.pair(&work) {
+            Ok(estimates) => {
+                self.metrics.estimated_late.inc_by(estimates.len() as u64);
+                engine.settle_late(&work.series, work.range);
+                let events: Vec<EngineEvent> = estimates
+                    .into_iter()
+                    .map(|estimate| EngineEvent::Estimated(Box::new(estimate)))
+                    .collect();
+                self.report(engine, &events)
+            }
+            // They stay noted, and are tried again.
+            Err(problem) => {
+                if let Some(times) = self.late_problem.note(1, Instant::now()) {
+                    warn!(%problem, times, "cannot pair epochs that came late; trying again");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Hands events on, and then writes down that they are out.
+    fn report(&mut self, engine: &Engine, events: &[EngineEvent]) -> io::Result<()> {
         let prepared = self.prepare(engine);
-        for event in &events {
+        for event in events {
             if let EngineEvent::Warning(warning) = event {
                 let (kind, text) = (warning.kind.name(), &warning.text);
                 warn!(kind, "{text}");
@@ -245,19 +303,20 @@ impl Estimating {
         }
         self.sink.flush()?;
         self.take_place(prepared);
-        Ok(true)
+        Ok(())
     }
 
-    /// Says that epochs come too late: estimates stay away, and whoever looks for them should know.
-    fn note_late(&mut self, late: u64) {
-        let more = late.saturating_sub(std::mem::replace(&mut self.late, late));
-        if let Some(epochs) = self.lateness.note(more, Instant::now()) {
+    /// Logs that epochs came late; whether any did.
+    fn note_late(&mut self, late: u64) -> bool {
+        let more = late.saturating_sub(std::mem::replace(&mut self.late_epochs, late));
+        if let Some(epochs) = self.late_warning.note(more, Instant::now()) {
             warn!(
                 epochs,
-                "epochs came after their time was concluded, and are stored but not estimated: a \
-                 clock was set back, or an agent was away"
+                "epochs arrived late, after their time was given up; they are paired from the \
+                 store: a clock was set back, or an agent was away"
             );
         }
+        more > 0
     }
 
     /// Writes down how far the engine came, beside what is written.

@@ -172,6 +172,7 @@ fn rows_of_pair(pair: &PairEstimate) -> Vec<Row> {
     let row = |estimate| Row {
         realigned_epochs: Some(pair.realigned_epochs),
         moved: Some(pair.moved),
+        late_epochs: u64::from(pair.is_late),
         ..Row::of_epoch(series.clone(), pair.epoch.0, pair.span, estimate)
     };
     pair.estimates.iter().map(row).collect()
@@ -186,7 +187,7 @@ fn row_of_gap(gap: &Gap) -> Row {
 }
 
 /// A series as the history knows it.
-fn series_key(series: &Series) -> SeriesKey {
+pub(crate) fn series_key(series: &Series) -> SeriesKey {
     SeriesKey {
         upstream: series.segment.upstream.0.clone(),
         downstream: series.segment.downstream.0.clone(),

@@ -106,7 +106,11 @@ impl SegmentMetrics {
         let end_ns = pair.span.end.as_nanos();
         self.with(|shown| {
             if let Some(state) = shown.state(&pair.series, 1) {
-                state.add(estimate, end_ns);
+                state.add(estimate);
+                // One that comes late does not say how things are now.
+                if !pair.is_late {
+                    state.last = Some(LastEpoch::of(estimate, end_ns));
+                }
             }
         });
     }
@@ -151,7 +155,7 @@ impl ClockLabels {
 }
 
 impl SeriesState {
-    fn add(&mut self, estimate: &Estimate, end_ns: i64) {
+    fn add(&mut self, estimate: &Estimate) {
         let evidence = &estimate.evidence;
         self.epochs = self.epochs.saturating_add(1);
         self.packets = self.packets.saturating_add(evidence.packets);
@@ -163,12 +167,17 @@ impl SeriesState {
         if let Some(sample) = estimate.sample.as_deref() {
             self.delays.get_or_insert_default().add(sample);
         }
-        self.last = Some(LastEpoch {
+    }
+}
+
+impl LastEpoch {
+    fn of(estimate: &Estimate, end_ns: i64) -> Self {
+        Self {
             end_ns,
             mean_ns: estimate.delay.map(|delay| delay.mean_ns()),
             deviation_ns: estimate.delay.and_then(|delay| delay.deviation_ns),
-            clock_bound_ns: evidence.clock_error.map(Delay::as_nanos),
-        });
+            clock_bound_ns: estimate.evidence.clock_error.map(Delay::as_nanos),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use twixt_synopsis::{Algorithm, By, Estimator, by_tag};
 use crate::clocks::{SegmentClock, SegmentClocks};
 use crate::discovery::{Direction, Discovered, Discovery};
 use crate::event::{EngineCounts, EngineEvent, Series, Warning, WarningKind};
+use crate::late::EpochRanges;
 use crate::point::PointSeries;
 use crate::routes::Routes;
 use crate::sample::{PointSample, has_boundary_packets};
@@ -93,6 +94,9 @@ pub struct SeriesProgress {
     /// Epochs beyond `last` that were reported all the same; for a one-point algorithm beyond
     /// `through`, with the run of the agent.
     pub reported: Vec<(Epoch, u64)>,
+    /// Epochs, from first to last, whose half came after they were concluded, and that were not
+    /// paired since.
+    pub late: Vec<(Epoch, Epoch)>,
     /// For a one-point algorithm: minutes that began before this were reported.
     pub summarised: Timestamp,
     /// Downstream's epochs have numbers larger by this, where that is known.
@@ -103,6 +107,18 @@ pub struct SeriesProgress {
     /// Raw epochs from this one on are needed to go on: upstream's by their numbers, downstream's
     /// by numbers larger by `realigned_epochs`. Oldest first, both points side by side.
     pub replay_from: Epoch,
+}
+
+/// Epochs of a series whose half came after they were concluded. Both halves may be stored: they
+/// can be paired with [`pair_stored`](crate::pair_stored).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LateEpochs {
+    /// Segment, class and algorithm.
+    pub series: Series,
+    /// From first to last, by upstream's numbers. Oldest first.
+    pub ranges: Vec<(Epoch, Epoch)>,
+    /// Downstream's epochs have numbers larger by this.
+    pub realigned_epochs: i64,
 }
 
 /// What comes out.
@@ -209,6 +225,30 @@ impl Engine {
             self.clocks.note(pair);
         }
         Some(event)
+    }
+
+    /// Epochs whose half came after they were concluded.
+    #[must_use]
+    pub fn late(&self) -> Vec<LateEpochs> {
+        self.segments.values().flat_map(SegmentPairs::all_late).collect()
+    }
+
+    /// Epochs of a series came late: they are among [`late`](Self::late) from now on.
+    pub fn note_late(&mut self, series: &Series, (first, last): (Epoch, Epoch)) {
+        if let Some(late) = self.late_of(series) {
+            late.insert_range(first, last);
+        }
+    }
+
+    /// Epochs of a series were paired, or cannot be.
+    pub fn settle_late(&mut self, series: &Series, (first, last): (Epoch, Epoch)) {
+        if let Some(late) = self.late_of(series) {
+            late.remove(first, last);
+        }
+    }
+
+    fn late_of(&mut self, series: &Series) -> Option<&mut EpochRanges> {
+        self.segments.get_mut(&SegmentKey::of(series))?.late(series.tag)
     }
 
     /// What samples of the last ten minutes tell of the clocks, segment by segment.

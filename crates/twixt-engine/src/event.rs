@@ -60,6 +60,8 @@ pub struct PairEstimate {
     /// Downstream's epoch has a number larger by this: its clock is that far ahead. Delays
     /// contain what the clocks differ by, as ever.
     pub realigned_epochs: i64,
+    /// A half came after the epoch was given up: a gap may have been reported before.
+    pub is_late: bool,
 }
 
 /// What one point tells of an epoch.

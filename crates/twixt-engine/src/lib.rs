@@ -15,6 +15,7 @@ mod clocks;
 mod discovery;
 mod engine;
 mod event;
+mod late;
 mod overlap;
 mod point;
 mod reported;
@@ -29,8 +30,8 @@ mod stored;
 pub use aligned::Conclusion;
 pub use clocks::{CLOCKS_MAX, SegmentClock};
 pub use engine::{
-    Engine, EngineConfig, POINTS_MAX, SERIES_MAX, SERIES_PER_SEGMENT_MAX, SegmentConfig,
-    SeriesProgress,
+    Engine, EngineConfig, LateEpochs, POINTS_MAX, SERIES_MAX, SERIES_PER_SEGMENT_MAX,
+    SegmentConfig, SeriesProgress,
 };
 pub use event::{
     Conclusions, EngineCounts, EngineEvent, Gap, GapReason, MinuteOver, PairEstimate, PointCounts,

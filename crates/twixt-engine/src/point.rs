@@ -85,6 +85,7 @@ impl PointSeries {
             through: self.through,
             last: None,
             reported: self.reported.iter().copied().collect(),
+            late: Vec::new(),
             summarised: self.summarised,
             realigned_epochs: None,
             short_delays: 0,

@@ -7,8 +7,9 @@ use twixt_model::{Delay, Epoch, EpochRule, Segment, Timestamp};
 
 use crate::aligned::{Judgement, rule_of};
 use crate::alignment::{Alignment, AlignmentState, Offset, SEARCHED_EPOCHS};
-use crate::engine::{EngineConfig, Output, SeriesProgress};
+use crate::engine::{EngineConfig, LateEpochs, Output, SeriesProgress};
 use crate::event::{GapReason, Series, WarningKind};
+use crate::late::EpochRanges;
 use crate::same_stream::SameStream;
 use crate::sample::{PointSample, has_boundary_packets};
 use crate::series::PairSeries;
@@ -89,6 +90,17 @@ impl SegmentPairs {
         self.series.values().filter_map(move |series| series.progress(shown))
     }
 
+    /// Epochs of an algorithm whose half came after they were concluded.
+    pub(crate) fn late(&mut self, tag: u16) -> Option<&mut EpochRanges> {
+        self.series.get_mut(&tag).map(|series| series.late())
+    }
+
+    /// Those of all algorithms.
+    pub(crate) fn all_late(&self) -> impl Iterator<Item = LateEpochs> {
+        let realigned_epochs = self.alignment.shown().unwrap_or(0);
+        self.series.values().filter_map(move |series| series.late_epochs(realigned_epochs))
+    }
+
     /// Whether it has a series of this algorithm.
     pub(crate) fn has(&self, tag: u16) -> bool {
         self.series.contains_key(&tag)
@@ -104,10 +116,12 @@ impl SegmentPairs {
         output: &mut Output,
     ) {
         self.add(config, series);
-        if *self.alignment.state() == AlignmentState::Unknown && !is_judged(&sealed, samples) {
-            self.alignment.trust();
+        if !is_judged(&sealed, samples) {
             self.is_trusted = true;
-            self.take_up(output);
+            if *self.alignment.state() == AlignmentState::Unknown {
+                self.alignment.trust();
+                self.take_up(output);
+            }
         }
         self.note_arrival(&sealed);
         self.hand_over(series.tag, sealed, output);

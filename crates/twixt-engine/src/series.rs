@@ -7,8 +7,9 @@ use twixt_model::{Delay, Epoch, EpochRule, Span, Timestamp};
 use twixt_synopsis::By;
 
 use crate::aligned::{AlignedConfig, AlignedPairing, Conclusion, Judgement, rule_of};
-use crate::engine::{EngineConfig, Output, SeriesProgress};
+use crate::engine::{EngineConfig, LateEpochs, Output, SeriesProgress};
 use crate::event::{EngineEvent, Gap, GapReason, MinuteOver, PairEstimate, Series};
+use crate::late::EpochRanges;
 use crate::reported::Reported;
 
 /// Epochs before the first that is needed that a replay starts with: that one's predecessor, and
@@ -28,6 +29,8 @@ pub(crate) struct PairSeries {
     /// Epochs that wait until it is known which belong together.
     held: VecDeque<Sealed>, // bounded by whoever holds
     reported: Reported,
+    /// Epochs whose half came after they were concluded.
+    late: EpochRanges,
     minute_ns: i64, // positive
 }
 
@@ -44,6 +47,7 @@ impl PairSeries {
             by: config.by,
             held: VecDeque::new(),
             reported: Reported::nothing(),
+            late: EpochRanges::default(),
             minute_ns: config.minute.as_nanos().max(rule.length_ns().unwrap_or(i64::MAX)).max(1),
         }
     }
@@ -51,6 +55,9 @@ impl PairSeries {
     pub(crate) fn resumed(config: &EngineConfig, progress: &SeriesProgress) -> Self {
         let mut resumed = Self::new(config, &progress.series);
         resumed.reported = Reported::resumed(progress);
+        for &(first, last) in &progress.late {
+            resumed.late.insert_range(first, last);
+        }
         let needed = Epoch(progress.replay_from.0.saturating_add(REPLAY_MARGIN));
         let learnt = Some((needed, progress.short_delays));
         resumed.align_knowing(progress.realigned_epochs.unwrap_or(0), learnt);
@@ -70,6 +77,7 @@ impl PairSeries {
             through,
             last,
             reported,
+            late: self.late.iter().collect(),
             summarised: Timestamp::MIN,
             realigned_epochs,
             short_delays: self.pairing.short_delays_before(through),
@@ -106,7 +114,22 @@ impl PairSeries {
 
     /// Takes an epoch.
     pub(crate) fn receive(&mut self, sealed: Sealed) {
-        self.pairing.receive(sealed, None);
+        let late = self.pairing.counts().late;
+        let epoch = self.pairing.receive(sealed, None);
+        if self.pairing.counts().late > late {
+            self.late.insert(epoch);
+        }
+    }
+
+    pub(crate) fn late_epochs(&self, realigned_epochs: i64) -> Option<LateEpochs> {
+        let ranges: Vec<(Epoch, Epoch)> = self.late.iter().collect();
+        let series = self.series.clone();
+        (!ranges.is_empty()).then_some(LateEpochs { series, ranges, realigned_epochs })
+    }
+
+    /// Epochs whose half came after they were concluded.
+    pub(crate) const fn late(&mut self) -> &mut EpochRanges {
+        &mut self.late
     }
 
     pub(crate) fn advance(&mut self, now: Timestamp) {

@@ -1,6 +1,7 @@
 mod bounds;
 mod clocks;
 mod discovery;
+mod late;
 mod percentiles;
 mod replay;
 

@@ -364,6 +364,14 @@ pub const COLUMNS: &[Column] = &[
         |part, cell| part.steps.get_or_insert_default().sum_ns = cell.real().unwrap_or(0.0),
         "sum of these differences"
     ),
+    Column {
+        name: "late_epochs",
+        kind: Kind::Integer,
+        required: false,
+        about: "epochs among them that were estimated late: `gaps` may still count them",
+        get: |row| Cell::of_count(Some(row.late_epochs).filter(|epochs| *epochs > 0)),
+        set: Some(|row, cell| row.late_epochs = cell.count().unwrap_or_default()),
+    },
 ];
 
 /// The column of histograms: most queries need not read it.

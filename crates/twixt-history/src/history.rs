@@ -266,10 +266,12 @@ impl History {
         let sums = state.parts.range(parts).filter_map(|(_, sums)| sums.of(Step::Minute));
         let mut minutes: Vec<Vec<Row>> =
             sums.map(|minutes| minutes.rows_at(series, start).collect()).collect();
-        match minutes.len() {
+        let mut rows = match minutes.len() {
             0 | 1 => minutes.pop().unwrap_or_default(),
             _ => rolled_up(minutes.iter().flatten(), Step::Minute),
-        }
+        };
+        rows.iter_mut().for_each(Row::close_late_gaps);
+        rows
     }
 
     /// Which series there are.

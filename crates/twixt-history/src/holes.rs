@@ -1,6 +1,6 @@
 //! Rows for what is not there: a row that is missing would be taken for a quiet network.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use twixt_model::{Scope, Span};
 
@@ -81,6 +81,53 @@ pub(crate) fn note_missing(rows: &mut [Row], expected: &BTreeMap<SeriesKey, Span
     }
 }
 
+/// Takes epochs that were estimated late out of the gaps that were stored before.
+pub(crate) fn close_gaps(rows: &mut Vec<Row>) {
+    let mut late: BTreeMap<SeriesKey, BTreeSet<i64>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.late_epochs > 0) {
+        late.entry(row.series.clone()).or_default().extend(row.epoch);
+    }
+    if late.is_empty() {
+        return;
+    }
+    *rows = std::mem::take(rows)
+        .into_iter()
+        .flat_map(|row| match late.get(&row.series) {
+            Some(late) if row.is_gap() => left_of(&row, late),
+            _ => vec![row],
+        })
+        .collect();
+}
+
+/// What is left of a gap, in runs.
+fn left_of(gap: &Row, late: &BTreeSet<i64>) -> Vec<Row> {
+    let Some(first) = gap.epoch else { return vec![gap.clone()] };
+    let beyond = first.saturating_add_unsigned(gap.gaps);
+    let mut left = Vec::new();
+    let mut next = first;
+    for end in late.range(first..beyond).copied().chain([beyond]) {
+        if next < end {
+            left.push(run_of(gap, next - first, end - next));
+        }
+        next = end.saturating_add(1);
+    }
+    left
+}
+
+/// A part of a gap that begins so many epochs after it.
+fn run_of(gap: &Row, skipped: i64, epochs: i64) -> Row {
+    let epoch_ns = gap.series.epoch_ns;
+    let start_ns = gap.start_ns.saturating_add(skipped.saturating_mul(epoch_ns));
+    let end_ns = start_ns.saturating_add(epochs.saturating_mul(epoch_ns) - 1);
+    Row {
+        epoch: gap.epoch.map(|first| first + skipped),
+        gaps: epochs as u64,
+        start_ns,
+        end_ns: end_ns.min(gap.end_ns),
+        ..gap.clone()
+    }
+}
+
 /// A hole, if a whole stretch begins in it, or may have.
 fn hole(series: &SeriesKey, step: Step, from_ns: i64, until_ns: i64, why: Hole) -> Option<Row> {
     let epoch_ns = series.epoch_ns.max(1);
@@ -135,6 +182,51 @@ mod tests {
             holes.iter().map(|hole| ((hole.start_ns - START_NS) / SECOND_NS, hole.gaps)).collect();
         assert_eq!(seen, found);
         assert!(holes.iter().all(|hole| hole.is_gap() && hole.reason.is_some()));
+    }
+
+    /// Of a gap of ten epochs from 3 on, when these were estimated late.
+    #[track_caller]
+    fn check_closed(late: &[i64], left: &[(i64, u64)]) {
+        let gap = Row::of_gap(series("a", "b"), epoch_of(3), span(3, 12), 10, "why".to_owned());
+        let late = late.iter().map(|&number| Row { late_epochs: 1, ..row("a", "b", number) });
+        let mut rows: Vec<Row> = late.chain([gap]).collect();
+        close_gaps(&mut rows);
+        let found: Vec<(i64, u64)> = rows
+            .iter()
+            .filter(|row| row.is_gap())
+            .map(|row| ((row.start_ns - START_NS) / SECOND_NS, row.gaps))
+            .collect();
+        assert_eq!(found, left);
+        for row in rows.iter().filter(|row| row.is_gap()) {
+            let number = (row.start_ns - START_NS) / SECOND_NS;
+            assert_eq!(row.epoch, Some(epoch_of(number)));
+            assert_eq!(row.span(), span(number, number + row.gaps as i64 - 1));
+        }
+    }
+
+    fn epoch_of(number: i64) -> i64 {
+        START_NS / SECOND_NS + number
+    }
+
+    #[test]
+    fn what_was_estimated_late_is_no_gap() {
+        check_closed(&[], &[(3, 10)]);
+        check_closed(&[2, 13], &[(3, 10)]);
+        check_closed(&[3, 12], &[(4, 8)]);
+        check_closed(&[5, 6, 9], &[(3, 2), (7, 2), (10, 3)]);
+        check_closed(&[3, 4, 5, 6, 7, 8, 9, 10, 11, 12], &[]);
+    }
+
+    #[test]
+    fn minutes_do_not_count_what_was_estimated_late_among_their_gaps() {
+        let known = (0..30).map(|number| row("a", "b", number));
+        let gap = Row::of_gap(series("a", "b"), epoch_of(30), span(30, 59), 30, "why".to_owned());
+        let late = (30..50).map(|number| Row { late_epochs: 1, ..row("a", "b", number) });
+        let rows: Vec<Row> = known.chain([gap]).chain(late).collect();
+        let mut minutes = rolled_up(&rows, Step::Minute);
+        minutes.iter_mut().for_each(Row::close_late_gaps);
+        let [minute] = minutes.as_slice() else { panic!("{minutes:?}") };
+        assert_eq!((minute.epochs, minute.gaps, minute.late_epochs), (50, 10, 20));
     }
 
     /// What is said to be missing from the minutes that some epochs make.

@@ -224,6 +224,7 @@ impl RollUp {
         sum.epoch = sum.epoch.into_iter().chain(row.epoch).min();
         sum.epochs = sum.epochs.saturating_add(row.epochs);
         sum.gaps = sum.gaps.saturating_add(row.gaps);
+        sum.late_epochs = sum.late_epochs.saturating_add(row.late_epochs);
         sum.clock_offset_ns = row.clock_offset_ns.or(sum.clock_offset_ns);
         sum.realigned_epochs = row.realigned_epochs.or(sum.realigned_epochs);
         if let Some(reason) = &row.reason {

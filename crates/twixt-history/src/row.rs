@@ -75,6 +75,8 @@ pub struct Row {
     pub moved: Option<u64>,
     /// Why something is not known.
     pub reason: Option<String>,
+    /// Epochs among them that were estimated late: a gap may be stored for them as well.
+    pub late_epochs: u64,
 }
 
 /// What is known of delay, in a form that can still be added up.
@@ -201,6 +203,18 @@ impl Row {
     #[must_use]
     pub const fn is_gap(&self) -> bool {
         self.epochs == 0
+    }
+
+    /// Epochs that were estimated late are no gaps any more.
+    pub(crate) fn close_late_gaps(&mut self) {
+        if self.late_epochs == 0 {
+            return;
+        }
+        self.gaps = self.gaps.saturating_sub(self.late_epochs);
+        // What is left is the reason of a gap that was closed.
+        if self.gaps == 0 && self.lost.is_some() && self.delay.is_some() {
+            self.reason = None;
+        }
     }
 
     /// The stretch of time.

@@ -107,6 +107,16 @@ impl Window {
         self.add_seen(span, &Seen::of(estimate, self.measure), minimum_packets)
     }
 
+    /// Adds an epoch that was a gap before. What is over was judged: that an alert was due then is
+    /// no news now.
+    pub(super) fn add_late(&mut self, span: Span, estimate: &Estimate) {
+        let number = span.start.as_nanos().div_euclid(self.length_ns);
+        if let Some(stretch) = self.open.as_mut().filter(|stretch| stretch.number == number) {
+            stretch.gaps = stretch.gaps.saturating_sub(1);
+            stretch.add(&Seen::of(estimate, self.measure));
+        }
+    }
+
     fn add_seen(&mut self, span: Span, seen: &Seen, minimum_packets: u64) -> Option<Reading> {
         let number = span.start.as_nanos().div_euclid(self.length_ns);
         let ended = self.turn_to(number, minimum_packets);

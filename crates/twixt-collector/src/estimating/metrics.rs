@@ -16,6 +16,7 @@ type ByName = Family<[(&'static str, &'static str); 1], Counter>;
 pub(crate) struct EstimatingMetrics {
     pub(crate) replayed: Counter,
     pub(crate) unwritten: Counter,
+    pub(super) estimated_late: Counter,
     pub(super) segments: SegmentMetrics,
     events: ByName,
     gap_epochs: Counter,
@@ -48,6 +49,11 @@ impl EstimatingMetrics {
             "epochs_late",
             "Epochs that came after they were given up",
             metrics.late.clone(),
+        );
+        registry.register(
+            "epochs_estimated_late",
+            "Epochs estimated from stored halves, one of which arrived late",
+            metrics.estimated_late.clone(),
         );
         registry.register(
             "epochs_unrouted",

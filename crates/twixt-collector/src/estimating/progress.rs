@@ -50,6 +50,8 @@ struct SeriesDocument {
     last: Option<i64>,
     #[serde(rename = "told")]
     reported: Vec<(i64, u64)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    late: Vec<(i64, i64)>,
     summarised_ns: i64,
     realigned_epochs: Option<i64>,
     short_delays: u64,
@@ -119,6 +121,7 @@ impl From<&SeriesProgress> for SeriesDocument {
             through: progress.through.0,
             last: progress.last.map(|epoch| epoch.0),
             reported: progress.reported.iter().map(|(epoch, run)| (epoch.0, *run)).collect(),
+            late: progress.late.iter().map(|(first, last)| (first.0, last.0)).collect(),
             summarised_ns: progress.summarised.as_nanos(),
             realigned_epochs: progress.realigned_epochs,
             short_delays: progress.short_delays,
@@ -145,6 +148,7 @@ impl SeriesDocument {
             through: Epoch(self.through),
             last: self.last.map(Epoch),
             reported: self.reported.into_iter().map(|(epoch, run)| (Epoch(epoch), run)).collect(),
+            late: self.late.into_iter().map(|(first, last)| (Epoch(first), Epoch(last))).collect(),
             summarised: Timestamp::from_nanos(self.summarised_ns),
             realigned_epochs: self.realigned_epochs,
             short_delays: self.short_delays,
@@ -173,6 +177,7 @@ mod tests {
             through: Epoch(17),
             last: Some(Epoch(17)),
             reported: vec![(Epoch(19), u64::MAX)],
+            late: vec![(Epoch(3), Epoch(5))],
             summarised: Timestamp::from_nanos(16_000),
             realigned_epochs: Some(-2),
             short_delays: 3,

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use tracing::warn;
 use twixt_engine::SeriesProgress;
 use twixt_measure::{Sealed, Stream};
 use twixt_model::{Span, Timestamp};
 use twixt_store::{Depth, Found, Log, Query};
+
+use super::late::read;
 
 /// Of epochs that no series has come to a conclusion on, this much is read.
 const UNCONCLUDED_NS: i64 = 3_600 * 1_000_000_000;
@@ -121,12 +122,4 @@ impl Needs {
 
 fn stretch_of(found: &Found) -> i64 {
     found.span.start.as_nanos().div_euclid(STRETCH_NS)
-}
-
-fn read(log: &Log, found: &Found) -> Option<Sealed> {
-    let payload = log.payload(found).map_err(|damage| damage.to_string());
-    let sealed = payload.and_then(|payload| {
-        Sealed::from_bytes(&payload).map_err(|error| found.damage(&error.to_string()).to_string())
-    });
-    sealed.inspect_err(|problem| warn!(%problem, "an epoch of the log cannot be read")).ok()
 }

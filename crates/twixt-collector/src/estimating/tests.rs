@@ -2,6 +2,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 
 use twixt_engine::SegmentConfig;
+use twixt_history::HistoryConfig;
 use twixt_measure::{Meter, MeterConfig, Sealed};
 use twixt_model::{
     Batch, Delay, EpochRule, FlowHash, Observation, PacketDigest, PointId, Segment, Timestamp,
@@ -71,6 +72,7 @@ fn concluded(like: &Sealed) -> SeriesProgress {
         through: before,
         last: Some(before),
         reported: Vec::new(),
+        late: Vec::new(),
         summarised: Timestamp::MIN,
         realigned_epochs: Some(0),
         short_delays: 0,
@@ -97,9 +99,17 @@ fn points_that_are_behind_after_a_start_are_waited_for() {
     };
     let (log, kept) =
         (Log::open(folder.path().join("epochs"), Options::default()), Kept::default());
-    let (metrics, wait) = (EstimatingMetrics::default(), Duration::from_secs(30));
+    let history = History::open(&folder.path().join("estimates"), HistoryConfig::default());
+    let config = EstimatingConfig {
+        engine: config,
+        log,
+        file,
+        history: Arc::new(history.unwrap()),
+        resume_wait: Duration::from_secs(30),
+        clock,
+    };
     let sink = Box::new(kept.clone());
-    let estimating = Estimating::new(config, log, file, wait, metrics, sink, clock);
+    let estimating = Estimating::new(config, EstimatingMetrics::default(), sink);
     let concluded = estimating.file.read();
     let mut engine = Engine::resume(estimating.config.clone(), concluded.clone());
     let (stored, receiver) = sync_channel(1_024);

@@ -48,7 +48,8 @@ pub(crate) struct PointState {
 impl LatestStates {
     pub(super) fn note(&self, event: &EngineEvent) {
         match event {
-            EngineEvent::Estimated(pair) => self.note_pair(pair),
+            // One that comes late does not say how things are now.
+            EngineEvent::Estimated(pair) if !pair.is_late => self.note_pair(pair),
             EngineEvent::Observed(point) => self.note_point(point),
             _ => {}
         }

@@ -10,6 +10,7 @@ mod disk;
 mod epochs;
 mod flows;
 mod hostile;
+mod late;
 mod limits;
 mod metrics;
 mod pairing;

@@ -8,7 +8,7 @@ use super::listing::{HourListing, Listing};
 use super::{Live, Reader};
 use crate::error::{HistoryError, Problem};
 use crate::file::{Columns, Wanted, read};
-use crate::holes::{Hole, holes, note_missing};
+use crate::holes::{Hole, close_gaps, holes, note_missing};
 use crate::open::{HourPart, OpenWanted};
 use crate::question::Question;
 use crate::rollup::rolled_up;
@@ -94,6 +94,10 @@ impl Reader {
         }
         if is_joined {
             found.rows = rolled_up(&found.rows, question.step);
+        }
+        match question.step {
+            Step::Epoch => close_gaps(&mut found.rows),
+            _ => found.rows.iter_mut().for_each(Row::close_late_gaps),
         }
         found.rows.retain(|row| question.wants_series(&row.series));
         Ok(found)

@@ -83,6 +83,9 @@ pub struct EstimateDocument {
     pub bytes: Option<u64>,
     /// Mean of what delays of sampled packets in a row differ by: clocks do not matter.
     pub jitter_ns: Option<i64>,
+    /// Epochs among `epochs` that were estimated late: a half arrived after it was given up.
+    #[serde(default)]
+    pub late_epochs: u64,
 }
 
 /// Estimates over time.
@@ -205,6 +208,7 @@ impl From<&Row> for EstimateDocument {
             reason: row.reason.clone(),
             bytes: row.bytes,
             jitter_ns: delay.and_then(DelayPart::jitter_ns).map(|ns| ns.round() as i64),
+            late_epochs: row.late_epochs,
         }
     }
 }

@@ -24,6 +24,7 @@ struct EstimateLine<'a> {
     series: SeriesKeys<'a>,
     epoch: i64,
     realigned_epochs: i64,
+    late: bool,
     #[serde(flatten)]
     row: EstimateRow,
 }
@@ -105,6 +106,7 @@ fn estimate_line(pair: &PairEstimate, estimate: &Estimate) -> serde_json::Result
         series: keys(&pair.series),
         epoch: pair.epoch.0,
         realigned_epochs: pair.realigned_epochs,
+        late: pair.is_late,
         row: estimate.into(),
     })
 }

@@ -1,0 +1,157 @@
+//! Halves that arrive after their epoch was given up.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use twixt_collector::{CollectorConfig, ESTIMATES_FOLDER};
+use twixt_engine::EngineEvent;
+use twixt_history::{Question, Reader, Row, Step};
+use twixt_measure::Sealed;
+
+use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
+use crate::running::{Running, config, estimated_epoch};
+
+/// Far more than wait for their other half in memory.
+const EPOCHS: i64 = 220;
+/// How long to wait for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Epochs of both points, all of them given up by now.
+fn halves() -> [Vec<Sealed>; 2] {
+    let first = epoch_now() - 2 * EPOCHS;
+    [Agent::at("up"), Agent::at("down").after(DELAY_NS)].map(|agent| agent.seal(first, EPOCHS))
+}
+
+/// Waits until events say something.
+#[track_caller]
+fn wait_for(collector: &Running, what: &str, is_there: impl Fn(&[EngineEvent]) -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_there(&collector.events()) {
+        assert!(Instant::now() < until, "{what} did not come: {:?}", collector.events());
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn gap_epochs(events: &[EngineEvent]) -> u64 {
+    let epochs = |event: &EngineEvent| match event {
+        EngineEvent::Gap(gap) => gap.epochs(),
+        _ => 0,
+    };
+    events.iter().map(epochs).sum()
+}
+
+fn estimated(events: &[EngineEvent]) -> Vec<i64> {
+    let mut epochs: Vec<i64> = events.iter().filter_map(estimated_epoch).collect();
+    epochs.sort_unstable();
+    epochs
+}
+
+fn rows(directory: &Path, step: Step) -> Vec<Row> {
+    let answer = Reader::open(&directory.join(ESTIMATES_FOLDER)).answer(&Question::all(step));
+    let answer = answer.unwrap();
+    assert!(answer.problems.is_empty(), "{:?}", answer.problems);
+    answer.rows
+}
+
+/// Every epoch is stored once, none is a gap, and minutes and hours say the same.
+#[track_caller]
+fn check_history(directory: &Path, late_at_least: u64) {
+    for step in [Step::Epoch, Step::Minute, Step::Hour] {
+        let rows = rows(directory, step);
+        let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
+        assert_eq!((sum(|row| row.epochs), sum(|row| row.gaps)), (EPOCHS as u64, 0), "{step:?}");
+        assert!(
+            sum(|row| row.late_epochs) >= late_at_least,
+            "{step:?}: {}",
+            sum(|row| row.late_epochs)
+        );
+        assert_eq!(sum(|row| row.packets.unwrap()), 50 * EPOCHS as u64, "{step:?}");
+        for row in rows.iter().filter(|row| !row.is_gap()) {
+            assert_eq!(row.delay.as_ref().map(twixt_history::DelayPart::mean_ns), Some(DELAY_NS));
+        }
+    }
+}
+
+#[test]
+fn a_point_that_was_cut_off_leaves_no_gap() {
+    let folder = tempfile::tempdir().unwrap();
+    let [up, down] = halves();
+    let collector = Running::start(config(folder.path()));
+    collector.send(&body(&up)).counts();
+    wait_for(&collector, "a gap for each epoch", |events| gap_epochs(events) == EPOCHS as u64);
+    collector.send(&body(&down)).counts();
+    wait_for(&collector, "estimates", |events| estimated(events).len() == EPOCHS as usize);
+    let events = collector.stop();
+    let late = |event: &&EngineEvent| matches!(event, EngineEvent::Estimated(pair) if pair.is_late);
+    assert_eq!(events.iter().filter(late).count(), EPOCHS as usize);
+    // Loss is known, but for the epochs at the ends.
+    let known = |event: &&EngineEvent| matches!(event, EngineEvent::Estimated(pair) if pair.estimates[0].evidence.lost == Some(0));
+    assert_eq!(events.iter().filter(known).count(), EPOCHS as usize - 2);
+    check_history(folder.path(), EPOCHS as u64);
+}
+
+#[test]
+fn points_that_were_cut_off_in_turn_leave_no_gap() {
+    let folder = tempfile::tempdir().unwrap();
+    let [up, down] = halves();
+    let half = EPOCHS as usize / 2;
+    let collector = Running::start(config(folder.path()));
+    collector.send(&body(&up[..half])).counts();
+    collector.send(&body(&down[half..])).counts();
+    wait_for(&collector, "a gap for each epoch", |events| gap_epochs(events) == EPOCHS as u64);
+    collector.send(&body(&down[..half])).counts();
+    collector.send(&body(&up[half..])).counts();
+    wait_for(&collector, "estimates", |events| estimated(events).len() == EPOCHS as usize);
+    drop(collector);
+    check_history(folder.path(), EPOCHS as u64);
+}
+
+#[test]
+fn what_came_late_before_a_restart_is_paired_once_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [up, down] = halves();
+    let collector = Running::start(config(folder.path()));
+    collector.send(&body(&up)).counts();
+    wait_for(&collector, "a gap for each epoch", |events| gap_epochs(events) == EPOCHS as u64);
+    collector.send(&body(&down)).counts();
+    let mut all = collector.stop();
+    let collector = Running::start(config(folder.path()));
+    let missing = EPOCHS as usize - estimated(&all).len();
+    wait_for(&collector, "the rest", |events| estimated(events).len() == missing);
+    all.extend(collector.stop());
+    let mut once = estimated(&all);
+    once.dedup();
+    assert_eq!(once, estimated(&all), "none twice");
+    check_history(folder.path(), EPOCHS as u64);
+    // And nothing is left to do.
+    let collector = Running::start(config(folder.path()));
+    collector.send(&body(&Agent::at("up").seal(epoch_now(), 1))).counts();
+    assert_eq!(estimated(&collector.stop()), Vec::<i64>::new());
+    check_history(folder.path(), EPOCHS as u64);
+}
+
+/// All agents are well, and deliver what they kept, one point after the other.
+#[test]
+fn a_collector_that_was_away_leaves_no_gap() {
+    let folder = tempfile::tempdir().unwrap();
+    let [up, down] = halves();
+    let (seen, spooled) = (20, EPOCHS as usize);
+    let collector = Running::start(config(folder.path()));
+    collector.send(&body(&up[..seen])).counts();
+    collector.send(&body(&down[..seen])).counts();
+    wait_for(&collector, "the first", |events| estimated(events).len() >= seen - 2);
+    let mut all = collector.stop();
+    // It waits for no point to catch up.
+    let config = CollectorConfig { resume_wait: Duration::ZERO, ..config(folder.path()) };
+    let collector = Running::start(config);
+    collector.send(&body(&up[seen..spooled])).counts();
+    collector.send(&body(&down[seen..spooled])).counts();
+    let missing = EPOCHS as usize - estimated(&all).len();
+    wait_for(&collector, "the rest", |events| estimated(events).len() == missing);
+    all.extend(collector.stop());
+    let mut once = estimated(&all);
+    once.dedup();
+    assert_eq!(once, estimated(&all), "none twice");
+    check_history(folder.path(), 0);
+}

@@ -1,0 +1,117 @@
+//! Halves that come after their epoch was given up, and stored ones that are paired.
+
+use twixt_measure::{CutKind, QuestionTemplate};
+use twixt_model::{Epoch, Estimate};
+
+use super::*;
+
+/// Epochs of both points; downstream's clock is ahead by so many seconds.
+fn halves(seconds: std::ops::Range<i64>, ahead: i64) -> Vec<Sealed> {
+    let clock_ns = ahead * SECOND_NS;
+    let up = seal(&Seen::at("up", 0), seconds.clone(), "lda");
+    let down = Seen { lost: Some(50), ..Seen::at("down", 5 * MS).clock(clock_ns) };
+    in_order(vec![up, seal(&down, seconds, "lda")], &[0, clock_ns])
+}
+
+fn estimates(events: &[EngineEvent]) -> BTreeMap<i64, Vec<Estimate>> {
+    let of_event = |event: &EngineEvent| match event {
+        EngineEvent::Estimated(pair) => Some((pair.epoch.0, pair.estimates.clone())),
+        _ => None,
+    };
+    events.iter().filter_map(of_event).collect()
+}
+
+fn series_of(sealed: &Sealed) -> Series {
+    Series::of(segment("up", "down").segment, sealed)
+}
+
+fn pair_all(epochs: &[Sealed], ahead: i64) -> BTreeMap<i64, Vec<Estimate>> {
+    let number = |sealed: &Sealed| match sealed.point.0.as_str() {
+        "down" => sealed.epoch.0 - ahead,
+        _ => sealed.epoch.0,
+    };
+    let mut epochs = epochs.to_vec();
+    epochs.sort_by_key(|sealed| (number(sealed), sealed.point != PointId("up".to_owned())));
+    let series = StoredSeries {
+        series: series_of(&epochs[0]),
+        question: QuestionTemplate::default(),
+        realigned_epochs: ahead,
+        check: StreamCheck::Boundaries,
+    };
+    let mut found = BTreeMap::new();
+    let halves = epochs.into_iter().map(|sealed| StoredHalf { sealed, flows: None });
+    pair_stored(series, halves, |conclusion| {
+        if let Conclusion::Estimate(pair) = conclusion {
+            found.insert(pair.epoch.0, pair.estimates);
+        }
+    });
+    found
+}
+
+#[test]
+fn stored_halves_tell_what_live_ones_did() {
+    for ahead in [0, 3, -7] {
+        let epochs = halves(100..120, ahead);
+        let mut engine = Engine::new(config(&[("up", "down")]));
+        let live = estimates(&run(&mut engine, epochs.clone()));
+        assert!(live.len() > 15, "{} epochs", live.len());
+        assert_eq!(pair_all(&epochs, ahead), live, "{ahead} s ahead");
+    }
+}
+
+#[test]
+fn stored_halves_of_other_packets_are_not_compared() {
+    let up = seal(&Seen::at("up", 0), 100..120, "lda");
+    let other = seal(&Seen { stream: 1, ..Seen::at("down", 5 * MS) }, 100..120, "lda");
+    assert_eq!(pair_all(&[up, other].concat(), 0), BTreeMap::new());
+}
+
+#[test]
+fn a_half_that_comes_late_is_remembered_until_it_is_paired() {
+    let (ups, downs): (Vec<Sealed>, Vec<Sealed>) =
+        halves(100..300, 0).into_iter().partition(|sealed| sealed.point.0 == "up");
+    let series = series_of(&ups[0]);
+    let mut engine = Engine::new(config(&[("up", "down")]));
+    for sealed in ups.iter().chain(&downs).filter(|sealed| sealed.epoch.0 < 110).cloned() {
+        engine.receive(sealed);
+    }
+    for sealed in ups.iter().filter(|sealed| sealed.epoch.0 >= 110).cloned() {
+        let now = at(sealed.epoch.0 + 2);
+        engine.receive(sealed);
+        engine.advance(now);
+    }
+    assert_eq!(engine.late(), vec![]);
+    for sealed in downs.into_iter().filter(|sealed| sealed.epoch.0 >= 110) {
+        engine.receive(sealed);
+    }
+    let late = engine.late();
+    let [LateEpochs { series: of, ranges, realigned_epochs: 0 }] = late.as_slice() else {
+        panic!("{late:?}")
+    };
+    assert_eq!(*of, series);
+    let [(Epoch(110), last)] = ranges.as_slice() else { panic!("{ranges:?}") };
+    // What was given up: all but the last few, which were waited for.
+    assert!(last.0 > 280, "{last:?}");
+    let resumed = Engine::resume(config(&[("up", "down")]), engine.progress());
+    assert_eq!(resumed.late(), late, "after a restart as well");
+    engine.settle_late(&series, (Epoch(110), Epoch(200)));
+    assert_eq!(engine.late()[0].ranges, [(Epoch(201), *last)]);
+    engine.settle_late(&series, (Epoch(201), *last));
+    assert_eq!(engine.late(), vec![]);
+}
+
+/// Such epochs have no packets near their boundaries to compare, which says nothing against them.
+#[test]
+fn epochs_that_markers_cut_are_estimated_after_a_restart() {
+    let marked = |sealed: Sealed| Sealed { cut: CutKind::Marked, ..sealed };
+    let epochs: Vec<Sealed> = two_points(100..120).into_iter().map(marked).collect();
+    let (before, after): (Vec<Sealed>, Vec<Sealed>) =
+        epochs.into_iter().partition(|sealed| sealed.epoch.0 < 110);
+    let mut engine = Engine::new(config(&[("up", "down")]));
+    before.into_iter().for_each(|sealed| engine.receive(sealed));
+    assert_eq!(estimates(&drain(&mut engine)).len(), 10);
+    let mut engine = Engine::resume(config(&[("up", "down")]), engine.progress());
+    after.into_iter().for_each(|sealed| engine.receive(sealed));
+    let events = drain(&mut engine);
+    assert!(estimates(&events).len() >= 9, "{}", list(&events));
+}
