@@ -11,6 +11,7 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tracing::{info, warn};
+use twixt_engine::EngineConfig;
 use twixt_history::{History, HistoryError};
 use twixt_store::{FolderLock, LockError, Log, Options, StoreError};
 use twixt_supervise::{Supervisor, ThreadFailure};
@@ -40,6 +41,8 @@ pub const ESTIMATES_FOLDER: &str = "estimates";
 const PROGRESS_FILE: &str = "concluded.json";
 /// How alerts stood, in the collector's directory.
 const ALERTS_FILE: &str = "alerts.json";
+/// Epochs that wait for their other half have one part in so many of the memory.
+const WAITING_SHARE: u64 = 4;
 /// Threads that serve connections.
 const SERVER_THREADS: usize = 2;
 /// Connections for metrics and health at a time.
@@ -165,9 +168,13 @@ impl Collector {
             ended
         })?;
         let (maintained, ending) = (estimates.clone(), stop.clone());
-        let upkeep = spawn(&supervisor, "upkeep", move || maintain(&maintained, &metrics, &ending))?;
+        let upkeep =
+            spawn(&supervisor, "upkeep", move || maintain(&maintained, &metrics, &ending))?;
         ready(listeners.addresses);
         let memory = ByteBudget::new(limits.memory_bytes_max, telemetry.budget.clone());
+        // What waits in the engine has its part of the same budget for good.
+        let mut waiting = memory.nothing("engine");
+        let _ = waiting.try_grow_to(limits.memory_bytes_max / WAITING_SHARE);
         let ingest = self.ingest(memory, journal, &telemetry);
         let router = self.api(estimates, stop).router(ingest.router());
         let telling = telemetry.server.clone();
@@ -233,7 +240,10 @@ impl Collector {
     ) -> Estimating {
         let directory = &self.config.directory;
         let config = EstimatingConfig {
-            engine: self.config.engine.clone(),
+            engine: EngineConfig {
+                waiting_bytes_max: self.config.limits.memory_bytes_max / WAITING_SHARE,
+                ..self.config.engine.clone()
+            },
             log: Log::open(directory.join(EPOCHS_FOLDER), Options::default()),
             file: ProgressFile::new(directory.join(PROGRESS_FILE)),
             history,

@@ -140,9 +140,20 @@ impl Estimating {
             return Ok(());
         }
         let mut engine = Engine::resume(self.config.clone(), progress.clone());
+        self.note_gaps(&mut engine, &progress);
         self.replay(&mut engine, &progress)?;
         // Meanwhile points had to wait, and are behind again.
         self.follow(&mut engine, stored, CatchingUp::of(&progress))
+    }
+
+    /// Has the engine remember gaps whose halves may both be stored by now.
+    fn note_gaps(&self, engine: &mut Engine, progress: &[SeriesProgress]) {
+        match self.late.gaps(progress) {
+            Ok(gaps) => {
+                gaps.iter().for_each(|late| engine.note_late(&late.series, late.range));
+            }
+            Err(problem) => warn!(%problem, "cannot look for gaps that can be closed"),
+        }
     }
 
     /// Hands over what the log has and the engine still needs.
@@ -258,7 +269,7 @@ impl Estimating {
     /// anything.
     fn tell(&mut self, engine: &mut Engine) -> io::Result<bool> {
         let events: Vec<EngineEvent> = std::iter::from_fn(|| engine.poll()).collect();
-        self.metrics.copy(engine.counts());
+        self.metrics.copy(engine);
         let came_late = self.note_late(engine.counts().late);
         if events.is_empty() && !came_late {
             return Ok(false);

@@ -162,6 +162,15 @@ impl AlignedPairing {
         Gap { series: self.series.clone(), first, last, span, point, reason }
     }
 
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.pairing.waiting_bytes()
+    }
+
+    /// Concludes the oldest epoch that waits; whether there was one.
+    pub(crate) fn give_up_oldest(&mut self) -> bool {
+        self.pairing.give_up_oldest()
+    }
+
     pub(crate) const fn concluded_through(&self) -> Epoch {
         self.pairing.concluded_through()
     }

@@ -38,10 +38,13 @@ pub struct EngineConfig {
     pub minute: Delay,
     /// How estimates are split up, by algorithms that can.
     pub by: By,
+    /// Memory for epochs that wait for their other half. Beyond this the oldest are given up: they
+    /// are stored, and paired from there when the other half comes.
+    pub waiting_bytes_max: u64,
 }
 
 impl Default for EngineConfig {
-    /// No segments, a patience of 5 s, minutes of 60 s.
+    /// No segments, a patience of 5 s, minutes of 60 s, 128 MiB.
     fn default() -> Self {
         Self {
             segments: Vec::new(),
@@ -49,6 +52,7 @@ impl Default for EngineConfig {
             patience: Delay::from_nanos(5_000_000_000),
             minute: Delay::from_nanos(60_000_000_000),
             by: By::All,
+            waiting_bytes_max: 128 << 20,
         }
     }
 }
@@ -79,6 +83,8 @@ pub struct Engine {
     /// The clocks of segments whose points keep samples.
     clocks: SegmentClocks,
     routes: Routes,
+    /// Memory of epochs that wait for their other half.
+    waiting_bytes: u64,
     output: Output,
 }
 
@@ -143,6 +149,7 @@ impl Engine {
             samples: BTreeMap::new(),
             discovery: Discovery::default(),
             clocks: SegmentClocks::default(),
+            waiting_bytes: 0,
             output: Output::default(),
         }
     }
@@ -213,6 +220,7 @@ impl Engine {
             let samples = key.samples(&self.samples);
             pairs.advance(now, self.config.patience, samples, &mut self.output);
         }
+        self.waiting_bytes = self.segments.values().map(SegmentPairs::waiting_bytes).sum();
         for point in self.points.values_mut() {
             point.advance(now, &mut self.output);
         }
@@ -255,6 +263,12 @@ impl Engine {
     #[must_use]
     pub fn clocks(&self) -> Vec<SegmentClock> {
         self.clocks.reports()
+    }
+
+    /// Memory of epochs that wait for their other half.
+    #[must_use]
+    pub const fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes
     }
 
     /// What happened so far.
@@ -346,7 +360,25 @@ impl Engine {
         }
         let samples = key.samples(&self.samples);
         let pairs = self.segments.entry(key).or_insert_with(|| SegmentPairs::new(&series));
+        let before = pairs.waiting_bytes();
         pairs.receive(&self.config, &series, sealed, samples, &mut self.output);
+        let waiting = self.waiting_bytes.saturating_sub(before);
+        self.waiting_bytes = waiting.saturating_add(pairs.waiting_bytes());
+        self.bound_waiting();
+    }
+
+    /// Gives up epochs of the segments that take most, until the rest fits.
+    fn bound_waiting(&mut self) {
+        while self.waiting_bytes > self.config.waiting_bytes_max {
+            let largest = self.segments.iter_mut().max_by_key(|(_, pairs)| pairs.waiting_bytes());
+            let Some((key, pairs)) = largest else { return };
+            let before = pairs.waiting_bytes();
+            if !pairs.make_room(key.samples(&self.samples), &mut self.output) {
+                return;
+            }
+            let waiting = self.waiting_bytes.saturating_sub(before);
+            self.waiting_bytes = waiting.saturating_add(pairs.waiting_bytes());
+        }
     }
 
     /// Whether there is room for another series of a segment.

@@ -151,6 +151,24 @@ impl SegmentPairs {
         self.drain(samples, output);
     }
 
+    /// Bytes of memory that its epochs take while they wait.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.series.values().map(|series| series.waiting_bytes()).sum()
+    }
+
+    /// Waits for less: its oldest epochs are concluded with what there is. What comes of them
+    /// later comes late. Whether there was any to conclude.
+    pub(crate) fn make_room(&mut self, samples: Samples<'_>, output: &mut Output) -> bool {
+        if self.is_holding {
+            self.decide(samples, output);
+            return true;
+        }
+        let largest = self.series.values_mut().max_by_key(|series| series.waiting_bytes());
+        let has_room = largest.is_some_and(|series| series.give_up_oldest());
+        self.drain(samples, output);
+        has_room
+    }
+
     /// A series of its own for each algorithm.
     fn add(&mut self, config: &EngineConfig, series: &Series) {
         if self.series.contains_key(&series.tag) {

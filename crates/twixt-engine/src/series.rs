@@ -136,6 +136,17 @@ impl PairSeries {
         self.pairing.advance(now);
     }
 
+    /// Bytes of memory that epochs take while they wait.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        let held: u64 = self.held.iter().map(Sealed::memory_bytes).sum();
+        self.pairing.waiting_bytes().saturating_add(held)
+    }
+
+    /// Concludes the oldest epoch that waits; whether there was one.
+    pub(crate) fn give_up_oldest(&mut self) -> bool {
+        self.pairing.give_up_oldest()
+    }
+
     /// Nothing more will come that belongs together as before.
     pub(crate) fn finish(&mut self) {
         self.pairing.finish_upstream();

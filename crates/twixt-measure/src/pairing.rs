@@ -211,6 +211,24 @@ impl Pairing {
         self.finish();
     }
 
+    /// Bytes of memory that epochs take while they wait.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> u64 {
+        let waiting = self.slots.values().filter(|slot| !slot.is_concluded());
+        waiting.map(|slot| slot.memory_bytes()).sum()
+    }
+
+    /// Concludes the oldest epoch that waits, with what there is, to make room. Whether there was
+    /// one.
+    pub fn give_up_oldest(&mut self) -> bool {
+        let oldest = self.slots.iter().find(|(_, slot)| !slot.is_concluded());
+        let Some((&oldest, _)) = oldest else { return false };
+        self.counts.crowded_out += 1;
+        self.crowd_out(oldest);
+        self.conclude_ready();
+        true
+    }
+
     /// What happened so far.
     #[must_use]
     pub const fn counts(&self) -> PairingCounts {
@@ -331,11 +349,15 @@ impl Pairing {
             if !slot.is_concluded() {
                 self.counts.crowded_out += 1;
             }
-            self.stand_in_before_first();
-            self.give_up_through(oldest, UnpairedReason::CrowdedOut);
+            self.crowd_out(oldest);
             self.slots.remove(&oldest);
             self.conclude_ready();
         }
+    }
+
+    fn crowd_out(&mut self, oldest: Epoch) {
+        self.stand_in_before_first();
+        self.give_up_through(oldest, UnpairedReason::CrowdedOut);
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::fmt::Display;
 
-use twixt_model::{Delay, DigestIdentity, Epoch, EpochRule, PointId, Span, TimeSource};
+use twixt_model::{
+    Delay, DigestIdentity, Epoch, EpochRule, Observation, PointId, Span, TimeSource,
+};
 use twixt_synopsis::AnySynopsis;
 
 use crate::stash::Stash;
@@ -81,6 +83,13 @@ impl Sealed {
     pub fn settle(&mut self) {
         self.head.settle();
         self.tail.settle();
+    }
+
+    /// Bytes of memory that its synopsis, and what was kept near the boundaries, take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let kept = self.head.observations().len() + self.tail.observations().len();
+        self.synopsis.state_bytes().saturating_add((kept * size_of::<Observation>()) as u64)
     }
 
     /// Observations near the boundaries that could not be kept.

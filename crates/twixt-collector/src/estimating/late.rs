@@ -11,22 +11,24 @@ use std::time::{Duration, Instant};
 
 use tracing::warn;
 use twixt_engine::{
-    Conclusion, LateEpochs, PairEstimate, Series, StoredHalf, StoredSeries, StreamCheck,
-    pair_stored,
+    Conclusion, LateEpochs, PairEstimate, Series, SeriesProgress, StoredHalf, StoredSeries,
+    StreamCheck, pair_stored,
 };
-use twixt_history::{History, Question, Step};
+use twixt_history::{History, HistoryError, Question, ROWS_MAX, Row, Step};
 use twixt_measure::{QuestionTemplate, Sealed, Stream};
-use twixt_model::{Epoch, EpochRule, PointId, Scope, Segment, Span};
+use twixt_model::{Delay, Epoch, EpochRule, PointId, Scope, Segment, Span};
 use twixt_store::{Depth, Found, Log, Query};
 use twixt_synopsis::By;
 
-use crate::history::series_key;
+use crate::history::{series_key, series_of};
 
 /// Epochs that are paired at a time.
 const EPOCHS_MAX: i64 = 256;
 /// Epochs on either side that are read as well: neighbours have packets in flight, and it takes a
 /// few boundaries to know how long delays are.
 const MARGIN_EPOCHS: i64 = 8;
+/// After a start, gaps of so long are looked at once more.
+const GAPS_BACK: Delay = Delay::from_nanos(7 * 24 * 3_600 * 1_000_000_000);
 /// When no more halves of a series came late for so long, the rest is paired.
 const QUIET: Duration = Duration::from_secs(2);
 
@@ -46,6 +48,13 @@ pub(super) struct LateWork {
     pub(super) series: Series,
     pub(super) range: (Epoch, Epoch),
     realigned_epochs: i64,
+}
+
+/// Epochs of a series, from first to last, that may be paired now.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct LateRange {
+    pub(super) series: Series,
+    pub(super) range: (Epoch, Epoch),
 }
 
 impl LatePairing {
@@ -70,6 +79,63 @@ impl LatePairing {
             }
         }
         ready
+    }
+
+    /// Gaps of the last days that may be stored in halves by now: epochs that came late when the
+    /// collector was killed, or that a backup of the history lacks. Only of epochs that the engine
+    /// is done with.
+    pub(super) fn gaps(&self, progress: &[SeriesProgress]) -> Result<Vec<LateRange>, HistoryError> {
+        let through: BTreeMap<&Series, Epoch> =
+            progress.iter().map(|progress| (&progress.series, progress.through)).collect();
+        let mut question = Question {
+            scope: Some(Scope::All.to_string()),
+            limit: ROWS_MAX,
+            ..Question::all(Step::Hour)
+        };
+        let Some(newest) = self.history.newest() else { return Ok(Vec::new()) };
+        question.span.start = newest - GAPS_BACK;
+        let mut found = Vec::new();
+        loop {
+            let answer = self.history.answer(&question)?;
+            for hour in answer.rows.iter().filter(|row| row.gaps > 0) {
+                let Some(series) = series_of(&hour.series) else { continue };
+                if let Some(&through) = through.get(&series) {
+                    let ranges = self.gaps_of_hour(hour)?;
+                    let ranges = ranges.into_iter().filter(|(first, _)| *first <= through);
+                    found.extend(ranges.map(|(first, last)| LateRange {
+                        series: series.clone(),
+                        range: (first, last.min(through)),
+                    }));
+                }
+            }
+            question.after = answer.next;
+            if question.after.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn gaps_of_hour(&self, hour: &Row) -> Result<Vec<(Epoch, Epoch)>, HistoryError> {
+        let point = |name: &String| PointId(name.clone());
+        let segment = Segment {
+            upstream: point(&hour.series.upstream),
+            downstream: point(&hour.series.downstream),
+        };
+        let question = Question {
+            segment: Some(segment),
+            class: Some(hour.series.class.clone()),
+            algorithm: Some(hour.series.algorithm.clone()),
+            span: hour.span(),
+            only_gaps: true,
+            ..Question::all(Step::Epoch)
+        };
+        let answer = self.history.answer(&question)?;
+        let gaps = answer.rows.iter().filter(|row| row.series == hour.series && row.is_gap());
+        let range = |row: &Row| {
+            let first = row.epoch?;
+            Some((Epoch(first), Epoch(first.saturating_add_unsigned(row.gaps).saturating_sub(1))))
+        };
+        Ok(gaps.filter_map(range).collect())
     }
 
     /// Estimates the epochs of which both halves are stored, and that were not estimated in time.

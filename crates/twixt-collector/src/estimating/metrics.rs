@@ -4,8 +4,9 @@ use std::sync::atomic::Ordering;
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::Registry;
-use twixt_engine::{EngineCounts, EngineEvent, WarningKind};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+use twixt_engine::{Engine, EngineEvent, WarningKind};
 
 use crate::segments::SegmentMetrics;
 
@@ -17,6 +18,7 @@ pub(crate) struct EstimatingMetrics {
     pub(crate) replayed: Counter,
     pub(crate) unwritten: Counter,
     pub(super) estimated_late: Counter,
+    waiting_bytes: Gauge,
     pub(super) segments: SegmentMetrics,
     events: ByName,
     gap_epochs: Counter,
@@ -55,6 +57,12 @@ impl EstimatingMetrics {
             "Epochs estimated from stored halves, one of which arrived late",
             metrics.estimated_late.clone(),
         );
+        registry.register_with_unit(
+            "memory_waiting",
+            "Memory of epochs that wait for their other half",
+            Unit::Bytes,
+            metrics.waiting_bytes.clone(),
+        );
         registry.register(
             "epochs_unrouted",
             "Epochs of points that are no end of a segment",
@@ -88,7 +96,9 @@ impl EstimatingMetrics {
         self.events.get_or_create(&[("kind", kind)]).inc();
     }
 
-    pub(super) fn copy(&self, counts: &EngineCounts) {
+    pub(super) fn copy(&self, engine: &Engine) {
+        let counts = engine.counts();
+        self.waiting_bytes.set(i64::try_from(engine.waiting_bytes()).unwrap_or(i64::MAX));
         self.late.inner().store(counts.late, Ordering::Relaxed);
         self.unrouted.inner().store(counts.unrouted, Ordering::Relaxed);
     }

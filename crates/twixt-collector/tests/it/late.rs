@@ -4,12 +4,13 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use twixt_collector::{CollectorConfig, ESTIMATES_FOLDER};
+use twixt_collector::{CollectorConfig, EPOCHS_FOLDER, ESTIMATES_FOLDER};
 use twixt_engine::EngineEvent;
 use twixt_history::{Question, Reader, Row, Step};
 use twixt_measure::Sealed;
 
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
+use crate::pairing::copy_folder;
 use crate::running::{Running, config, estimated_epoch};
 
 /// Far more than wait for their other half in memory.
@@ -154,4 +155,24 @@ fn a_collector_that_was_away_leaves_no_gap() {
     once.dedup();
     assert_eq!(once, estimated(&all), "none twice");
     check_history(folder.path(), 0);
+}
+
+/// The collector was killed after it had stored epochs, and before it knew that they came late.
+#[test]
+fn what_was_stored_and_not_noted_is_paired_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (directory, other) = (folder.path().join("collector"), folder.path().join("other"));
+    let [up, down] = halves();
+    let collector = Running::start(config(&directory));
+    collector.send(&body(&up)).counts();
+    wait_for(&collector, "a gap for each epoch", |events| gap_epochs(events) == EPOCHS as u64);
+    drop(collector);
+    let elsewhere = Running::start(config(&other));
+    elsewhere.send(&body(&down)).counts();
+    drop(elsewhere);
+    copy_folder(&other.join(EPOCHS_FOLDER), &directory.join(EPOCHS_FOLDER));
+    let collector = Running::start(config(&directory));
+    wait_for(&collector, "estimates", |events| estimated(events).len() == EPOCHS as usize);
+    drop(collector);
+    check_history(&directory, EPOCHS as u64);
 }

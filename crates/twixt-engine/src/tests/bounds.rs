@@ -37,3 +37,43 @@ fn hours_of_epochs_leave_nothing_behind() {
     let (early, latest) = (sizes[5], *sizes.last().unwrap());
     assert!(latest < early + early / 5, "{sizes:?}");
 }
+
+/// One point is away. What the others keep for it stays within the budget, and what was given up
+/// comes late when it is back.
+#[test]
+fn what_waits_is_bounded_in_bytes() {
+    let seconds = 100..160;
+    let up = seal(&Seen::at("up", 0), seconds.clone(), "lda");
+    let downs = [("down", 5 * MS), ("other", 7 * MS)]
+        .map(|(point, delay_ns)| seal(&Seen::at(point, delay_ns), seconds.clone(), "lda"));
+    let epoch_bytes = up.iter().map(Sealed::memory_bytes).max().unwrap();
+    let waiting_bytes_max = 20 * epoch_bytes;
+    let segments = [("up", "down"), ("up", "other")];
+    let mut engine = Engine::new(EngineConfig { waiting_bytes_max, ..config(&segments) });
+    let points = [up, downs.concat()];
+    let (first, rest): (Vec<Sealed>, Vec<Sealed>) =
+        points.concat().into_iter().partition(|sealed| sealed.epoch.0 < 110);
+    first.into_iter().for_each(|sealed| engine.receive(sealed));
+    let (up, downs): (Vec<Sealed>, Vec<Sealed>) =
+        rest.into_iter().partition(|sealed| sealed.point.0 == "up");
+    let mut most = 0;
+    for sealed in up {
+        engine.receive(sealed);
+        most = most.max(engine.waiting_bytes());
+    }
+    assert!(most <= waiting_bytes_max, "{most} bytes of {waiting_bytes_max}");
+    assert!(most > waiting_bytes_max / 2, "{most} bytes of {waiting_bytes_max}: used as well");
+    assert!(engine.counts().crowded_out > 50, "{:?}", engine.counts());
+    for sealed in downs {
+        engine.receive(sealed);
+        assert!(engine.waiting_bytes() <= waiting_bytes_max);
+    }
+    let late: i64 = engine
+        .late()
+        .iter()
+        .flat_map(|late| &late.ranges)
+        .map(|(first, last)| last.0 - first.0 + 1)
+        .sum();
+    assert_eq!(late as u64, engine.counts().late, "all of it can be paired from the store");
+    assert!(late > 50, "{late} epochs");
+}

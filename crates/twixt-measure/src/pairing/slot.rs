@@ -145,6 +145,12 @@ impl Slot {
         }
     }
 
+    /// Bytes of memory that both halves take.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let halves = [&self.upstream, &self.downstream].into_iter().flatten();
+        halves.map(|half| half.sealed.memory_bytes()).sum()
+    }
+
     /// Whether either point counted anything.
     pub(super) fn has_packets(&self) -> bool {
         let halves = [&self.upstream, &self.downstream].into_iter().flatten();
