@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn measure(folder: &Path, days: i64, bytes: [usize; 2]) -> Result<(), Box<dyn Error>> {
-    let log = Log::open(folder, Options { level: 1 });
+    let log = Log::open(folder, Options { level: 1, ..Options::default() });
     let started = Instant::now();
     for point in POINTS {
         write(&log, point, days, bytes)?;

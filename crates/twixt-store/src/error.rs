@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::format::{RECORD_BYTES_MAX, STREAM_BYTES_MAX, VERSION};
-use crate::writer::DAY_RECORDS_MAX;
+use crate::report::Damage;
 
 /// Why the log did not do what it was asked for. Nothing of a refused record is kept.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,11 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A newer release wrote the file. Upgrade.
-    #[error("{}: format version {found}, newest known is {VERSION}", path.display())]
+    #[error(
+        "{}: format version {found} is newer than {VERSION}, the newest that this release reads; \
+         upgrade, or move the file away",
+        path.display()
+    )]
     NewerVersion {
         /// The data file.
         path: PathBuf,
@@ -44,7 +48,7 @@ pub enum StoreError {
         found: u8,
     },
     /// A file with such a name is there, and it is none of ours. Move it away.
-    #[error("{} is not a log file; move it away", path.display())]
+    #[error("{} is not a file of twixt; move it away", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -67,14 +71,22 @@ pub enum StoreError {
         /// Its length.
         length: usize,
     },
+    /// A queue is smaller than the record. Make it larger, or use shorter epochs.
+    #[error("a record of {length} bytes has no room in {bytes_max} bytes")]
+    NoRoom {
+        /// Its length.
+        length: usize,
+        /// Size of the queue.
+        bytes_max: u64,
+    },
     /// The stretch of time ends before it begins. This is a mistake of the caller.
     #[error("the record ends before it begins")]
     Span,
-    /// The day has as many records as an index may have. Use longer epochs.
-    #[error("{} has {DAY_RECORDS_MAX} records, more are not allowed", path.display())]
-    DayFull {
-        /// The data file.
-        path: PathBuf,
+    /// The system could not read a part of the log, which may be sound. Try again.
+    #[error("{damage}")]
+    Unreadable {
+        /// Which part, and why.
+        damage: Box<Damage>,
     },
 }
 

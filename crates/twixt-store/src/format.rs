@@ -54,6 +54,8 @@
 use twixt_model::{Span, Timestamp};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use crate::walk::FrameHead;
+
 /// Longest payload, before it is packed and after.
 pub const RECORD_BYTES_MAX: usize = 1 << 30;
 /// Longest name of a stream.
@@ -66,7 +68,6 @@ pub(crate) const INDEX_MAGIC: [u8; 4] = *b"TWXI";
 pub(crate) const HEADER_BYTES: usize = 16;
 pub(crate) const HEAD_BYTES: usize = 64;
 pub(crate) const ENTRY_BYTES: usize = 64;
-pub(crate) const MARK: [u8; 4] = *b"\xf5TWR";
 
 const HEAD_CHECKED: usize = 4 + 4 + 4 + 2 + 1 + 1 + 8 + 8 + 8 + 8 + 8;
 const ENTRY_CHECKED: usize = 8 + 4 + 4 + 8 + 8 + 8 + 8 + 8;
@@ -94,14 +95,26 @@ pub(crate) enum HeaderState {
     Sound,
     /// Sound, but of a newer release.
     Newer(u8),
-    /// Damaged, or another file.
+    /// The file was just created, or the machine died before its header was on the disk.
+    Unwritten,
+    /// Ours, as far as one can tell, but damaged.
     Damaged,
+    /// Of another program.
+    Foreign,
 }
 
 pub(crate) fn check_header(bytes: &[u8; HEADER_BYTES], magic: [u8; 4]) -> HeaderState {
     let checksum = u64_at(bytes, 8);
+    let is_alike = || {
+        let ours = header(magic);
+        ours.iter().zip(bytes).filter(|(one, other)| one == other).count() > HEADER_BYTES / 2
+    };
     match bytes[4] {
-        _ if bytes[..4] != magic || checksum != xxh3_64(&bytes[..8]) => HeaderState::Damaged,
+        _ if *bytes == [0; HEADER_BYTES] => HeaderState::Unwritten,
+        _ if bytes[..4] != magic || checksum != xxh3_64(&bytes[..8]) => match is_alike() {
+            true => HeaderState::Damaged,
+            false => HeaderState::Foreign,
+        },
         version if version > VERSION => HeaderState::Newer(version),
         _ => HeaderState::Sound,
     }
@@ -127,15 +140,20 @@ pub(crate) struct Head {
     pub(crate) payload_checksum: u64,
 }
 
-impl Head {
-    /// Bytes of the whole frame.
-    pub(crate) const fn frame_bytes(&self) -> u64 {
-        HEAD_BYTES as u64 + self.stream_bytes as u64 + self.stored_bytes as u64
+impl Packing {
+    pub(crate) const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::None),
+            1 => Some(Self::Zstd),
+            _ => None,
+        }
     }
+}
 
+impl Head {
     pub(crate) fn to_bytes(self, place: u64) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
-        bytes[..4].copy_from_slice(&MARK);
+        bytes[..4].copy_from_slice(&Self::MARK);
         bytes[4..8].copy_from_slice(&self.stored_bytes.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.raw_bytes.to_le_bytes());
         bytes[12..14].copy_from_slice(&self.stream_bytes.to_le_bytes());
@@ -149,10 +167,18 @@ impl Head {
         bytes[56..].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }
+}
 
-    /// The head at a place of the file; `None` if these bytes are none.
-    pub(crate) fn from_bytes(bytes: &[u8; HEAD_BYTES], place: u64) -> Option<Self> {
-        if bytes[..4] != MARK
+impl FrameHead for Head {
+    const MARK: [u8; 4] = *b"\xf5TWR";
+    const BYTES: usize = HEAD_BYTES;
+
+    fn frame_bytes(&self) -> u64 {
+        HEAD_BYTES as u64 + u64::from(self.stream_bytes) + u64::from(self.stored_bytes)
+    }
+
+    fn from_bytes(bytes: &[u8], place: u64) -> Option<Self> {
+        if bytes[..4] != Self::MARK
             || u64_at(bytes, 56) != xxh3_64_with_seed(&bytes[..HEAD_CHECKED], place)
         {
             return None;
@@ -161,11 +187,7 @@ impl Head {
             stored_bytes: u32_at(bytes, 4),
             raw_bytes: u32_at(bytes, 8),
             stream_bytes: u16::from_le_bytes([bytes[12], bytes[13]]),
-            packing: match bytes[14] {
-                0 => Packing::None,
-                1 => Packing::Zstd,
-                _ => return None,
-            },
+            packing: Packing::from_byte(bytes[14])?,
             epoch: i64_at(bytes, 16),
             span: span_at(bytes, 24)?,
             stream_hash: u64_at(bytes, 40),
@@ -260,7 +282,7 @@ fn i64_at(bytes: &[u8], at: usize) -> i64 {
     i64::from_le_bytes(array_at(bytes, at))
 }
 
-fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+pub(crate) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     *bytes[at..].first_chunk().expect("fields lie within heads and entries")
 }
 
@@ -325,7 +347,9 @@ mod tests {
     fn a_newer_file_is_told_from_a_damaged_one() {
         let mut bytes = header(DATA_MAGIC);
         assert_eq!(check_header(&bytes, DATA_MAGIC), HeaderState::Sound);
-        assert_eq!(check_header(&bytes, INDEX_MAGIC), HeaderState::Damaged);
+        assert_eq!(check_header(&bytes, INDEX_MAGIC), HeaderState::Foreign);
+        assert_eq!(check_header(&[0; HEADER_BYTES], DATA_MAGIC), HeaderState::Unwritten);
+        assert_eq!(check_header(b"someone else's..", DATA_MAGIC), HeaderState::Foreign);
         bytes[4] = 2;
         assert_eq!(check_header(&bytes, DATA_MAGIC), HeaderState::Damaged);
         let checksum = xxh3_64(&bytes[..8]);

@@ -1,10 +1,9 @@
 //! The index of a day: read piece by piece, appended to, written anew.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::FileExt;
+use std::io;
 use std::path::Path;
 
+use crate::disk::{Access, Disk, DiskFile};
 use crate::format::{
     ENTRY_BYTES, HEADER_BYTES, HeaderState, INDEX_MAGIC, IndexEntry, check_header, header,
 };
@@ -26,9 +25,9 @@ pub(crate) struct IndexReader {
 
 impl IndexReader {
     /// Opens an index; `None` if there is none that can be read, which is as good as none.
-    pub(crate) fn open(path: &Path) -> Option<Self> {
-        let file = File::open(path).ok()?;
-        let length = file.metadata().ok()?.len();
+    pub(crate) fn open(disk: &dyn Disk, path: &Path) -> Option<Self> {
+        let file = disk.open(path, Access::Read).ok()?;
+        let length = file.about().ok()?.bytes;
         let mut source = Source::new(file);
         let mut start = [0; HEADER_BYTES];
         let sound = source.fill(&mut start, 0).ok()?
@@ -91,32 +90,29 @@ impl IndexReader {
 /// Appends to an index.
 #[derive(Debug)]
 pub(crate) struct IndexWriter {
-    file: File,
+    file: Box<dyn DiskFile>,
     count: u64,
 }
 
 impl IndexWriter {
     /// Goes on behind `count` entries.
-    pub(crate) fn resume(path: &Path, count: u64) -> io::Result<Self> {
-        Ok(Self { file: OpenOptions::new().write(true).open(path)?, count })
+    pub(crate) fn resume(disk: &dyn Disk, path: &Path, count: u64) -> io::Result<Self> {
+        Ok(Self { file: disk.open(path, Access::Extend)?, count })
     }
 
-    /// Writes an index anew. Until it is whole, the one before stays.
-    pub(crate) fn create(
-        path: &Path,
-        entries: impl IntoIterator<Item = IndexEntry>,
-    ) -> io::Result<Self> {
-        let draft = path.with_extension("twxi-new");
-        let mut out = BufWriter::new(File::create(&draft)?);
-        out.write_all(&header(INDEX_MAGIC))?;
-        let mut count = 0;
-        for entry in entries {
-            out.write_all(&entry.to_bytes(entry_place(count)))?;
-            count += 1;
+    /// Writes an index anew. Until it is whole, readers walk through what it does not cover.
+    pub(crate) fn create(disk: &dyn Disk, path: &Path, entries: &[IndexEntry]) -> io::Result<Self> {
+        let file = disk.open(path, Access::Replace)?;
+        file.write_all_at(&header(INDEX_MAGIC), 0)?;
+        let mut index = Self { file, count: 0 };
+        for piece in entries.chunks(PIECE_ENTRIES as usize) {
+            let place = |at| entry_place(index.count + at);
+            let bytes: Vec<u8> =
+                (0..).zip(piece).flat_map(|(at, entry)| entry.to_bytes(place(at))).collect();
+            index.file.write_all_at(&bytes, entry_place(index.count))?;
+            index.count += piece.len() as u64;
         }
-        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        fs::rename(&draft, path)?;
-        Ok(Self { file, count })
+        Ok(index)
     }
 
     pub(crate) fn append(&mut self, entry: IndexEntry) -> io::Result<()> {

@@ -24,6 +24,7 @@
 mod compress;
 mod day;
 mod day_files;
+mod disk;
 mod error;
 mod format;
 mod index;
@@ -31,6 +32,7 @@ mod lock;
 mod log;
 mod name;
 mod payloads;
+mod quarantine;
 mod query;
 mod report;
 mod retention;
@@ -40,6 +42,12 @@ mod writer;
 
 pub use compress::LEVEL_DEFAULT;
 pub use day::{Day, ParseDayError};
+#[cfg(any(test, feature = "simulated"))]
+pub use disk::simulated::{Faults, Operation, SimulatedDisk};
+pub use disk::{
+    About, Access, Disk, DiskFile, RealDisk, Replacement, SharedDisk, is_folder, make_folders,
+    read_file, real_disk, remove_if_there, replace_file,
+};
 pub use error::StoreError;
 pub use format::{RECORD_BYTES_MAX, STREAM_BYTES_MAX};
 pub use lock::{FolderLock, LockError};
@@ -50,4 +58,4 @@ pub use query::{Depth, Found, Query};
 pub use report::{Cause, DAMAGES_MAX, Damage, Report};
 pub use retention::Removed;
 pub use scan::Scan;
-pub use writer::{Appended, DAY_RECORDS_MAX, Durability, Entry, Writer};
+pub use writer::{Appended, Durability, Entry, FILE_RECORDS_MAX, Writer};

@@ -6,39 +6,55 @@ use std::path::{Path, PathBuf};
 use crate::compress::LEVEL_DEFAULT;
 use crate::day::Day;
 use crate::day_files::{self, DayFiles};
+use crate::disk::{Disk, SharedDisk, real_disk};
 use crate::error::StoreError;
 use crate::name;
 use crate::payloads::Payloads;
+use crate::quarantine::Quarantine;
 use crate::query::{Found, Query};
 use crate::report::Damage;
 use crate::scan::Scan;
-use crate::writer::Writer;
+use crate::writer::{FILE_RECORDS_MAX, Writer};
 
 /// How to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Level of zstd, from 1 (fast) to 19 (small); beyond, the nearest counts.
     pub level: i32,
+    /// Records of one file. Beyond, a day has further files.
+    pub file_records_max: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { level: LEVEL_DEFAULT }
+        Self { level: LEVEL_DEFAULT, file_records_max: FILE_RECORDS_MAX }
     }
 }
 
 /// A folder of records. Opening it touches nothing: whoever only reads needs no right to write.
 #[derive(Clone, Debug)]
 pub struct Log {
+    disk: SharedDisk,
     folder: PathBuf,
     options: Options,
+    quarantine: Quarantine,
 }
 
 impl Log {
     /// The log in a folder, which a writer makes if it is not there.
     #[must_use]
     pub fn open(folder: impl Into<PathBuf>, options: Options) -> Self {
-        Self { folder: folder.into(), options }
+        Self::on(real_disk(), folder, options)
+    }
+
+    /// The same on a given disk.
+    #[must_use]
+    pub fn on(disk: SharedDisk, folder: impl Into<PathBuf>, options: Options) -> Self {
+        Self { disk, folder: folder.into(), options, quarantine: Quarantine::default() }
+    }
+
+    pub(crate) fn disk(&self) -> &dyn Disk {
+        self.disk.as_ref()
     }
 
     /// The folder.
@@ -60,7 +76,7 @@ impl Log {
     pub fn points(&self) -> Result<Vec<String>, StoreError> {
         let mut points = Vec::new();
         for (point, folder) in self.folders()? {
-            if !days_in(&folder, &point)?.is_empty() {
+            if !self.days_in(&folder, &point)?.is_empty() {
                 points.push(point);
             }
         }
@@ -72,7 +88,7 @@ impl Log {
     /// # Errors
     /// When the name makes no name of a folder.
     pub fn writer(&self, point: &str) -> Result<Writer, StoreError> {
-        Ok(Writer::new(&self.folder, self.folder_of(point)?, point, self.options))
+        Ok(Writer::new(&self.disk, self.folder_of(point)?, point, self.options, &self.quarantine))
     }
 
     /// Goes through the records that are asked for.
@@ -81,10 +97,10 @@ impl Log {
     /// When folders cannot be listed. What is wrong with files is said in the report of the scan.
     pub fn scan(&self, query: Query) -> Result<Scan, StoreError> {
         let days = match &query.point {
-            Some(point) => days_in(&self.folder_of(point)?, point)?,
+            Some(point) => self.days_in(&self.folder_of(point)?, point)?,
             None => self.days()?,
         };
-        Ok(Scan::new(query, days))
+        Ok(Scan::new(&self.disk, query, days))
     }
 
     /// The payload of a record that a scan found.
@@ -113,13 +129,13 @@ impl Log {
     pub(crate) fn days(&self) -> Result<Vec<DayFiles>, StoreError> {
         let mut days = Vec::new();
         for (point, folder) in self.folders()? {
-            days.extend(days_in(&folder, &point)?);
+            days.extend(self.days_in(&folder, &point)?);
         }
         Ok(days)
     }
 
     fn folders(&self) -> Result<Vec<(String, PathBuf)>, StoreError> {
-        day_files::points(&self.folder).map_err(StoreError::open("list", &self.folder))
+        day_files::points(self.disk(), &self.folder).map_err(StoreError::open("list", &self.folder))
     }
 
     pub(crate) fn folder_of(&self, point: &str) -> Result<PathBuf, StoreError> {
@@ -127,12 +143,12 @@ impl Log {
             .ok_or_else(|| StoreError::PointName { point: point.to_owned() })?;
         Ok(self.folder.join(folder))
     }
-}
 
-/// The days of a point; none if it has no folder.
-fn days_in(folder: &Path, point: &str) -> Result<Vec<DayFiles>, StoreError> {
-    match day_files::days(folder, point) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        listed => listed.map_err(StoreError::open("list", folder)),
+    /// The days of a point; none if it has no folder.
+    fn days_in(&self, folder: &Path, point: &str) -> Result<Vec<DayFiles>, StoreError> {
+        match day_files::days(self.disk(), folder, point) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            listed => listed.map_err(StoreError::open("list", folder)),
+        }
     }
 }

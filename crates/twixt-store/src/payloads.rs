@@ -1,19 +1,19 @@
 //! Payloads of records that scans found, one after the other: files stay open, and buffers are used
 //! again.
 
-use std::fs::File;
 use std::io;
 
 use crate::compress::unpack_zstd;
 use crate::day::Day;
 use crate::day_files::DayFiles;
+use crate::disk::Access;
 use crate::format::{HEAD_BYTES, Head, Packing, checksum};
 use crate::log::Log;
 use crate::query::Found;
 use crate::report::{Cause, Damage};
-use crate::walk::Source;
+use crate::walk::{FrameHead, Source};
 
-/// Files that are kept open: two days of two points. The one opened first is closed.
+/// Files that are kept open: two of two points. The one opened first is closed.
 const OPEN_MAX: usize = 4;
 
 /// Reads payloads. Made by [`Log::payloads`].
@@ -29,6 +29,7 @@ pub struct Payloads<'a> {
 struct Open {
     point: String,
     day: Day,
+    part: u32,
     data: Source,
 }
 
@@ -51,6 +52,7 @@ impl<'a> Payloads<'a> {
         Err(Damage {
             point: found.point.clone(),
             day: found.day,
+            part: found.part,
             place: found.place,
             bytes: found.stored_bytes,
             cause,
@@ -66,14 +68,15 @@ impl<'a> Payloads<'a> {
         let data = &mut self.open[number].data;
         // Nothing is allocated for bytes that are not there.
         let end = found.place.saturating_add(found.stored_bytes);
-        if end > data.file.metadata()?.len() {
+        if end > data.file.about()?.bytes {
             return Ok(None);
         }
         self.frame.resize(found.stored_bytes as usize, 0);
         if !data.fill(&mut self.frame, found.place)? {
             return Ok(None);
         }
-        let head = self.frame.first_chunk().and_then(|head| Head::from_bytes(head, found.place));
+        let head = self.frame.get(..HEAD_BYTES);
+        let head = head.and_then(|head| Head::from_bytes(head, found.place));
         let Some(head) = head.filter(|head| head.frame_bytes() == found.stored_bytes) else {
             return Ok(None);
         };
@@ -93,17 +96,19 @@ impl<'a> Payloads<'a> {
 
     /// Number of the open file that a record is in.
     fn open(&mut self, found: &Found) -> io::Result<usize> {
-        let is_its = |open: &Open| open.day == found.day && open.point == found.point;
+        let is_its = |open: &Open| {
+            (open.day, open.part) == (found.day, found.part) && open.point == found.point
+        };
         if let Some(number) = self.open.iter().position(is_its) {
             return Ok(number);
         }
         let folder = self.log.folder_of(&found.point).map_err(io::Error::other)?;
-        let files = DayFiles::new(&folder, &found.point, found.day);
-        let data = Source::new(File::open(&files.data)?);
+        let files = DayFiles::new(&folder, &found.point, found.day, found.part);
+        let data = Source::new(self.log.disk().open(&files.data, Access::Read)?);
         if self.open.len() == OPEN_MAX {
             self.open.remove(0);
         }
-        self.open.push(Open { point: found.point.clone(), day: found.day, data });
+        self.open.push(Open { point: found.point.clone(), day: found.day, part: found.part, data });
         Ok(self.open.len() - 1)
     }
 }

@@ -87,6 +87,8 @@ pub struct Found {
     pub stored_bytes: u64,
     /// The day of its file.
     pub day: Day,
+    /// Which of the day's files.
+    pub(crate) part: u32,
     /// Where in the file it is.
     pub(crate) place: u64,
 }
@@ -98,6 +100,7 @@ impl Found {
         Damage {
             point: self.point.clone(),
             day: self.day,
+            part: self.part,
             place: self.place,
             bytes: self.stored_bytes,
             cause: Cause::Unreadable(problem.to_owned()),

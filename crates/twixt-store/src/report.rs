@@ -5,6 +5,7 @@ use std::fmt;
 use twixt_model::{Epoch, Span};
 
 use crate::day::Day;
+use crate::day_files::stem;
 
 /// Places of damage that a report lists; more are only counted.
 pub const DAMAGES_MAX: usize = 1000;
@@ -25,12 +26,14 @@ pub struct Report {
     /// Bytes behind the last whole record: being written, or left by a writer that was stopped.
     /// Nothing acknowledged is among them.
     pub unfinished_bytes: u64,
-    /// Places where something is missing, [`DAMAGES_MAX`] at most.
+    /// Places where something is missing, [`DAMAGES_MAX`] at most, and the first that could not be read.
     pub damages: Vec<Damage>,
     /// Places where something is missing, all of them.
     pub damaged: u64,
     /// Bytes that are missing, at all places.
     pub damaged_bytes: u64,
+    /// Places among them that the system could not read: what is there may be sound.
+    pub unreadable: u64,
 }
 
 impl Report {
@@ -42,8 +45,11 @@ impl Report {
 
     pub(crate) fn add(&mut self, damage: Damage) {
         self.damaged += 1;
+        self.unreadable += u64::from(matches!(damage.cause, Cause::Unreadable(_)));
         self.damaged_bytes = self.damaged_bytes.saturating_add(damage.bytes);
-        if self.damages.len() < DAMAGES_MAX {
+        let is_first_unreadable =
+            self.unreadable == 1 && matches!(damage.cause, Cause::Unreadable(_));
+        if self.damages.len() < DAMAGES_MAX || is_first_unreadable {
             self.damages.push(damage);
         }
     }
@@ -56,6 +62,8 @@ pub struct Damage {
     pub point: String,
     /// The day of the file: records begin on it.
     pub day: Day,
+    /// Which of the day's files.
+    pub part: u32,
     /// Where in the file.
     pub place: u64,
     /// How much of it.
@@ -101,8 +109,9 @@ impl fmt::Display for Cause {
 
 impl fmt::Display for Damage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { point, day, place, bytes, cause, epoch, .. } = self;
-        write!(formatter, "{point}, {day}: {cause} ({bytes} bytes at {place}")?;
+        let Self { point, place, bytes, cause, epoch, .. } = self;
+        let file = stem(self.day, self.part);
+        write!(formatter, "{point}, {file}: {cause} ({bytes} bytes at {place}")?;
         match epoch {
             Some(epoch) => write!(formatter, ", epoch {})", epoch.0),
             None => formatter.write_str(")"),

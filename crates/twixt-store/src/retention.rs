@@ -1,12 +1,11 @@
 //! Forgetting: whole days are deleted, the oldest first.
 
-use std::fs::{self, File};
 use std::io;
-use std::path::Path;
 
 use twixt_model::Timestamp;
 
 use crate::day_files::DayFiles;
+use crate::disk::{Access, Disk, remove_if_there};
 use crate::error::StoreError;
 use crate::log::Log;
 
@@ -32,8 +31,8 @@ impl Log {
         let mut removed = Removed::default();
         for files in self.days()? {
             if files.day.span().end < before {
-                let bytes = files.bytes();
-                removed.note(delete(&files)?, bytes);
+                let bytes = files.bytes(self.disk());
+                removed.note(delete(self.disk(), &files)?, bytes);
             }
         }
         Ok(removed)
@@ -46,7 +45,7 @@ impl Log {
     /// When files cannot be listed or deleted.
     pub fn bound(&self, most_bytes: u64) -> Result<Removed, StoreError> {
         let sized = |files: DayFiles| {
-            let bytes = files.bytes();
+            let bytes = files.bytes(self.disk());
             (files, bytes)
         };
         let mut days: Vec<(DayFiles, u64)> = self.days()?.into_iter().map(sized).collect();
@@ -57,7 +56,7 @@ impl Log {
             if left <= most_bytes {
                 break;
             }
-            let deleted = delete(&files)?;
+            let deleted = delete(self.disk(), &files)?;
             removed.note(deleted, bytes);
             if deleted {
                 left -= bytes;
@@ -80,29 +79,19 @@ impl Removed {
 
 /// Deletes a day; whether nobody was writing it. The index goes first: without it the data is
 /// whole, while an index alone would tell of records that are missing.
-fn delete(files: &DayFiles) -> Result<bool, StoreError> {
-    let lock = match File::open(&files.data) {
+fn delete(disk: &dyn Disk, files: &DayFiles) -> Result<bool, StoreError> {
+    let lock = match disk.open(&files.data, Access::Read) {
         Ok(file) => Some(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(StoreError::open("open", &files.data)(error)),
     };
     if let Some(file) = &lock
-        && let Err(problem) = file.try_lock()
+        && !file.try_lock().map_err(StoreError::open("lock", &files.data))?
     {
-        return match problem {
-            fs::TryLockError::WouldBlock => Ok(false),
-            fs::TryLockError::Error(error) => Err(StoreError::open("lock", &files.data)(error)),
-        };
+        return Ok(false);
     }
     for path in [&files.index, &files.data] {
-        remove(path).map_err(StoreError::open("delete", path))?;
+        remove_if_there(disk, path).map_err(StoreError::open("delete", path))?;
     }
     Ok(true)
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
 }

@@ -5,8 +5,10 @@ mod day_scan;
 use std::collections::VecDeque;
 
 use crate::day_files::DayFiles;
+use crate::disk::SharedDisk;
+use crate::error::StoreError;
 use crate::query::{Found, Query};
-use crate::report::Report;
+use crate::report::{Cause, Report};
 use day_scan::DayScan;
 
 pub(crate) use day_scan::read_body;
@@ -17,6 +19,7 @@ pub(crate) use day_scan::read_body;
 /// It waits for nobody: a writer may append meanwhile, and a day may be deleted.
 #[derive(Debug)]
 pub struct Scan {
+    disk: SharedDisk,
     query: Query,
     days: VecDeque<DayFiles>,
     current: Option<DayScan>,
@@ -24,16 +27,31 @@ pub struct Scan {
 }
 
 impl Scan {
-    pub(crate) fn new(query: Query, days: Vec<DayFiles>) -> Self {
+    pub(crate) fn new(disk: &SharedDisk, query: Query, days: Vec<DayFiles>) -> Self {
         // A day's records begin on it, so later days have nothing to offer.
         let days = days.into_iter().filter(|files| files.day.span().start <= query.span.end);
-        Self { days: days.collect(), query, current: None, report: Report::default() }
+        let (disk, days) = (disk.clone(), days.collect());
+        Self { disk, query, days, current: None, report: Report::default() }
     }
 
     /// What was read so far, and what could not be.
     #[must_use]
     pub const fn report(&self) -> &Report {
         &self.report
+    }
+
+    /// The same, for those who must not go on without what the system could not read. Damage is no
+    /// error: nobody will ever read that.
+    ///
+    /// # Errors
+    /// When something could not be read that may be sound.
+    pub fn finish(self) -> Result<Report, StoreError> {
+        let is_unreadable = |cause: &Cause| matches!(cause, Cause::Unreadable(_));
+        let mut damages = self.report.damages.iter();
+        match damages.find(|damage| is_unreadable(&damage.cause)) {
+            Some(damage) => Err(StoreError::Unreadable { damage: Box::new(damage.clone()) }),
+            None => Ok(self.report),
+        }
     }
 }
 
@@ -50,7 +68,7 @@ impl Iterator for Scan {
                 }
             }
             let files = self.days.pop_front()?;
-            self.current = DayScan::open(files, &self.query, &mut self.report);
+            self.current = DayScan::open(self.disk.as_ref(), files, &self.query, &mut self.report);
         }
     }
 }

@@ -1,26 +1,28 @@
 //! Appends records of one point.
 
 mod day_writer;
+mod earlier;
 mod known;
 mod recover;
 
-use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use twixt_model::{Epoch, Span};
 
 use crate::compress;
 use crate::day::Day;
-use crate::day_files::DayFiles;
+use crate::day_files::{self, DayFiles};
+use crate::disk::{SharedDisk, make_folders, parent_of};
 use crate::error::StoreError;
 use crate::format::{HEAD_BYTES, Head, RECORD_BYTES_MAX, STREAM_BYTES_MAX, checksum};
 use crate::log::Options;
+use crate::quarantine::Quarantine;
 use day_writer::DayWriter;
 
-/// Records of one day of one point at most: what an index and the memory of
-/// [`append_once`](Writer::append_once) may grow to.
-pub const DAY_RECORDS_MAX: u64 = 1 << 20;
+/// Records of one file: what an index and the memory of [`append_once`](Writer::append_once) may grow
+/// to. Beyond, a point's day has further files.
+pub const FILE_RECORDS_MAX: u64 = 1 << 20;
 
 /// What is known of a record besides its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -54,18 +56,25 @@ pub enum Appended {
 /// Appends records of one point. Holds one day's file at a time and locks it against others.
 #[derive(Debug)]
 pub struct Writer {
-    store: PathBuf,
+    disk: SharedDisk,
     folder: PathBuf,
     point: String,
     options: Options,
+    quarantine: Quarantine,
     open: Option<DayWriter>,
     cut_bytes: u64,
 }
 
 impl Writer {
-    pub(crate) fn new(store: &Path, folder: PathBuf, point: &str, options: Options) -> Self {
-        let (store, point) = (store.to_owned(), point.to_owned());
-        Self { store, folder, point, options, open: None, cut_bytes: 0 }
+    pub(crate) fn new(
+        disk: &SharedDisk,
+        folder: PathBuf,
+        point: &str,
+        options: Options,
+        quarantine: &Quarantine,
+    ) -> Self {
+        let (disk, point, quarantine) = (disk.clone(), point.to_owned(), quarantine.clone());
+        Self { disk, folder, point, options, quarantine, open: None, cut_bytes: 0 }
     }
 
     /// Appends a record. When it returns, the record survives what `durability` says.
@@ -80,10 +89,12 @@ impl Writer {
         durability: Durability,
     ) -> Result<(), StoreError> {
         check(entry, payload)?;
-        let level = self.options.level;
-        let written = self
-            .day(Day::of(entry.span.start))?
-            .append(durability, |place, frame| build(entry, payload, level, place, frame));
+        let Options { level, file_records_max } = self.options;
+        let day = self.day(Day::of(entry.span.start))?;
+        let ready = if day.records() < file_records_max { Ok(()) } else { day.begin_part() };
+        let written = ready.and_then(|()| {
+            day.append(durability, |place, frame| build(entry, payload, level, place, frame))
+        });
         self.keep_if(written)
     }
 
@@ -135,10 +146,7 @@ impl Writer {
         let open = match self.open.take() {
             Some(open) => open,
             None => {
-                make_folder(&self.store, &self.folder)?;
-                let files = DayFiles::new(&self.folder, &self.point, day);
-                let open = DayWriter::open(files)?;
-                sync_folder(&self.folder)?;
+                let open = DayWriter::open(&self.disk, &self.quarantine, self.files_of(day)?)?;
                 self.cut_bytes += open.cut_bytes();
                 open
             }
@@ -146,10 +154,26 @@ impl Writer {
         Ok(self.open.insert(open))
     }
 
+    /// The files of a day, in order, one at least. Creates the folder of the point, durably.
+    fn files_of(&self, day: Day) -> Result<Vec<DayFiles>, StoreError> {
+        let (disk, folder) = (self.disk.as_ref(), &self.folder);
+        make_folders(disk, folder).map_err(StoreError::open("create", folder))?;
+        // A process that was killed may have created it without making it durable.
+        let store = parent_of(folder);
+        disk.sync_folder(store).map_err(StoreError::open("sync", store))?;
+        let mut files =
+            day_files::days(disk, folder, &self.point).map_err(StoreError::open("list", folder))?;
+        files.retain(|files| files.day == day);
+        if files.is_empty() {
+            files.push(DayFiles::new(folder, &self.point, day, 0));
+        }
+        Ok(files)
+    }
+
     /// After a failure nobody knows what the file holds: it is looked at anew when it is next
-    /// needed. A full day is no such failure: nothing was tried.
+    /// needed.
     fn keep_if<T>(&mut self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
-        if outcome.as_ref().is_err_and(|error| !matches!(error, StoreError::DayFull { .. })) {
+        if outcome.is_err() {
             self.open = None;
         }
         outcome
@@ -195,29 +219,4 @@ fn build(
     };
     frame[..HEAD_BYTES].copy_from_slice(&head.to_bytes(place));
     Ok(head)
-}
-
-/// Makes the folder of a point and that of the store, durably.
-fn make_folder(store: &Path, folder: &Path) -> Result<(), StoreError> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    if !store.is_dir() {
-        fs::create_dir_all(store).map_err(StoreError::open("create", store))?;
-        if let Some(parent) = store.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            sync_folder(parent)?;
-        }
-    }
-    match fs::create_dir(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(StoreError::open("create", folder)(error))
-        }
-        _ => sync_folder(store),
-    }
-}
-
-/// Makes the names in a folder durable.
-fn sync_folder(folder: &Path) -> Result<(), StoreError> {
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(StoreError::open("sync", folder))
 }

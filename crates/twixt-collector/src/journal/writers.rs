@@ -89,7 +89,6 @@ pub(super) const fn is_final(error: &StoreError) -> bool {
             | StoreError::StreamName { .. }
             | StoreError::TooLong { .. }
             | StoreError::Span
-            | StoreError::DayFull { .. }
     )
 }
 

@@ -1,19 +1,19 @@
 //! The records of one day: by the index where it covers the data, frame by frame where not.
 
-use std::fs::File;
 use std::io;
 
 use twixt_model::{Epoch, Span};
 
 use crate::compress;
 use crate::day_files::DayFiles;
+use crate::disk::{Access, Disk};
 use crate::format::{
     DATA_MAGIC, HEAD_BYTES, HEADER_BYTES, Head, HeaderState, IndexEntry, check_header, checksum,
 };
 use crate::index::IndexReader;
 use crate::query::{Depth, Found, Query};
 use crate::report::{Cause, Damage, Report};
-use crate::walk::{Source, Step, Walk};
+use crate::walk::{FrameHead, Source, Step, Walk};
 
 #[derive(Debug)]
 pub(super) struct DayScan {
@@ -33,15 +33,21 @@ pub(super) struct DayScan {
 
 impl DayScan {
     /// Opens a day; `None` if there is nothing in it for the query.
-    pub(super) fn open(files: DayFiles, query: &Query, report: &mut Report) -> Option<Self> {
+    pub(super) fn open(
+        disk: &dyn Disk,
+        files: DayFiles,
+        query: &Query,
+        report: &mut Report,
+    ) -> Option<Self> {
         // The index first: what it knows was written before, so the data file must have it.
-        let index = IndexReader::open(&files.index);
-        let opened = File::open(&files.data)
-            .and_then(|file| file.metadata().map(|found| (file, found.len())));
+        let index = IndexReader::open(disk, &files.index);
+        let opened = disk
+            .open(&files.data, Access::Read)
+            .and_then(|file| file.about().map(|found| (file, found.bytes)));
         let (file, data_bytes) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                note_absent(&files, index, &error, query, report);
+                note_absent(disk, &files, index, &error, query, report);
                 return None;
             }
         };
@@ -105,8 +111,8 @@ impl DayScan {
         let bytes = HEADER_BYTES as u64;
         let (cause, readable) = match self.data.fill(&mut start, 0) {
             Ok(true) => match check_header(&start, DATA_MAGIC) {
-                HeaderState::Sound => return true,
-                HeaderState::Damaged => (Cause::Header, true),
+                HeaderState::Sound | HeaderState::Unwritten => return true,
+                HeaderState::Damaged | HeaderState::Foreign => (Cause::Header, true),
                 HeaderState::Newer(found) => (Cause::NewerVersion(found), false),
             },
             Ok(false) if self.index.as_ref().is_none_or(|index| index.count() == 0) => {
@@ -142,7 +148,7 @@ impl DayScan {
         if !wanted {
             return None;
         }
-        match self.data.head_at(entry.place) {
+        match self.data.head_at::<Head>(entry.place) {
             Ok(Some(head)) if entry.end() == entry.place + head.frame_bytes() => {
                 if entry.end() <= self.data_bytes {
                     return self.read(entry.place, &head, query, report);
@@ -173,8 +179,7 @@ impl DayScan {
         query: &Query,
         report: &mut Report,
     ) -> Option<Found> {
-        let step = walk.step(&mut self.data);
-        match step {
+        match walk.step::<Head>(&mut self.data) {
             Ok(Step::End) => return None,
             Ok(Step::Frame { place, head }) => {
                 self.walk = Some((walk, hint));
@@ -227,6 +232,7 @@ impl DayScan {
                     payload_bytes: u64::from(head.raw_bytes),
                     stored_bytes: head.frame_bytes(),
                     day: self.files.day,
+                    part: self.files.part,
                     place,
                 });
             }
@@ -242,6 +248,7 @@ impl DayScan {
         Damage {
             point: self.files.point.clone(),
             day: self.files.day,
+            part: self.files.part,
             place,
             bytes,
             cause,
@@ -290,6 +297,7 @@ pub(crate) fn read_body(
 
 /// Notes what an index knows of a data file that cannot be opened.
 fn note_absent(
+    disk: &dyn Disk,
     files: &DayFiles,
     index: Option<IndexReader>,
     error: &io::Error,
@@ -300,8 +308,9 @@ fn note_absent(
         report.add(Damage {
             point: files.point.clone(),
             day: files.day,
+            part: files.part,
             place: 0,
-            bytes: std::fs::metadata(&files.data).map_or(0, |found| found.len()),
+            bytes: disk.about(&files.data).map_or(0, |found| found.bytes),
             cause: Cause::Unreadable(error.to_string()),
             span: None,
             epoch: None,
@@ -321,6 +330,7 @@ fn missing(files: &DayFiles, entry: &IndexEntry) -> Damage {
     Damage {
         point: files.point.clone(),
         day: files.day,
+        part: files.part,
         place: entry.place,
         bytes: u64::from(entry.frame_bytes),
         cause: Cause::Missing,

@@ -1,14 +1,15 @@
 //! What a writer finds: the end of the last whole frame, and an index that may lack something.
 
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use twixt_model::Timestamp;
 
-use super::DAY_RECORDS_MAX;
 use crate::day_files::DayFiles;
+use crate::disk::Disk;
 use crate::error::StoreError;
-use crate::format::{DATA_MAGIC, HEADER_BYTES, HeaderState, IndexEntry, check_header, header};
+use crate::format::{
+    DATA_MAGIC, HEADER_BYTES, Head, HeaderState, IndexEntry, check_header, header,
+};
 use crate::index::{IndexReader, IndexWriter};
 use crate::query::Depth;
 use crate::scan::read_body;
@@ -34,18 +35,22 @@ struct Start {
 }
 
 /// Makes a locked file fit to be appended to.
-pub(super) fn recover(files: &DayFiles, data: &mut Source) -> Result<Recovered, StoreError> {
+pub(super) fn recover(
+    disk: &dyn Disk,
+    files: &DayFiles,
+    data: &mut Source,
+) -> Result<Recovered, StoreError> {
     let opening = || StoreError::open("read", &files.data);
-    let found = data.file.metadata().map_err(opening())?.len();
+    let found = data.file.about().map_err(opening())?.bytes;
     let state = header_state(data).map_err(opening())?;
     if let HeaderState::Newer(found) = state {
         return Err(StoreError::NewerVersion { path: files.data.clone(), found });
     }
-    let start = resume(files, data, found);
+    let start = resume(disk, files, data, found);
     let entries = entries_from(data, start, found).map_err(opening())?;
-    if state == HeaderState::Damaged {
+    if state != HeaderState::Sound {
         let nothing = entries.is_empty() && start.place == HEADER_BYTES as u64;
-        if nothing && found > HEADER_BYTES as u64 {
+        if nothing && state == HeaderState::Foreign {
             return Err(StoreError::Foreign { path: files.data.clone() });
         }
         let written = data.file.write_all_at(&header(DATA_MAGIC), 0);
@@ -53,34 +58,30 @@ pub(super) fn recover(files: &DayFiles, data: &mut Source) -> Result<Recovered, 
     }
     let end = entries.last().map_or(start.place, IndexEntry::end);
     if end < found {
-        data.file.set_len(end).map_err(StoreError::write(&files.data))?;
+        data.file.set_bytes(end).map_err(StoreError::write(&files.data))?;
     }
     let records = start.kept.unwrap_or(0) + entries.len() as u64;
-    if records > DAY_RECORDS_MAX {
-        return Err(StoreError::DayFull { path: files.data.clone() });
-    }
     Ok(Recovered {
         end,
         records,
         reach: entries.last().map_or(start.reach, |last| last.reach),
-        index: complete(files, start, entries),
+        index: complete(disk, files, start, &entries),
         cut_bytes: found.saturating_sub(end),
     })
 }
 
-/// A file that was just made counts as damaged: it needs a header.
 fn header_state(data: &mut Source) -> io::Result<HeaderState> {
     let mut start = [0; HEADER_BYTES];
     Ok(match data.fill(&mut start, 0)? {
         true => check_header(&start, DATA_MAGIC),
-        false => HeaderState::Damaged,
+        false => HeaderState::Unwritten,
     })
 }
 
 /// Behind the last record of the index, if that is where it should be; else at the beginning.
-fn resume(files: &DayFiles, data: &mut Source, data_bytes: u64) -> Start {
+fn resume(disk: &dyn Disk, files: &DayFiles, data: &mut Source, data_bytes: u64) -> Start {
     let nothing = Start { place: HEADER_BYTES as u64, reach: Timestamp::MIN, kept: None };
-    let Some(mut index) = IndexReader::open(&files.index) else { return nothing };
+    let Some(mut index) = IndexReader::open(disk, &files.index) else { return nothing };
     let Some(last) = index.last() else { return nothing };
     match data.head_at(last.place) {
         Ok(Some(head)) if IndexEntry::of(last.place, &head, last.reach) == last => {
@@ -100,8 +101,8 @@ fn entries_from(data: &mut Source, start: Start, data_bytes: u64) -> io::Result<
     let mut entries = Vec::new();
     let mut reach = start.reach;
     let mut last = None;
-    while entries.len() as u64 <= DAY_RECORDS_MAX {
-        match walk.step(data)? {
+    loop {
+        match walk.step::<Head>(data)? {
             Step::Frame { place, head } => {
                 let entry = IndexEntry::of(place, &head, reach);
                 reach = entry.reach;
@@ -122,13 +123,18 @@ fn entries_from(data: &mut Source, start: Start, data_bytes: u64) -> io::Result<
 }
 
 /// The index with what it lacked. Without one the log works as well, only slower.
-fn complete(files: &DayFiles, start: Start, entries: Vec<IndexEntry>) -> Option<IndexWriter> {
+fn complete(
+    disk: &dyn Disk,
+    files: &DayFiles,
+    start: Start,
+    entries: &[IndexEntry],
+) -> Option<IndexWriter> {
     match start.kept {
         Some(kept) => {
-            let mut index = IndexWriter::resume(&files.index, kept).ok()?;
-            entries.into_iter().try_for_each(|entry| index.append(entry)).ok()?;
+            let mut index = IndexWriter::resume(disk, &files.index, kept).ok()?;
+            entries.iter().try_for_each(|entry| index.append(*entry)).ok()?;
             Some(index)
         }
-        None => IndexWriter::create(&files.index, entries).ok(),
+        None => IndexWriter::create(disk, &files.index, entries).ok(),
     }
 }

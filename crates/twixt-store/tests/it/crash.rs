@@ -20,7 +20,8 @@ fn writer_child() {
     let (Some(folder), Ok(first)) = (std::env::var_os(FOLDER), std::env::var(FIRST)) else {
         return;
     };
-    let mut writer = Log::open(folder, Options { level: 1 }).writer("paris").unwrap();
+    let mut writer =
+        Log::open(folder, Options { level: 1, ..Options::default() }).writer("paris").unwrap();
     let mut out = std::io::stdout().lock();
     for number in first.parse::<i64>().unwrap().. {
         // All on one day: every writer finds what the one before left.

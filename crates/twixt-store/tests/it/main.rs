@@ -3,9 +3,11 @@
 mod concurrency;
 mod crash;
 mod damage;
+mod faults;
 mod full_disk;
 mod golden;
 mod kept;
 mod model;
+mod parts;
 mod retention;
 mod support;

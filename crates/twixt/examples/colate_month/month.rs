@@ -28,7 +28,7 @@ pub(crate) fn fill(folder: &Path, days: i64, rate: u64) -> Outcome<String> {
         numbers().min().ok_or("nothing was recorded")?,
         numbers().max().ok_or("nothing was recorded")?,
     );
-    let log = Log::open(store(folder), Options { level: 1 });
+    let log = Log::open(store(folder), Options { level: 1, ..Options::default() });
     for (point, minutes) in POINTS.iter().zip(&base) {
         let mut writer = log.writer(point)?;
         let mut start = START_NS / MINUTE_NS;
