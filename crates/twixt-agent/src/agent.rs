@@ -19,6 +19,7 @@ use twixt_capture::{
 use twixt_measure::{Cutting, MeterError, Sealed};
 use twixt_model::{Delay, Needs, PointId, TimeSource, Timestamp};
 use twixt_observe::{LATENESS, Merger, MetersConfig, PointShare, SealedPart};
+use twixt_store::raise_open_files_max;
 use twixt_supervise::{Supervisor, ThreadFailure};
 use twixt_synopsis::AnySynopsis;
 use twixt_wire::{Observer, ObserverError, ObserverOptions};
@@ -26,6 +27,7 @@ use twixt_wire::{Observer, ObserverError, ObserverOptions};
 use crate::clock::{ASK_EVERY, ClockQuality};
 use crate::config::{AgentConfig, PointConfig};
 use crate::frames::LiveFrames;
+use crate::losses::Losses;
 use crate::metrics::{Metrics, Page, PointMetrics, serve};
 use crate::sender::{Sender, SenderError};
 use crate::spool::{SpoolError, Spools};
@@ -128,6 +130,8 @@ impl Agent {
     /// When something of it is not possible.
     pub fn open(config: AgentConfig, stop: &Stop) -> Result<Self, AgentError> {
         Self::check(&config)?;
+        // Every point has sockets, a spool and a connection.
+        raise_open_files_max();
         let points = config.points.iter().map(|point| open_point(&config, point, stop));
         let points = points.collect::<Result<Vec<_>, _>>()?;
         let listen = |address| {
@@ -367,8 +371,10 @@ struct Sealing<'a> {
     metrics: Vec<PointMetrics>,
     spools: &'a Spools,
     quality: &'a Mutex<ClockQuality>,
-    /// The disk refused the last one, and that was said.
-    is_refused: bool,
+    discarded: Losses,
+    unwritten: Losses,
+    /// What the disk said last.
+    problem: String,
 }
 
 impl<'a> Sealing<'a> {
@@ -379,7 +385,8 @@ impl<'a> Sealing<'a> {
         quality: &'a Mutex<ClockQuality>,
     ) -> Self {
         let mergers = config.points.iter().map(|point| Merger::new(point.threads)).collect();
-        Self { mergers, metrics, spools, quality, is_refused: false }
+        let (discarded, unwritten) = (Losses::default(), Losses::default());
+        Self { mergers, metrics, spools, quality, discarded, unwritten, problem: String::new() }
     }
 
     /// Until the last packet thread has ended.
@@ -393,6 +400,7 @@ impl<'a> Sealing<'a> {
                         self.mergers[point].add(part);
                     }
                     self.store();
+                    self.log_losses();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -400,6 +408,7 @@ impl<'a> Sealing<'a> {
         }
         self.mergers.iter_mut().for_each(Merger::finish);
         self.store();
+        self.log_losses();
     }
 
     fn store(&mut self) {
@@ -423,13 +432,20 @@ impl<'a> Sealing<'a> {
         metrics.sealed.inc();
         metrics.torn.inc_by(u64::from(sealed.torn));
         metrics.note_synopsis(sealed.synopsis.name(), sealed.synopsis.state_bytes());
-        match self.spools.append(point, sealed.epoch, &sealed.to_bytes()) {
-            Ok(()) => self.is_refused = false,
-            Err(error) if !self.is_refused => {
-                tracing::error!(%error, "an epoch is lost: it cannot be written to the spool");
-                self.is_refused = true;
-            }
-            Err(_) => {}
+        if let Err(error) = self.spools.append(point, sealed.epoch, &sealed.to_bytes()) {
+            self.problem = error.to_string();
+        }
+    }
+
+    /// Logs what was lost: the first at once, later ones in sums.
+    fn log_losses(&mut self) {
+        let (counts, now) = (self.spools.counts(), Instant::now());
+        if let Some(epochs) = self.discarded.due(counts.discarded, now) {
+            tracing::error!(epochs, "the spool is full: epochs are lost, the oldest first");
+        }
+        if let Some(epochs) = self.unwritten.due(counts.unwritten, now) {
+            let problem = &self.problem;
+            tracing::error!(epochs, problem, "epochs are lost: the spool cannot be written");
         }
     }
 }

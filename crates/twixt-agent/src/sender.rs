@@ -21,7 +21,7 @@ use twixt_model::mix;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
 use crate::metrics::SenderMetrics;
-use crate::spool::{Spool, Spooled};
+use crate::spool::{Spool, SpoolError, Spooled};
 use back_off::BackOff;
 
 /// Epochs in one body at most.
@@ -99,6 +99,8 @@ pub(crate) struct Sender {
     epochs_max: usize,
     /// The collector does not allow this point, and that was logged.
     is_forbidden: bool,
+    /// Why the spool could not be read, as it was logged last.
+    unreadable: Option<String>,
     /// The sender that has locked it may send.
     collector: Arc<Mutex<CollectorState>>,
 }
@@ -135,6 +137,7 @@ impl Sender {
             back_off: BackOff::new(seed),
             epochs_max: BATCH_EPOCHS_MAX,
             is_forbidden: false,
+            unreadable: None,
             collector: Arc::default(),
         })
     }
@@ -151,6 +154,7 @@ impl Sender {
             back_off: BackOff::new(salt),
             epochs_max: BATCH_EPOCHS_MAX,
             is_forbidden: false,
+            unreadable: None,
             collector: Arc::clone(&self.collector),
         }
     }
@@ -160,12 +164,18 @@ impl Sender {
         loop {
             let is_open = spool.wait(WAIT);
             let batch = spool.batch(self.epochs_max, BATCH_BYTES_MAX);
+            let batch = batch.unwrap_or_else(|error| {
+                self.note_unreadable(&error);
+                Vec::new()
+            });
             if batch.is_empty() {
-                if !is_open {
+                // Damaged or unreadable epochs may still count as waiting: never spin on them.
+                if !is_open || (spool.counts().epochs > 0 && !spool.pause(WAIT)) {
                     return;
                 }
                 continue;
             }
+            self.unreadable = None;
             let pause = self.send_batch(spool, &batch, is_open, metrics);
             if let Some(pause) = pause
                 && !spool.pause(pause)
@@ -248,6 +258,15 @@ impl Sender {
                 None
             }
             false => self.put_back(spool, batch, &unsettled, metrics),
+        }
+    }
+
+    /// The spool cannot be read, and that is logged once. Its epochs wait.
+    fn note_unreadable(&mut self, error: &SpoolError) {
+        let problem = error.to_string();
+        if self.unreadable.as_ref() != Some(&problem) {
+            tracing::error!(point = self.point, problem, "cannot read the spool; epochs wait");
+            self.unreadable = Some(problem);
         }
     }
 

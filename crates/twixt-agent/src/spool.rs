@@ -1,33 +1,26 @@
 //! Epochs on disk until a collector has confirmed that they are stored there.
 //!
-//! The folder holds segments, each a log of `twixt-store`, and a file with the place up to which
-//! everything is confirmed. Segments are deleted whole: when all of them is confirmed, or, the oldest
-//! first, when there is no more room. What a crash leaves behind is read again; an epoch may then be
-//! sent twice, which the collector notices.
+//! A spool is a durable queue of `twixt-store` that threads share. What a crash leaves behind is read
+//! again; an epoch may then be sent twice, which the collector notices.
 
+mod former;
 mod points;
-mod segment;
 
 pub use points::Spools;
 
-use std::collections::VecDeque;
-use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use twixt_model::Epoch;
-use twixt_store::StoreError;
+use twixt_model::{Epoch, Timestamp};
+use twixt_store::{Peeked, Queue, SharedDisk, StoreError, real_disk};
 
-use segment::Segment;
-
-/// Into so many segments the spool is divided: so much of it goes when it is full.
-const SEGMENTS: u64 = 8;
 /// The smallest spool.
 pub const SPOOL_BYTES_MIN: u64 = 1 << 16;
-/// A record's head, name and index entry take no more.
-const RECORD_OVERHEAD_BYTES: u64 = 512;
+
+/// What time it is, for the age of epochs.
+pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// Why there is no spool.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +62,7 @@ pub struct SpoolCounts {
     pub bytes: u64,
     /// Epochs discarded since there was no room.
     pub discarded: u64,
-    /// Epochs that could not be written.
+    /// Epochs that the disk refused.
     pub unwritten: u64,
     /// Epochs that could not be read again.
     pub damaged: u64,
@@ -84,36 +77,22 @@ pub struct Spooled {
     pub epoch: Epoch,
     /// Its bytes.
     pub payload: Vec<u8>,
-    place: Place,
-}
-
-/// Where in the spool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    segment: u64,
-    index: u64,
+    /// Its number in the spool.
+    number: u64,
 }
 
 /// Epochs on disk. Threads may share it.
-#[derive(Debug)]
 pub struct Spool {
     inner: Mutex<Inner>,
     changed: Condvar,
+    now: Now,
 }
 
 #[derive(Debug)]
 struct Inner {
-    folder: PathBuf,
-    bytes_max: u64,
-    segments: VecDeque<Segment>,
-    /// All before is confirmed or given up.
-    confirmed: Place,
-    /// Damaged records before this are counted.
-    looked_at: Place,
-    counts: SpoolCounts,
-    closed: bool,
-    /// Others are kept out as long as it lives.
-    _lock: File,
+    queue: Queue,
+    unwritten: u64,
+    is_closed: bool,
 }
 
 impl Spool {
@@ -121,41 +100,44 @@ impl Spool {
     /// bytes (at least [`SPOOL_BYTES_MIN`]).
     ///
     /// # Errors
-    /// When the folder cannot be used, or another agent has it.
+    /// When the folder cannot be used, another agent has it, or a newer release wrote it.
     pub fn open(folder: &Path, bytes_max: u64) -> Result<Self, SpoolError> {
-        let failed = |action| {
-            let folder = folder.to_owned();
-            move |source| SpoolError::Folder { folder, action, source }
-        };
-        fs::create_dir_all(folder).map_err(failed("creating it"))?;
-        let lock = lock(folder)?;
-        let confirmed = read_confirmed(&confirmed_path(folder));
-        let mut segments = VecDeque::new();
-        for number in segment::numbers(folder).map_err(failed("listing it"))? {
-            segments.push_back(Segment::recover(folder, number)?);
-        }
-        let mut inner = Inner {
-            folder: folder.to_owned(),
-            bytes_max: bytes_max.max(SPOOL_BYTES_MIN),
-            segments,
-            confirmed,
-            looked_at: Place::default(),
-            counts: SpoolCounts::default(),
-            closed: false,
-            _lock: lock,
-        };
-        inner.forget_lost();
-        inner.delete_confirmed();
-        inner.make_room(0);
-        Ok(Self { inner: Mutex::new(inner), changed: Condvar::new() })
+        Self::open_on(&real_disk(), system_time(), folder, bytes_max)
+    }
+
+    /// The same on a given disk, with a given clock.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_on(
+        disk: &SharedDisk,
+        now: Now,
+        folder: &Path,
+        bytes_max: u64,
+    ) -> Result<Self, SpoolError> {
+        let opened = Queue::open(Arc::clone(disk), folder, bytes_max.max(SPOOL_BYTES_MIN));
+        let mut queue = opened.map_err(|error| match error {
+            StoreError::Busy { .. } => SpoolError::Busy { folder: folder.to_owned() },
+            other => other.into(),
+        })?;
+        former::take_over(disk, folder, &mut queue, now())?;
+        let inner = Inner { queue, unwritten: 0, is_closed: false };
+        Ok(Self { inner: Mutex::new(inner), changed: Condvar::new(), now })
     }
 
     /// Takes an epoch. It survives the death of this process; [`sync`](Self::sync) makes it survive
     /// more. Where there is no room the oldest go, and are counted; so is one that cannot be written.
+    ///
+    /// # Errors
+    /// When the disk refuses it, or it is larger than the spool.
     pub fn append(&self, epoch: Epoch, payload: &[u8]) -> Result<(), SpoolError> {
-        let appended = self.lock().append(epoch, payload);
+        let mut inner = self.lock();
+        let appended = inner.queue.append(epoch.0, (self.now)(), payload);
+        let is_refused = matches!(&appended, Err(error) if !is_too_large(error));
+        inner.unwritten += u64::from(is_refused);
+        drop(inner);
         self.changed.notify_all();
-        appended
+        appended.map(drop).map_err(Into::into)
     }
 
     /// Makes all that was appended survive the death of the machine.
@@ -163,46 +145,55 @@ impl Spool {
     /// # Errors
     /// When the disk refuses.
     pub fn sync(&self) -> Result<(), SpoolError> {
-        match self.lock().segments.back_mut() {
-            Some(newest) => newest.sync().map_err(Into::into),
-            None => Ok(()),
-        }
+        self.lock().queue.sync().map_err(Into::into)
     }
 
     /// The oldest epochs that are not confirmed: at most so many, and of so many bytes together
-    /// unless the first has more.
-    pub fn batch(&self, epochs_max: usize, bytes_max: usize) -> Vec<Spooled> {
-        self.lock().batch(epochs_max, bytes_max)
+    /// unless the first has more. Damaged ones are left out, logged and counted.
+    ///
+    /// # Errors
+    /// When the system cannot read. All can be read later then.
+    pub fn batch(&self, epochs_max: usize, bytes_max: usize) -> Result<Vec<Spooled>, SpoolError> {
+        let Peeked { records, damaged } = self.lock().queue.peek(epochs_max, bytes_max)?;
+        if let (Some(first), Some(last)) = (damaged.first(), damaged.last()) {
+            let epochs: u64 = damaged.iter().map(|range| range.end - range.start).sum();
+            let (first, last) = (first.start, last.end - 1);
+            tracing::error!(epochs, first, last, "epochs in the spool are damaged and lost");
+        }
+        let spooled = records.into_iter().map(|record| Spooled {
+            epoch: Epoch(record.label),
+            payload: record.payload,
+            number: record.number,
+        });
+        Ok(spooled.collect())
     }
 
     /// This epoch and all before it need not be sent again.
     pub fn confirm(&self, last: &Spooled) {
-        self.lock().confirm(last.place);
+        if let Err(error) = self.lock().queue.confirm(last.number) {
+            // The collector knows what it has already.
+            tracing::warn!(%error, "confirmed epochs may be sent again after a restart");
+        }
     }
 
     /// Waits until there is something to send or so much time is over. `false` once the spool is
     /// closed.
     pub fn wait(&self, longest: Duration) -> bool {
-        let deadline = Instant::now() + longest;
-        let mut inner = self.lock();
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if inner.closed || inner.counts().epochs > 0 || left.is_zero() {
-                return !inner.closed;
-            }
-            let waited = self.changed.wait_timeout(inner, left);
-            inner = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        self.wait_for(longest, |inner| inner.queue.counts().records > 0)
     }
 
     /// Waits so long, or until the spool is closed. `false` once it is.
     pub fn pause(&self, length: Duration) -> bool {
-        let deadline = Instant::now() + length;
+        self.wait_for(length, |_| false)
+    }
+
+    fn wait_for(&self, longest: Duration, is_enough: impl Fn(&Inner) -> bool) -> bool {
+        let deadline = Instant::now() + longest;
         let mut inner = self.lock();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            if inner.closed || left.is_zero() {
-                return !inner.closed;
+            if inner.is_closed || left.is_zero() || is_enough(&inner) {
+                return !inner.is_closed;
             }
             let waited = self.changed.wait_timeout(inner, left);
             inner = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -211,13 +202,26 @@ impl Spool {
 
     /// Nothing more will be appended; whoever waits need not wait longer.
     pub fn close(&self) {
-        self.lock().closed = true;
+        self.lock().is_closed = true;
         self.changed.notify_all();
     }
 
     /// What it did so far, and holds.
     pub fn counts(&self) -> SpoolCounts {
-        self.lock().counts()
+        let inner = self.lock();
+        let counts = inner.queue.counts();
+        let age = |since: Timestamp| {
+            let age = (self.now)() - since;
+            Duration::from_nanos(u64::try_from(age.as_nanos()).unwrap_or(0))
+        };
+        SpoolCounts {
+            epochs: counts.records,
+            bytes: counts.bytes,
+            discarded: counts.discarded,
+            unwritten: inner.unwritten,
+            damaged: counts.damaged,
+            oldest: counts.oldest.map(age),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -225,175 +229,23 @@ impl Spool {
     }
 }
 
-impl Inner {
-    fn append(&mut self, epoch: Epoch, payload: &[u8]) -> Result<(), SpoolError> {
-        let needed_bytes = payload.len() as u64 + RECORD_OVERHEAD_BYTES;
-        if needed_bytes > self.bytes_max {
-            self.counts.discarded += 1;
-            return Ok(());
-        }
-        self.make_room(needed_bytes);
-        let mut appended = self.try_append(epoch, payload);
-        // A full disk: what others took of it may be had back from the oldest epochs.
-        if appended.is_err() && self.segments.len() > 1 {
-            self.discard_oldest();
-            appended = self.try_append(epoch, payload);
-        }
-        self.counts.unwritten += u64::from(appended.is_err());
-        appended.map_err(Into::into)
-    }
-
-    fn try_append(&mut self, epoch: Epoch, payload: &[u8]) -> Result<(), StoreError> {
-        if self.segments.back().is_none_or(|newest| self.is_full(newest)) {
-            let newest = self.segments.back().map_or(0, Segment::number);
-            let next = newest.max(self.confirmed.segment) + 1;
-            self.segments.push_back(Segment::new(&self.folder, next)?);
-        }
-        let newest = self.segments.back_mut().expect("one was added if there was none");
-        newest.append(epoch, payload)
-    }
-
-    /// A machine that died may have lost records that were confirmed. Those that get their places now
-    /// are not.
-    fn forget_lost(&mut self) {
-        let Place { segment, index } = self.confirmed;
-        if let Some(found) = self.segments.iter().find(|found| found.number() == segment) {
-            self.confirmed.index = index.min(found.records());
-        }
-    }
-
-    /// Discards the oldest until so many bytes more have room.
-    fn make_room(&mut self, needed_bytes: u64) {
-        while self.bytes() + needed_bytes > self.bytes_max && !self.segments.is_empty() {
-            self.discard_oldest();
-        }
-    }
-
-    fn discard_oldest(&mut self) {
-        let Some(oldest) = self.segments.pop_front() else { return };
-        self.counts.discarded += oldest.records_from(self.first_unconfirmed(&oldest));
-        let next = Place { segment: oldest.number() + 1, index: 0 };
-        oldest.delete();
-        self.move_confirmed(next);
-    }
-
-    fn confirm(&mut self, place: Place) {
-        self.move_confirmed(Place { index: place.index + 1, ..place });
-        self.delete_confirmed();
-    }
-
-    fn move_confirmed(&mut self, place: Place) {
-        if place > self.confirmed {
-            self.confirmed = place;
-            // If that fails, epochs are sent again after a restart, and known there.
-            let _ = write_confirmed(&confirmed_path(&self.folder), place);
-        }
-    }
-
-    /// Deletes segments of which everything is confirmed, but not one that has room for more.
-    fn delete_confirmed(&mut self) {
-        while let Some(oldest) = self.segments.front()
-            && self.first_unconfirmed(oldest) >= oldest.records()
-            && (self.segments.len() > 1 || self.is_full(oldest))
-        {
-            let Some(oldest) = self.segments.pop_front() else { return };
-            let next = Place { segment: oldest.number() + 1, index: 0 };
-            oldest.delete();
-            self.move_confirmed(next);
-        }
-    }
-
-    const fn is_full(&self, segment: &Segment) -> bool {
-        segment.bytes() >= self.bytes_max / SEGMENTS
-    }
-
-    /// Index of the first record in a segment that is not confirmed.
-    fn first_unconfirmed(&self, segment: &Segment) -> u64 {
-        match segment.number().cmp(&self.confirmed.segment) {
-            std::cmp::Ordering::Less => segment.records(),
-            std::cmp::Ordering::Equal => self.confirmed.index,
-            std::cmp::Ordering::Greater => 0,
-        }
-    }
-
-    fn batch(&mut self, epochs_max: usize, bytes_max: usize) -> Vec<Spooled> {
-        let mut batch = Vec::new();
-        let mut bytes = 0;
-        let mut damaged_through = None;
-        for segment in &self.segments {
-            let first = self.first_unconfirmed(segment);
-            for (index, found) in segment.records_after(first, epochs_max - batch.len()) {
-                let place = Place { segment: segment.number(), index };
-                let Some((epoch, payload)) = found else {
-                    self.counts.damaged += u64::from(place >= self.looked_at);
-                    self.looked_at = self.looked_at.max(Place { index: index + 1, ..place });
-                    damaged_through = Some(place).filter(|_| batch.is_empty());
-                    continue;
-                };
-                bytes += payload.len();
-                if bytes > bytes_max && !batch.is_empty() {
-                    return batch;
-                }
-                batch.push(Spooled { epoch, payload, place });
-            }
-            if batch.len() >= epochs_max {
-                break;
-            }
-        }
-        // Damaged ones before the batch are not looked at again.
-        if let Some(place) = damaged_through {
-            self.confirm(place);
-        }
-        batch
-    }
-
-    fn bytes(&self) -> u64 {
-        self.segments.iter().map(Segment::bytes).sum()
-    }
-
-    fn counts(&self) -> SpoolCounts {
-        let waiting = |segment: &Segment| segment.records_from(self.first_unconfirmed(segment));
-        let oldest = self.segments.iter().find(|segment| waiting(segment) > 0);
-        let age = |since: SystemTime| SystemTime::now().duration_since(since).ok();
-        SpoolCounts {
-            epochs: self.segments.iter().map(waiting).sum(),
-            bytes: self.bytes(),
-            oldest: oldest
-                .and_then(|segment| age(segment.appended_at(self.first_unconfirmed(segment))?)),
-            ..self.counts
-        }
+impl std::fmt::Debug for Spool {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Spool").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
-fn lock(folder: &Path) -> Result<File, SpoolError> {
-    let failed =
-        |source| SpoolError::Folder { folder: folder.to_owned(), action: "locking it", source };
-    let file = File::create(folder.join("lock")).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(SpoolError::Busy { folder: folder.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
-    }
+/// Whether an epoch has no room even in an empty spool; it is counted as discarded.
+const fn is_too_large(error: &StoreError) -> bool {
+    matches!(error, StoreError::NoRoom { .. })
 }
 
-fn confirmed_path(folder: &Path) -> PathBuf {
-    folder.join("confirmed")
-}
-
-/// Nothing is confirmed if the file cannot be read: sending twice does no harm.
-fn read_confirmed(path: &Path) -> Place {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let mut numbers = text.split_whitespace().map(str::parse::<u64>);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(segment)), Some(Ok(index))) => Place { segment, index },
-        _ => Place::default(),
-    }
-}
-
-fn write_confirmed(path: &Path, place: Place) -> io::Result<()> {
-    let new = path.with_extension("new");
-    fs::write(&new, format!("{} {}\n", place.segment, place.index))?;
-    fs::rename(&new, path)
+/// The clock of the machine.
+pub(crate) fn system_time() -> Now {
+    Arc::new(|| {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    })
 }
 
 #[cfg(test)]

@@ -167,7 +167,7 @@ fn observe(
     let mut empty = |spools: &Spools| {
         let (_, spool) = spools.iter().next().unwrap();
         loop {
-            let batch = spool.batch(BATCH_EPOCHS_MAX, BATCH_BYTES_MAX);
+            let batch = spool.batch(BATCH_EPOCHS_MAX, BATCH_BYTES_MAX).unwrap();
             let Some(last) = batch.last() else { return };
             let mut writer = UploadWriter::new();
             batch.iter().for_each(|spooled| writer.push(&spooled.payload).unwrap());

@@ -225,7 +225,7 @@ fn spool_of(folder: &Path, epochs: &[(Epoch, Vec<u8>)]) -> Spool {
 /// Sends until nothing is left but what is put back: at most so many batches. Waits are left out.
 fn send_all(sender: &mut Sender, spool: &Spool, metrics: &SenderMetrics, batches: usize) {
     for _ in 0..batches {
-        let batch = spool.batch(sender.epochs_max, BATCH_BYTES_MAX);
+        let batch = spool.batch(sender.epochs_max, BATCH_BYTES_MAX).unwrap();
         if batch.is_empty() {
             return;
         }
@@ -237,7 +237,7 @@ fn send_all(sender: &mut Sender, spool: &Spool, metrics: &SenderMetrics, batches
 fn send_one(config: &DeliveryConfig) -> Reply {
     let folder = tempfile::tempdir().unwrap();
     let spool = spool_of(folder.path(), &[sealed_bytes(0, 3)]);
-    Sender::new(config, 1).unwrap().send(&spool.batch(1, 1 << 20), true)
+    Sender::new(config, 1).unwrap().send(&spool.batch(1, 1 << 20).unwrap(), true)
 }
 
 #[track_caller]
@@ -327,7 +327,7 @@ fn an_epoch_of_a_newer_format_is_kept_and_holds_up_no_other() {
         (Sender::new(&config(&collector.url()), 1).unwrap(), SenderMetrics::default());
     send_all(&mut sender, &spool, &metrics, 3);
     assert_eq!(collector.stored(), [epochs[1].0.0, epochs[2].0.0]);
-    let kept = spool.batch(10, BATCH_BYTES_MAX);
+    let kept = spool.batch(10, BATCH_BYTES_MAX).unwrap();
     assert_eq!(kept.iter().map(|kept| &kept.payload).collect::<Vec<_>>(), [&epochs[0].1]);
     assert_eq!(metrics.counted(), [2, 0, 0, 3], "it was sent three times, and put back");
 }

@@ -1,13 +1,15 @@
 //! A spool for each point, so that one whose epochs the collector does not take holds up no other.
 
-use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use twixt_model::Epoch;
-use twixt_store::{folder_of_point, point_of_folder};
+use twixt_store::{
+    SharedDisk, folder_of_point, is_folder, make_folders, point_of_folder, real_disk,
+};
 
-use super::{SPOOL_BYTES_MIN, Spool, SpoolCounts, SpoolError};
+use super::{Now, SPOOL_BYTES_MIN, Spool, SpoolCounts, SpoolError, system_time};
 
 /// The spools of an agent: of its points, and of points it had before whose epochs still wait.
 #[derive(Debug)]
@@ -28,14 +30,28 @@ impl Spools {
         points: impl IntoIterator<Item = &'a str>,
         bytes_max: u64,
     ) -> Result<Self, SpoolError> {
+        Self::open_on(&real_disk(), &system_time(), folder, points, bytes_max)
+    }
+
+    /// The same on a given disk, with a given clock.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_on<'a>(
+        disk: &SharedDisk,
+        now: &Now,
+        folder: &Path,
+        points: impl IntoIterator<Item = &'a str>,
+        bytes_max: u64,
+    ) -> Result<Self, SpoolError> {
         let failed = |source| SpoolError::Folder {
             folder: folder.to_owned(),
             action: "creating it",
             source,
         };
-        fs::create_dir_all(folder).map_err(failed)?;
+        make_folders(disk.as_ref(), folder).map_err(failed)?;
         let mut names: Vec<String> = points.into_iter().map(str::to_owned).collect();
-        for left in left_behind(folder).map_err(failed)? {
+        for left in left_behind(disk, folder).map_err(failed)? {
             if !names.contains(&left) {
                 names.push(left);
             }
@@ -44,7 +60,7 @@ impl Spools {
         let open = |name: String| {
             let own =
                 folder_of_point(&name).ok_or_else(|| SpoolError::Name { point: name.clone() })?;
-            let spool = Spool::open(&folder.join(own), share)?;
+            let spool = Spool::open_on(disk, Arc::clone(now), &folder.join(own), share)?;
             Ok((name, spool))
         };
         Ok(Self { spools: names.into_iter().map(open).collect::<Result<_, SpoolError>>()? })
@@ -91,12 +107,11 @@ impl Spools {
 }
 
 /// The points that have a spool here.
-fn left_behind(folder: &Path) -> io::Result<Vec<String>> {
+fn left_behind(disk: &SharedDisk, folder: &Path) -> io::Result<Vec<String>> {
     let mut points = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            points.extend(entry.file_name().to_str().and_then(point_of_folder));
+    for name in disk.list(folder)? {
+        if is_folder(disk.as_ref(), &folder.join(&name))? {
+            points.extend(point_of_folder(&name));
         }
     }
     points.sort_unstable();
@@ -117,7 +132,7 @@ mod tests {
         let busy = Spools::open(folder.path(), ["d"], 1 << 20);
         assert!(matches!(busy, Err(SpoolError::Busy { .. })), "another agent has the folder");
         let (_, first) = spools.iter().next().unwrap();
-        first.confirm(&first.batch(1, 1 << 20)[0]);
+        first.confirm(&first.batch(1, 1 << 20).unwrap()[0]);
         drop(spools);
         // The configuration has another point now; what the others left is still sent.
         let spools = Spools::open(folder.path(), ["d"], 1 << 20).unwrap();

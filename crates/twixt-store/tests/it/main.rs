@@ -9,5 +9,6 @@ mod golden;
 mod kept;
 mod model;
 mod parts;
+mod queue;
 mod retention;
 mod support;
