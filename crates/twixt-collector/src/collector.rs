@@ -13,7 +13,9 @@ use tokio_rustls::TlsAcceptor;
 use tracing::{info, warn};
 use twixt_engine::EngineConfig;
 use twixt_history::{History, HistoryError};
-use twixt_store::{FolderLock, LockError, Log, Options, StoreError};
+use twixt_store::{
+    FolderLock, LockError, Log, Options, StoreError, raise_open_files_max, real_disk,
+};
 use twixt_supervise::{Supervisor, ThreadFailure};
 
 use crate::access::{Caller, Tokens};
@@ -27,9 +29,7 @@ use crate::estimating::{
 use crate::history::{Estimates, HistorySink, maintain};
 use crate::ingest::Ingest;
 use crate::journal::{self, Journal, JournalConfig};
-use crate::server::{
-    Limits, Server, ServerMetrics, TlsError, WithoutCertificate, acceptor, raise_descriptors,
-};
+use crate::server::{Limits, Server, ServerMetrics, TlsError, WithoutCertificate, acceptor};
 use crate::stop::Stop;
 use crate::telemetry::Telemetry;
 
@@ -134,7 +134,7 @@ impl Collector {
         let tls = self.acceptor()?;
         let _lock = FolderLock::acquire(&self.config.directory)?;
         let supervisor = supervisor_of(stop);
-        let descriptors = raise_descriptors();
+        let descriptors = raise_open_files_max();
         let (limits, said) = self.config.limits.within(descriptors);
         if let Some(said) = said {
             warn!("{said}");
@@ -245,7 +245,7 @@ impl Collector {
                 ..self.config.engine.clone()
             },
             log: Log::open(directory.join(EPOCHS_FOLDER), Options::default()),
-            file: ProgressFile::new(directory.join(PROGRESS_FILE)),
+            file: ProgressFile::new(real_disk(), directory.join(PROGRESS_FILE)),
             history,
             resume_wait: self.config.resume_wait,
             clock: self.config.clock.clone(),
@@ -261,7 +261,7 @@ impl Collector {
         next: Box<dyn EventSink>,
     ) -> Result<Alerting, CollectorError> {
         let alerts = self.config.alerts.clone();
-        let file = AlertsFile::new(self.config.directory.join(ALERTS_FILE));
+        let file = AlertsFile::new(real_disk(), self.config.directory.join(ALERTS_FILE));
         let alerting =
             Alerting::new(alerts, file, telemetry.alerts.clone(), stop, supervisor, next);
         alerting.map_err(CollectorError::Start)

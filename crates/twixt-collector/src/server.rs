@@ -8,7 +8,6 @@ mod metrics;
 mod tls;
 
 pub use config::{Limits, TlsConfig, TlsError};
-pub(crate) use descriptors::raise as raise_descriptors;
 pub(crate) use metrics::ServerMetrics;
 pub(crate) use tls::{WithoutCertificate, acceptor};
 

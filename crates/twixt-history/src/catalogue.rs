@@ -4,11 +4,10 @@
 //! the sealed hours tell.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Write;
 use std::path::Path;
 
 use twixt_model::{Span, Timestamp};
+use twixt_store::{SharedDisk, read_file, replace_file};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::HistoryError;
@@ -74,11 +73,8 @@ impl Catalogue {
     }
 
     /// `None` if the file is not there, or cannot be used.
-    pub(crate) fn read(path: &Path) -> Option<Self> {
-        if fs::metadata(path).ok()?.len() > BYTES_MAX {
-            return None;
-        }
-        let bytes = fs::read(path).ok()?;
+    pub(crate) fn read(disk: &SharedDisk, path: &Path) -> Option<Self> {
+        let bytes = read_file(disk.as_ref(), path, BYTES_MAX).ok()?;
         let (checksum, record) = bytes.split_at_checked(CHECKSUM_BYTES)?;
         if checksum != xxh3_64(record).to_le_bytes() {
             return None;
@@ -89,7 +85,7 @@ impl Catalogue {
     }
 
     /// Replaces the file, durably.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), HistoryError> {
+    pub(crate) fn write(&self, disk: &SharedDisk, path: &Path) -> Result<(), HistoryError> {
         let row = |(series, span): (&SeriesKey, &Span)| Row {
             series: series.clone(),
             start_ns: span.start.as_nanos(),
@@ -98,40 +94,30 @@ impl Catalogue {
         };
         let rows: Vec<Row> = self.series.iter().map(row).collect();
         let record = record::encode(&rows);
-        let beside = path.with_extension("new");
-        let write = || {
-            let mut file = File::create(&beside)?;
-            file.write_all(&xxh3_64(&record).to_le_bytes())?;
-            file.write_all(&record)?;
-            file.sync_all()?;
-            fs::rename(&beside, path)
-        };
-        write().map_err(|error| {
-            // Where the disk is full, what is not whole must not take room.
-            let _ = fs::remove_file(&beside);
-            HistoryError::file("write", path)(error)
-        })
+        let bytes = [xxh3_64(&record).to_le_bytes().as_slice(), &record].concat();
+        replace_file(disk, path, &bytes).map_err(HistoryError::file("write", path))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use twixt_store::SimulatedDisk;
+
     use super::*;
     use crate::testing::row;
 
     #[test]
     fn it_reads_back_unless_it_is_damaged() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("series");
-        assert_eq!(Catalogue::read(&path), None);
+        let simulated = SimulatedDisk::new(1);
+        let (disk, path) = (simulated.mount(), Path::new("/series"));
+        assert_eq!(Catalogue::read(&disk, path), None);
         let mut catalogue = Catalogue::default();
         catalogue.note_rows(&[row("a", "b", 3), row("a", "b", 1), row("c", "d", 2)]);
-        catalogue.write(&path).unwrap();
-        assert_eq!(Catalogue::read(&path), Some(catalogue));
-        let mut bytes = fs::read(&path).unwrap();
-        let last = bytes.len() - 1;
-        bytes[last] ^= 1;
-        fs::write(&path, bytes).unwrap();
-        assert_eq!(Catalogue::read(&path), None);
+        catalogue.write(&disk, path).unwrap();
+        simulated.crash();
+        let disk = simulated.mount();
+        assert_eq!(Catalogue::read(&disk, path), Some(catalogue));
+        simulated.flip_bit(path, 100);
+        assert_eq!(Catalogue::read(&disk, path), None);
     }
 }

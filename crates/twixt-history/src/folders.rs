@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use twixt_store::SharedDisk;
+
 use crate::file::Folder;
 use crate::open::OpenFolder;
 
 /// The folders of a history.
 #[derive(Clone, Debug)]
 pub(crate) struct Folders {
+    pub(crate) disk: SharedDisk,
     /// Rows of epochs, by hour.
     pub(crate) epochs: Folder,
     /// Minutes and hours, by hour.
@@ -19,12 +22,13 @@ pub(crate) struct Folders {
 }
 
 impl Folders {
-    pub(crate) fn new(folder: &Path) -> Self {
+    pub(crate) fn new(disk: SharedDisk, folder: &Path) -> Self {
         Self {
-            epochs: Folder::new(folder.join("epochs")),
-            rollups: Folder::new(folder.join("rollups")),
-            open: OpenFolder::new(folder.join("open")),
+            epochs: Folder::new(&disk, folder.join("epochs")),
+            rollups: Folder::new(&disk, folder.join("rollups")),
+            open: OpenFolder::new(&disk, folder.join("open")),
             catalogue: folder.join("series"),
+            disk,
         }
     }
 }

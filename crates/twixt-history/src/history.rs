@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use twixt_model::{Span, Timestamp};
+use twixt_store::{Access, SharedDisk, make_folders, real_disk};
 
 use crate::catalogue::Catalogue;
 use crate::error::{HistoryError, Problem};
@@ -120,15 +121,28 @@ impl History {
     /// # Errors
     /// When folders cannot be made or listed.
     pub fn open(folder: &Path, config: HistoryConfig) -> Result<Self, HistoryError> {
-        let reader = Reader::open(folder);
+        Self::open_on(real_disk(), folder, config)
+    }
+
+    /// The same on a given disk.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_on(
+        disk: SharedDisk,
+        folder: &Path,
+        config: HistoryConfig,
+    ) -> Result<Self, HistoryError> {
+        let reader = Reader::open_on(disk, folder);
         let open = &reader.folders.open;
-        std::fs::create_dir_all(open.path()).map_err(HistoryError::file("create", open.path()))?;
+        make_folders(reader.folders.disk.as_ref(), open.path())
+            .map_err(HistoryError::file("create", open.path()))?;
         open.clean()?;
         let catalogue = reader.sealed_catalogue()?;
         let mut state = State { parts: BTreeMap::new(), catalogue, counts: Counts::default() };
         let mut writers = BTreeMap::new();
         for part in open.parts()? {
-            let rows = open.rows(part, &OpenWanted::all(part.hour))?.rows;
+            let rows = open.all_rows(part, &OpenWanted::all(part.hour))?.rows;
             let writer = PartWriter::new(open.log(part), sealed_before(&reader, part)?);
             writers.insert(part, OpenWriter { writer, touched: Timestamp::MIN });
             state.add(part, &rows);
@@ -230,7 +244,8 @@ impl History {
         if let Some(before) = removed.oldest_left {
             let mut state = self.state();
             state.catalogue.expire(before);
-            state.catalogue.write(&self.reader.folders.catalogue)?;
+            let folders = &self.reader.folders;
+            state.catalogue.write(&folders.disk, &folders.catalogue)?;
         }
         Ok(removed)
     }
@@ -339,7 +354,7 @@ impl History {
         let sealed = open.writer.close().and_then(|()| seal(folders, part)).and_then(|problems| {
             // Written before the log is deleted: what it says is there, or was.
             let catalogue = self.catalogue();
-            catalogue.write(&folders.catalogue)?;
+            catalogue.write(&folders.disk, &folders.catalogue)?;
             folders.open.delete(part)?;
             Ok(problems)
         });
@@ -402,7 +417,7 @@ fn sealed_before(reader: &Reader, part: HourPart) -> Result<HashSet<u64>, Histor
     let folders = &reader.folders;
     for earlier in folders.open.parts()?.into_iter().filter(|open| open.hour == part.hour) {
         if earlier.number < part.number {
-            let rows = folders.open.rows(earlier, &OpenWanted::all(part.hour))?.rows;
+            let rows = folders.open.all_rows(earlier, &OpenWanted::all(part.hour))?.rows;
             known.extend(rows.iter().map(identity));
         }
     }
@@ -410,7 +425,10 @@ fn sealed_before(reader: &Reader, part: HourPart) -> Result<HashSet<u64>, Histor
     let wanted = Wanted { segment: None, step: Step::Epoch, span, columns: Columns::Keys };
     for name in folders.epochs.files_of(part.hour.day())? {
         if name.hour == part.hour && name.part < part.number {
-            // What cannot be read cannot be told twice either.
+            let path = folders.epochs.file_path(name);
+            let opened = folders.disk.open(&path, Access::Read);
+            opened.map_err(HistoryError::file("read", &path))?;
+            // What is damaged cannot be told twice either.
             let rows = read(&folders.epochs, name, &wanted, &reader.footers).unwrap_or_default();
             known.extend(rows.iter().map(identity));
         }

@@ -13,12 +13,11 @@ pub(crate) use stream::{series_of, shard_of, stream_of};
 pub(crate) use writing::{Appended, PartWriter, identity};
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use twixt_model::{Segment, Span};
-use twixt_store::{Depth, Log, Options, Query};
+use twixt_store::{Depth, Log, Options, Query, SharedDisk, StoreError};
 
 use crate::error::{HistoryError, Problem};
 use crate::file::names;
@@ -41,12 +40,13 @@ pub(crate) struct HourPart {
 /// The folder of all hours that are not sealed.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenFolder {
+    disk: SharedDisk,
     path: PathBuf,
 }
 
 impl OpenFolder {
-    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+    pub(crate) fn new(disk: &SharedDisk, path: impl Into<PathBuf>) -> Self {
+        Self { disk: disk.clone(), path: path.into() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -60,48 +60,50 @@ impl OpenFolder {
     /// The parts that are not sealed, in order.
     pub(crate) fn parts(&self) -> Result<Vec<HourPart>, HistoryError> {
         let mut parts: Vec<HourPart> =
-            names(&self.path)?.iter().filter_map(|name| parse(name)).collect();
+            names(self.disk.as_ref(), &self.path)?.iter().filter_map(|name| parse(name)).collect();
         parts.sort_unstable();
         Ok(parts)
     }
 
     pub(crate) fn log(&self, part: HourPart) -> Log {
-        Log::open(self.part_path(part), Options::default())
+        Log::on(self.disk.clone(), self.part_path(part), Options::default())
     }
 
     /// Deletes a part that was sealed.
     pub(crate) fn delete(&self, part: HourPart) -> Result<(), HistoryError> {
         let path = self.part_path(part);
         let gone = self.path.join(format!("{GONE}{}-{}", part.hour, part.number));
-        let _ = fs::remove_dir_all(&gone);
-        match fs::rename(&path, &gone) {
+        let _ = self.disk.remove_folder(&gone);
+        match self.disk.rename(&path, &gone) {
             // Nothing was ever appended.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             renamed => renamed.map_err(HistoryError::file("rename", &path))?,
         }
         // What is left of it counts no longer, and is deleted at the next start.
-        let _ = fs::remove_dir_all(&gone);
+        let _ = self.disk.remove_folder(&gone);
         Ok(())
     }
 
     /// Deletes what a process that was killed had begun to delete.
     pub(crate) fn clean(&self) -> Result<(), HistoryError> {
-        for name in names(&self.path)?.iter().filter(|name| name.starts_with(GONE)) {
+        let names = names(self.disk.as_ref(), &self.path)?;
+        for name in names.iter().filter(|name| name.starts_with(GONE)) {
             let path = self.path.join(name);
-            fs::remove_dir_all(&path).map_err(HistoryError::file("delete", &path))?;
+            self.disk.remove_folder(&path).map_err(HistoryError::file("delete", &path))?;
         }
         Ok(())
     }
 
     /// Bytes of all files.
     pub(crate) fn bytes(&self) -> Result<u64, HistoryError> {
-        let mut bytes = 0;
+        let (mut bytes, disk) = (0, self.disk.as_ref());
         for part in self.parts()? {
             let path = self.part_path(part);
-            for shard in names(&path)? {
+            for shard in names(disk, &path)? {
                 let shard = path.join(shard);
-                let sizes = names(&shard)?.into_iter().map(|name| fs::metadata(shard.join(name)));
-                bytes += sizes.filter_map(Result::ok).map(|about| about.len()).sum::<u64>();
+                let sizes =
+                    names(disk, &shard)?.into_iter().map(|name| disk.about(&shard.join(name)));
+                bytes += sizes.filter_map(Result::ok).map(|about| about.bytes).sum::<u64>();
             }
         }
         Ok(bytes)
@@ -114,13 +116,27 @@ impl OpenFolder {
         wanted: &OpenWanted<'_>,
     ) -> Result<Scanned, HistoryError> {
         let mut scanned = Scanned::default();
-        self.scan(part, wanted, Depth::Payloads, &mut scanned.problems, |found| {
-            let rows = record::decode(&found.payload).map_err(|error| error.to_string())?;
+        let mut rows = Vec::new();
+        self.scan(part, wanted, Depth::Payloads, &mut scanned, |found| {
+            let decoded = record::decode(&found.payload).map_err(|error| error.to_string())?;
             let of_segment = |row: &Row| wanted.segment.is_none_or(|of| row.series.is_of(of));
-            scanned.rows.extend(rows.into_iter().filter(of_segment));
+            rows.extend(decoded.into_iter().filter(of_segment));
             Ok(())
         })?;
-        Ok(scanned)
+        Ok(Scanned { rows, ..scanned })
+    }
+
+    /// The same for those who must not go on without what the system could not read.
+    pub(crate) fn all_rows(
+        &self,
+        part: HourPart,
+        wanted: &OpenWanted<'_>,
+    ) -> Result<Scanned, HistoryError> {
+        let mut scanned = self.rows(part, wanted)?;
+        match scanned.unreadable.take() {
+            Some(error) => Err(error.into()),
+            None => Ok(scanned),
+        }
     }
 
     /// The series of a part, and from when to when there is something of them.
@@ -130,7 +146,7 @@ impl OpenFolder {
         wanted: &OpenWanted<'_>,
     ) -> Result<BTreeMap<SeriesKey, Span>, HistoryError> {
         let mut series: BTreeMap<SeriesKey, Span> = BTreeMap::new();
-        self.scan(part, wanted, Depth::Heads, &mut Vec::new(), |found| {
+        self.scan(part, wanted, Depth::Heads, &mut Scanned::default(), |found| {
             let key = series_of(&found.stream).ok_or("the name of a stream is damaged")?;
             if wanted.segment.is_none_or(|segment| key.is_of(segment)) {
                 let span = series.entry(key).or_insert(found.span);
@@ -146,7 +162,7 @@ impl OpenFolder {
         part: HourPart,
         wanted: &OpenWanted<'_>,
         depth: Depth,
-        problems: &mut Vec<Problem>,
+        scanned: &mut Scanned,
         mut take: impl FnMut(&twixt_store::Found) -> Result<(), String>,
     ) -> Result<(), HistoryError> {
         let log = self.log(part);
@@ -157,11 +173,13 @@ impl OpenFolder {
             let mut scan = log.scan(query)?;
             for found in scan.by_ref() {
                 if let Err(text) = take(&found) {
-                    problems.push(problem(text));
+                    scanned.problems.push(problem(text));
                 }
             }
             // What is unfinished is being written, or was never acknowledged.
-            problems.extend(scan.report().damages.iter().map(|damage| problem(damage.to_string())));
+            let damages = scan.report().damages.iter();
+            scanned.problems.extend(damages.map(|damage| problem(damage.to_string())));
+            scanned.unreadable = scanned.unreadable.take().or(scan.finish().err());
         }
         Ok(())
     }
@@ -199,6 +217,8 @@ impl OpenWanted<'_> {
 pub(crate) struct Scanned {
     pub(crate) rows: Vec<Row>,
     pub(crate) problems: Vec<Problem>,
+    /// What the system could not read may be sound: the first of it.
+    pub(crate) unreadable: Option<StoreError>,
 }
 
 fn parse(name: &str) -> Option<HourPart> {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use twixt_model::{Segment, Span, Timestamp};
+use twixt_store::{SharedDisk, real_disk};
 
 use crate::catalogue::Catalogue;
 use crate::error::HistoryError;
@@ -36,7 +37,13 @@ impl Reader {
     /// Opening it touches nothing.
     #[must_use]
     pub fn open(folder: &Path) -> Self {
-        Self { folders: Folders::new(folder), footers: Footers::default() }
+        Self::open_on(real_disk(), folder)
+    }
+
+    /// The same on a given disk.
+    #[must_use]
+    pub fn open_on(disk: SharedDisk, folder: &Path) -> Self {
+        Self { folders: Folders::new(disk, folder), footers: Footers::default() }
     }
 
     /// Which series there are.
@@ -65,7 +72,7 @@ impl Reader {
 
     /// What sealed hours have.
     pub(crate) fn sealed_catalogue(&self) -> Result<Catalogue, HistoryError> {
-        if let Some(catalogue) = Catalogue::read(&self.folders.catalogue) {
+        if let Some(catalogue) = Catalogue::read(&self.folders.disk, &self.folders.catalogue) {
             return Ok(catalogue);
         }
         let mut catalogue = Catalogue::default();

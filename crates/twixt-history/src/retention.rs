@@ -1,7 +1,5 @@
 //! Forgetting: whole files are deleted, the oldest first.
 
-use std::fs;
-
 use twixt_model::Timestamp;
 
 use crate::error::HistoryError;
@@ -89,7 +87,7 @@ pub(crate) fn expire(
 /// The files of a folder, the oldest first.
 fn candidates(folder: &Folder) -> Result<Vec<Candidate<'_>>, HistoryError> {
     let sized = |name: FileName| {
-        let bytes = fs::metadata(folder.file_path(name)).map_or(0, |about| about.len());
+        let bytes = folder.disk().about(&folder.file_path(name)).map_or(0, |about| about.bytes);
         Candidate { folder, name, bytes }
     };
     Ok(folder.files()?.into_iter().map(sized).collect())

@@ -15,14 +15,15 @@ use crate::step::Step;
 /// are no more.
 const GROUP_ROWS: usize = 1 << 16;
 
-/// Writes the files of a part. Returns what of its log could not be read.
+/// Writes the files of a part. Returns what of its log is damaged. What the system cannot read at
+/// present is an error: the log would be deleted with it.
 pub(crate) fn seal(folders: &Folders, part: HourPart) -> Result<Vec<Problem>, HistoryError> {
     let mut epochs = Sorted::new(&folders.epochs, part)?;
     let mut rollups = Sorted::new(&folders.rollups, part)?;
     let mut problems = Vec::new();
     for shard in 0..SHARDS {
         let wanted = OpenWanted { shard: Some(shard), ..OpenWanted::all(part.hour) };
-        let scanned = folders.open.rows(part, &wanted)?;
+        let scanned = folders.open.all_rows(part, &wanted)?;
         problems.extend(scanned.problems);
         // All rows of a series are in one shard.
         for step in [Step::Minute, Step::Hour] {

@@ -2,13 +2,13 @@
 //! that nothing is told twice and nothing stays raised for good.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 use twixt_engine::Series;
+use twixt_store::{SharedDisk, read_file, replace_file};
 
 use super::machine::{Alarm, AlertState};
 
@@ -20,6 +20,7 @@ const BYTES_MAX: u64 = 64 << 20;
 /// The file.
 #[derive(Clone, Debug)]
 pub(crate) struct AlertsFile {
+    disk: SharedDisk,
     path: PathBuf,
 }
 
@@ -80,8 +81,8 @@ impl WatchName {
 }
 
 impl AlertsFile {
-    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+    pub(crate) fn new(disk: SharedDisk, path: impl Into<PathBuf>) -> Self {
+        Self { disk, path: path.into() }
     }
 
     /// How alerts stood. If that cannot be read, it is said, and nothing is known.
@@ -104,19 +105,12 @@ impl AlertsFile {
     ) -> io::Result<()> {
         let alerts = stood.map(|(name, stood)| WatchDocument::new(name, stood)).collect();
         let bytes = serde_json::to_vec(&Document { version: VERSION, alerts })?;
-        let beside = self.path.with_extension("new");
-        let mut file = File::create(&beside)?;
-        file.write_all(&bytes)?;
-        file.sync_data()?;
-        fs::rename(&beside, &self.path)
+        replace_file(&self.disk, &self.path, &bytes)
     }
 
     fn try_read(&self) -> io::Result<BTreeMap<WatchName, Stood>> {
-        let bytes = fs::metadata(&self.path)?.len();
-        if bytes > BYTES_MAX {
-            return Err(io::Error::other(format!("{bytes} bytes are more than any of ours has")));
-        }
-        let document: Document = serde_json::from_slice(&fs::read(&self.path)?)?;
+        let bytes = read_file(self.disk.as_ref(), &self.path, BYTES_MAX)?;
+        let document: Document = serde_json::from_slice(&bytes)?;
         if document.version > VERSION {
             let version = document.version;
             return Err(io::Error::other(format!("version {version} is of a newer release")));
@@ -149,6 +143,8 @@ impl WatchDocument {
 
 #[cfg(test)]
 mod tests {
+    use twixt_store::real_disk;
+
     use super::*;
 
     fn name(alert: &str) -> WatchName {
@@ -167,15 +163,15 @@ mod tests {
     fn what_is_written_is_read_and_what_is_damaged_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("alerts.json");
-        let file = AlertsFile::new(&path);
+        let file = AlertsFile::new(real_disk(), &path);
         assert!(file.read().is_empty(), "there is none yet");
         let alarm = Alarm { state: AlertState::Unknown, is_known: true, is_raised: true };
         let stood = BTreeMap::from([(name("slow"), Stood { alarm, through_ns: 5 })]);
         file.write(stood.iter()).unwrap();
         assert_eq!(file.read(), stood);
-        fs::write(&path, b"{").unwrap();
+        std::fs::write(&path, b"{").unwrap();
         assert!(file.read().is_empty());
-        fs::write(&path, br#"{"version": 2, "alerts": []}"#).unwrap();
+        std::fs::write(&path, br#"{"version": 2, "alerts": []}"#).unwrap();
         assert!(file.read().is_empty());
     }
 }

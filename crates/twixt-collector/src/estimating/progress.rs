@@ -1,14 +1,14 @@
 //! The file that says how far estimates came. It is small, and replaced as a whole: a reader finds
 //! the old one or the new one, whatever happens in between.
 
-use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 use twixt_engine::{Series, SeriesProgress};
 use twixt_model::{Epoch, PointId, Segment, Timestamp};
+use twixt_store::{Replacement, SharedDisk, read_file};
 use twixt_synopsis::by_tag;
 
 /// Format version that this release writes; it reads all up to this one.
@@ -19,6 +19,7 @@ const BYTES_MAX: u64 = 64 << 20;
 /// The file.
 #[derive(Clone, Debug)]
 pub(crate) struct ProgressFile {
+    disk: SharedDisk,
     path: PathBuf,
 }
 
@@ -26,7 +27,7 @@ pub(crate) struct ProgressFile {
 #[derive(Debug)]
 #[must_use = "it is forgotten unless it takes its place"]
 pub(super) struct Prepared {
-    beside: PathBuf,
+    beside: Replacement,
     path: PathBuf,
 }
 
@@ -59,8 +60,8 @@ struct SeriesDocument {
 }
 
 impl ProgressFile {
-    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+    pub(crate) fn new(disk: SharedDisk, path: impl Into<PathBuf>) -> Self {
+        Self { disk, path: path.into() }
     }
 
     /// How far estimates came. If that cannot be read, it is said, and nothing is known.
@@ -80,18 +81,15 @@ impl ProgressFile {
     pub(super) fn prepare(&self, progress: &[SeriesProgress]) -> io::Result<Prepared> {
         let series = progress.iter().map(SeriesDocument::from).collect();
         let bytes = serde_json::to_vec(&Document { version: VERSION, series })?;
-        let beside = self.path.with_extension("new");
-        let mut file = File::create(&beside)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
+        let mut beside = Replacement::beside(&self.disk, &self.path)?;
+        beside.write_all(&bytes)?;
+        beside.sync()?;
         Ok(Prepared { beside, path: self.path.clone() })
     }
 
     fn try_read(&self) -> io::Result<Vec<SeriesProgress>> {
-        if fs::metadata(&self.path)?.len() > BYTES_MAX {
-            return Err(io::Error::other("too long"));
-        }
-        let document: Document = serde_json::from_slice(&fs::read(&self.path)?)?;
+        let bytes = read_file(self.disk.as_ref(), &self.path, BYTES_MAX)?;
+        let document: Document = serde_json::from_slice(&bytes)?;
         if document.version > VERSION {
             return Err(io::Error::other(format!("format version {}", document.version)));
         }
@@ -102,9 +100,7 @@ impl ProgressFile {
 impl Prepared {
     /// Replaces what is written: at once for whoever reads it later, and then durably.
     pub(super) fn take_place(self) -> io::Result<()> {
-        fs::rename(&self.beside, &self.path)?;
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        File::open(folder)?.sync_all()
+        self.beside.take_place(&self.path).map(drop)
     }
 }
 
@@ -159,6 +155,7 @@ impl SeriesDocument {
 
 #[cfg(test)]
 mod tests {
+    use twixt_store::real_disk;
     use twixt_synopsis::ALGORITHMS;
 
     use super::*;
@@ -188,7 +185,7 @@ mod tests {
     #[test]
     fn what_is_written_reads_back() {
         let folder = tempfile::tempdir().unwrap();
-        let file = ProgressFile::new(folder.path().join("concluded.json"));
+        let file = ProgressFile::new(real_disk(), folder.path().join("concluded.json"));
         assert_eq!(file.read(), vec![]);
         let prepared = file.prepare(&[progress()]).unwrap();
         assert_eq!(file.read(), vec![], "not before it takes its place");
@@ -200,9 +197,9 @@ mod tests {
     fn what_cannot_be_read_is_not_known() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("concluded.json");
-        let file = ProgressFile::new(&path);
+        let file = ProgressFile::new(real_disk(), &path);
         for text in ["", "{", "[]", r#"{"version":2,"series":[]}"#, "\0\0\0\0"] {
-            fs::write(&path, text).unwrap();
+            std::fs::write(&path, text).unwrap();
             assert_eq!(file.read(), vec![], "{text}");
         }
     }

@@ -90,7 +90,7 @@ fn points_that_are_behind_after_a_start_are_waited_for() {
     let first = clock.now().as_nanos() / EPOCH_NS - 50;
     let ups = epochs(&upstream, 0, first, 45);
     let downs = epochs(&downstream, 1_000_000, first, 45);
-    let file = ProgressFile::new(folder.path().join("concluded.json"));
+    let file = ProgressFile::new(twixt_store::real_disk(), folder.path().join("concluded.json"));
     file.prepare(&[concluded(&ups[0])]).unwrap().take_place().unwrap();
     let config = EngineConfig {
         segments: vec![SegmentConfig { segment: segment(), class: None }],

@@ -16,24 +16,6 @@ const RESERVED: usize = OTHERS + PER_WRITER * WRITERS_MIN;
 /// Connections that there are room for, however few descriptors there are.
 const CONNECTIONS_MIN: usize = 16;
 
-/// As many as the system allows this process, after having asked for all; `None` if there is no
-/// bound, or it is not known.
-#[cfg(unix)]
-pub(crate) fn raise() -> Option<usize> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let most = Rlimit { current: maximum, maximum };
-    let is_raised = current == maximum || setrlimit(Resource::Nofile, most).is_ok();
-    let allowed = if is_raised { maximum } else { current };
-    allowed.and_then(|allowed| usize::try_from(allowed).ok())
-}
-
-/// Not known here.
-#[cfg(not(unix))]
-pub(crate) fn raise() -> Option<usize> {
-    None
-}
-
 impl Limits {
     /// With no more connections than there are descriptors for, and what to say if these are fewer
     /// than were asked for.
@@ -89,10 +71,5 @@ mod tests {
         let writers = [Some(64), Some(1_024), Some(2_768), Some(1 << 20), None];
         let writers = writers.map(|descriptors| limits.writers_max(descriptors));
         assert_eq!(writers, [WRITERS_MIN, WRITERS_MIN, 1_000, WRITERS_MAX, WRITERS_MAX]);
-    }
-
-    #[test]
-    fn there_are_some() {
-        assert!(raise().is_none_or(|descriptors| descriptors > 3));
     }
 }

@@ -1,10 +1,9 @@
 //! Names of files: hour, part and checksum.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use twixt_store::Day;
+use twixt_store::{Day, Disk, SharedDisk, remove_if_there};
 
 use crate::error::HistoryError;
 use crate::step::Hour;
@@ -23,16 +22,17 @@ pub(crate) struct FileName {
 /// A folder of sealed files.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
+    disk: SharedDisk,
     path: PathBuf,
 }
 
 impl Folder {
-    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+    pub(crate) fn new(disk: &SharedDisk, path: impl Into<PathBuf>) -> Self {
+        Self { disk: disk.clone(), path: path.into() }
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    pub(crate) const fn disk(&self) -> &SharedDisk {
+        &self.disk
     }
 
     /// The folder of an hour's day.
@@ -48,7 +48,7 @@ impl Folder {
 
     /// The days of which there is something, in order.
     pub(crate) fn days(&self) -> Result<Vec<Day>, HistoryError> {
-        let names = names(&self.path)?;
+        let names = names(self.disk.as_ref(), &self.path)?;
         let mut days: Vec<Day> = names.iter().filter_map(|name| name.parse().ok()).collect();
         days.sort_unstable();
         Ok(days)
@@ -56,7 +56,7 @@ impl Folder {
 
     /// The files of a day, in order.
     pub(crate) fn files_of(&self, day: Day) -> Result<Vec<FileName>, HistoryError> {
-        let names = names(&self.day_path(day))?;
+        let names = names(self.disk.as_ref(), &self.day_path(day))?;
         let mut files: Vec<FileName> = names.iter().filter_map(|name| parse(day, name)).collect();
         files.sort_unstable();
         Ok(files)
@@ -74,31 +74,23 @@ impl Folder {
     /// Deletes a file, and the folder of its day if nothing else is in it.
     pub(crate) fn delete(&self, name: FileName) -> Result<(), HistoryError> {
         let path = self.file_path(name);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(HistoryError::file("delete", &path)(error));
-            }
-            _ => {}
+        let disk = self.disk.as_ref();
+        remove_if_there(disk, &path).map_err(HistoryError::file("delete", &path))?;
+        let day = self.day_path(name.hour.day());
+        if disk.list(&day).is_ok_and(|names| names.is_empty()) {
+            // If it stays, the next that is deleted there takes it with it.
+            let _ = disk.remove_folder(&day);
         }
-        // Fails where something else is left.
-        let _ = fs::remove_dir(self.day_path(name.hour.day()));
         Ok(())
     }
 }
 
 /// The names in a folder; none if it is not there.
-pub(crate) fn names(folder: &Path) -> Result<Vec<String>, HistoryError> {
-    let listed = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        listed => listed.map_err(HistoryError::file("list", folder))?,
-    };
-    let mut names = Vec::new();
-    for entry in listed {
-        let entry = entry.map_err(HistoryError::file("list", folder))?;
-        // A name that is not UTF-8 is none of ours.
-        names.extend(entry.file_name().into_string());
+pub(crate) fn names(disk: &dyn Disk, folder: &Path) -> Result<Vec<String>, HistoryError> {
+    match disk.list(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed.map_err(HistoryError::file("list", folder)),
     }
-    Ok(names)
 }
 
 fn parse(day: Day, name: &str) -> Option<FileName> {
@@ -122,7 +114,7 @@ mod tests {
         let day: Day = "2024-01-31".parse().unwrap();
         let hour = Hour::within(day, 7).unwrap();
         let name = FileName { hour, part: 3, checksum: 0xabc };
-        let path = Folder::new("x").file_path(name);
+        let path = Folder::new(&twixt_store::real_disk(), "x").file_path(name);
         assert_eq!(path, Path::new("x/2024-01-31/07-3-0000000000000abc.parquet"));
         assert_eq!(parse(day, path.file_name().unwrap().to_str().unwrap()), Some(name));
         for other in ["07-3-abc.parquet", "24-0-0000000000000abc.parquet", "new", "07-3.parquet"] {

@@ -2,7 +2,6 @@
 //! columns that are needed.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -15,6 +14,7 @@ use parquet::file::properties::ReaderProperties;
 use parquet::file::reader::RowGroupReader;
 use parquet::file::serialized_reader::SerializedRowGroupReader;
 use twixt_model::{Segment, Span};
+use twixt_store::{About, Access, SharedDisk};
 
 use super::name::{FileName, Folder};
 use super::pruning::{Pages, Rows, common, kept};
@@ -100,8 +100,8 @@ pub(crate) fn read(
     footers: &Footers,
 ) -> Result<Vec<Row>, Problem> {
     let path = folder.file_path(name);
-    let read = footers.open(&path, name).and_then(|(file, metadata)| {
-        let opened = Opened { file: Arc::new(Source::new(file)), metadata };
+    let read = footers.open(folder.disk(), &path, name).and_then(|(file, metadata)| {
+        let opened = Opened { file: Arc::new(file), metadata };
         opened.rows(wanted).map_err(|error| error.to_string())
     });
     read.map_err(|text| Problem { path, text })
@@ -109,11 +109,16 @@ pub(crate) fn read(
 
 impl Footers {
     /// Opens a file. Checks it, unless that was done already.
-    fn open(&self, path: &Path, name: FileName) -> Result<(File, Arc<ParquetMetaData>), String> {
+    fn open(
+        &self,
+        disk: &SharedDisk,
+        path: &Path,
+        name: FileName,
+    ) -> Result<(Source, Arc<ParquetMetaData>), String> {
         let said = |error: std::io::Error| error.to_string();
-        let file = File::open(path).map_err(said)?;
-        let about = file.metadata().map_err(said)?;
-        let (bytes, changed) = (about.len(), about.modified().ok());
+        let file = disk.open(path, Access::Read).map_err(said)?;
+        let About { bytes, changed, .. } = file.about().map_err(said)?;
+        let file = Source::new(file, bytes);
         let now = SystemTime::now();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(footer) = known.get_mut(path)
@@ -123,7 +128,7 @@ impl Footers {
             return Ok((file, Arc::clone(&footer.metadata)));
         }
         drop(known);
-        if checksum(path).map_err(said)? != name.checksum {
+        if checksum(disk, path).map_err(said)? != name.checksum {
             return Err("damaged: its bytes are not those that were written; delete it, or put \
                         back a copy"
                 .to_owned());
@@ -355,15 +360,19 @@ fn wrong(text: &str) -> ParquetError {
 #[cfg(test)]
 mod tests {
     use twixt_model::Timestamp;
+    use twixt_store::real_disk;
 
     use super::*;
 
     #[test]
     fn files_of_earlier_releases_are_read() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden");
-        let file = File::open(Path::new(path).join("estimates-v1.parquet")).unwrap();
+        let path = Path::new(path).join("estimates-v1.parquet");
+        let file = real_disk().open(&path, Access::Read).unwrap();
+        let bytes = file.about().unwrap().bytes;
+        let file = Source::new(file, bytes);
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
-        let opened = Opened { file: Arc::new(Source::new(file)), metadata: Arc::new(metadata) };
+        let opened = Opened { file: Arc::new(file), metadata: Arc::new(metadata) };
         let wanted = Wanted {
             segment: None,
             step: Step::Epoch,

@@ -1,14 +1,13 @@
 //! A file that is read piece by piece, each in one call to the system. (The library's own way takes
 //! four for each page, and has a position that all readers share.)
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
+use twixt_store::DiskFile;
 
 /// Read ahead where it is not known how much is needed: a page of strings and its header.
 const AHEAD_BYTES: usize = 4096;
@@ -16,21 +15,20 @@ const AHEAD_BYTES: usize = 4096;
 /// A file.
 #[derive(Debug)]
 pub(super) struct Source {
-    file: Arc<File>,
+    file: Arc<dyn DiskFile>,
     bytes: u64,
 }
 
 /// What lies behind a place.
 #[derive(Debug)]
 pub(super) struct Behind {
-    file: Arc<File>,
+    file: Arc<dyn DiskFile>,
     place: u64,
 }
 
 impl Source {
-    pub(super) fn new(file: File) -> Self {
-        let bytes = file.metadata().map_or(0, |about| about.len());
-        Self { file: Arc::new(file), bytes }
+    pub(super) fn new(file: Box<dyn DiskFile>, bytes: u64) -> Self {
+        Self { file: Arc::from(file), bytes }
     }
 }
 
@@ -54,8 +52,10 @@ impl ChunkReader for Source {
             return Err(ParquetError::EOF("a page lies behind the end".to_owned()));
         }
         let mut piece = vec![0; length];
-        self.file.read_exact_at(&mut piece, start)?;
-        Ok(piece.into())
+        match self.file.fill_at(&mut piece, start)? {
+            true => Ok(piece.into()),
+            false => Err(ParquetError::EOF("the file was cut meanwhile".to_owned())),
+        }
     }
 }
 

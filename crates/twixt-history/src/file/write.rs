@@ -1,7 +1,6 @@
 //! Writes a sealed file.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::ColumnPath;
+use twixt_store::{Access, Replacement, SharedDisk, make_folders};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::name::{FileName, Folder};
@@ -35,35 +35,25 @@ const SORTED_BY: [i32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 /// A file that is being written, beside its place.
 pub(crate) struct FileWriter {
     folder: Folder,
-    beside: Beside,
-    writer: SerializedFileWriter<BufWriter<File>>,
-}
-
-/// Where a file lies until it is whole. One that never will be takes no room: where the disk is
-/// full, it is needed.
-struct Beside(PathBuf);
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        // One that took its place is not there any more.
-        let _ = fs::remove_file(&self.0);
-    }
+    path: PathBuf,
+    writer: SerializedFileWriter<BufWriter<Replacement>>,
 }
 
 impl FileWriter {
     /// Begins a file of an hour. What an earlier writer left unfinished is overwritten.
     pub(crate) fn new(folder: &Folder, hour: Hour, part: u32) -> Result<Self, HistoryError> {
         let day = folder.day_path(hour.day());
-        fs::create_dir_all(&day).map_err(HistoryError::file("create", &day))?;
-        let beside = Beside(day.join(format!("{:02}-{part}.new", hour.of_day())));
-        let file = File::create(&beside.0).map_err(HistoryError::file("create", &beside.0))?;
+        make_folders(folder.disk().as_ref(), &day).map_err(HistoryError::file("create", &day))?;
+        let path = day.join(format!("{:02}-{part}", hour.of_day()));
+        let beside = Replacement::beside(folder.disk(), &path);
+        let beside = beside.map_err(HistoryError::file("create", &path))?;
         let writer = SerializedFileWriter::new(
-            BufWriter::new(file),
+            BufWriter::new(beside),
             schema::parsed(),
             Arc::new(properties(Sorted::Yes)),
         )
-        .map_err(problem(&beside.0))?;
-        Ok(Self { folder: folder.clone(), beside, writer })
+        .map_err(problem(&path))?;
+        Ok(Self { folder: folder.clone(), path, writer })
     }
 
     /// Appends rows, which are in order, as a row group.
@@ -72,25 +62,22 @@ impl FileWriter {
             return Ok(());
         }
         let written = self.writer.next_row_group().and_then(|group| write_group(group, rows));
-        written.map_err(problem(&self.beside.0))
+        written.map_err(problem(&self.path))
     }
 
     /// Makes it durable, and puts it in its place.
     pub(crate) fn finish(self, hour: Hour, part: u32) -> Result<FileName, HistoryError> {
-        let Self { folder, beside, writer } = self;
-        let beside = &beside.0;
-        let failed = HistoryError::file("write", beside);
-        let buffered = writer.into_inner().map_err(problem(beside))?;
-        let written = buffered.into_inner().map_err(io::IntoInnerError::into_error);
-        let synced = written.and_then(|file| file.sync_all()).and_then(|()| checksum(beside));
-        let name = FileName { hour, part, checksum: synced.map_err(failed)? };
-        let place = folder.file_path(name);
-        fs::rename(beside, &place).map_err(HistoryError::file("rename", &place))?;
-        for path in [folder.day_path(hour.day()), folder.path().to_owned()] {
-            let synced = File::open(&path).and_then(|folder| folder.sync_all());
-            synced.map_err(HistoryError::file("sync", &path))?;
-        }
-        Ok(name)
+        let Self { folder, path, writer } = self;
+        let buffered = writer.into_inner().map_err(problem(&path))?;
+        let finish = || {
+            let mut beside = buffered.into_inner().map_err(io::IntoInnerError::into_error)?;
+            beside.sync()?;
+            let checksum = checksum(folder.disk(), beside.path())?;
+            let name = FileName { hour, part, checksum };
+            beside.take_place(&folder.file_path(name))?;
+            Ok(name)
+        };
+        finish().map_err(HistoryError::file("write", &path))
     }
 }
 
@@ -111,14 +98,18 @@ pub fn to_parquet(rows: &[Row]) -> Result<Vec<u8>, HistoryError> {
 }
 
 /// Of a file's bytes.
-pub(super) fn checksum(path: &Path) -> io::Result<u64> {
+pub(super) fn checksum(disk: &SharedDisk, path: &Path) -> io::Result<u64> {
     let mut hasher = Xxh3::new();
-    let mut file = File::open(path)?;
+    let file = disk.open(path, Access::Read)?;
     let mut piece = vec![0; 1 << 16];
+    let mut place = 0;
     loop {
-        match file.read(&mut piece)? {
+        match file.read_at(&mut piece, place)? {
             0 => return Ok(hasher.digest()),
-            length => hasher.update(&piece[..length]),
+            length => {
+                hasher.update(&piece[..length]);
+                place += length as u64;
+            }
         }
     }
 }

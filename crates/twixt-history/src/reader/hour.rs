@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use twixt_model::Span;
+use twixt_store::is_folder;
 
 use super::listing::{HourListing, Listing};
 use super::{Live, Reader};
@@ -41,8 +42,11 @@ impl Reader {
             let found = self.stored(hour, &there, question, live)?;
             tries += 1;
             // A folder that is still there was whole while it was read.
-            let is_whole =
-                there.open.iter().all(|part| self.folders.open.part_path(*part).exists());
+            let folders = &self.folders;
+            let is_there = |part: &Part| {
+                is_folder(folders.disk.as_ref(), &folders.open.part_path(*part)).unwrap_or(false)
+            };
+            let is_whole = there.open.iter().all(is_there);
             if is_whole || tries >= TRIES_MAX {
                 break (there, found);
             }
