@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
                 .with_context(|| format!("cannot write to {}", folder.display()))?;
         }
         Args::Openapi => output::text(&twixt_collector::api::openapi())?,
-        Args::Grafana => output::json(&grafana::dashboard())?,
+        Args::Grafana => output::text(grafana::DASHBOARD)?,
         Args::Systemd { service, user, configuration, program } => {
             let default = match service {
                 Service::Agent => "/etc/twixt/agent.toml",
