@@ -79,29 +79,9 @@ pub(crate) fn bytes(bytes: u64) -> String {
 
 /// A moment in UTC, to the millisecond: `2024-01-01 00:00:00.000`.
 pub(crate) fn moment(time: Timestamp) -> String {
-    let nanos = time.as_nanos();
-    let (days, rest) = (nanos.div_euclid(86_400_000_000_000), nanos.rem_euclid(86_400_000_000_000));
-    let (year, month, day) = civil(days);
-    let millis = rest / 1_000_000;
-    let (hours, minutes, seconds) = (millis / 3_600_000, millis / 60_000 % 60, millis / 1000 % 60);
-    format!(
-        "{year:04}-{month:02}-{day:02} {hours:02}:{minutes:02}:{seconds:02}.{:03}",
-        millis % 1000
-    )
-}
-
-/// Year, month and day of so many days after 1970-01-01, in the Gregorian calendar. Counts years
-/// from March, so that the leap day comes last, in eras of 400 years (146 097 days).
-fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (400 * era + year_of_era + i64::from(month <= 2), month, day)
+    let time = jiff::Timestamp::from_nanosecond(i128::from(time.as_nanos()));
+    let time = time.expect("years 1677 to 2262 are in its calendar");
+    time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
 }
 
 #[cfg(test)]
