@@ -169,9 +169,12 @@ impl Sender {
                 Vec::new()
             });
             if batch.is_empty() {
-                // Damaged or unreadable epochs may still count as waiting: never spin on them.
-                if !is_open || (spool.counts().epochs > 0 && !spool.pause(WAIT)) {
+                if !is_open {
                     return;
+                }
+                // Epochs that cannot be read still wait: never spin on them.
+                if spool.counts().epochs > 0 {
+                    spool.pause(WAIT);
                 }
                 continue;
             }

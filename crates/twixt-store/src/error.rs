@@ -82,7 +82,8 @@ pub enum StoreError {
     /// The stretch of time ends before it begins. This is a mistake of the caller.
     #[error("the record ends before it begins")]
     Span,
-    /// The system could not read a part of the log, which may be sound. Try again.
+    /// A part of the log could not be read, which may be sound: the system failed, or a newer release
+    /// wrote it. Try again, or upgrade.
     #[error("{damage}")]
     Unreadable {
         /// Which part, and why.

@@ -32,7 +32,8 @@ pub struct Report {
     pub damaged: u64,
     /// Bytes that are missing, at all places.
     pub damaged_bytes: u64,
-    /// Places among them that the system could not read: what is there may be sound.
+    /// Places among them that may be sound: the system could not read them, or a newer release wrote
+    /// them.
     pub unreadable: u64,
 }
 
@@ -45,11 +46,10 @@ impl Report {
 
     pub(crate) fn add(&mut self, damage: Damage) {
         self.damaged += 1;
-        self.unreadable += u64::from(matches!(damage.cause, Cause::Unreadable(_)));
+        let is_unreadable = damage.cause.is_unreadable();
+        self.unreadable += u64::from(is_unreadable);
         self.damaged_bytes = self.damaged_bytes.saturating_add(damage.bytes);
-        let is_first_unreadable =
-            self.unreadable == 1 && matches!(damage.cause, Cause::Unreadable(_));
-        if self.damages.len() < DAMAGES_MAX || is_first_unreadable {
+        if self.damages.len() < DAMAGES_MAX || (is_unreadable && self.unreadable == 1) {
             self.damages.push(damage);
         }
     }
@@ -94,6 +94,13 @@ pub enum Cause {
     Unreadable(String),
 }
 
+impl Cause {
+    /// Whether what is there may be sound, though it cannot be read now or by this release.
+    pub(crate) const fn is_unreadable(&self) -> bool {
+        matches!(self, Self::Unreadable(_) | Self::NewerVersion(_))
+    }
+}
+
 impl fmt::Display for Cause {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -101,7 +108,9 @@ impl fmt::Display for Cause {
             Self::Head => formatter.write_str("damaged"),
             Self::Payload => formatter.write_str("a record is damaged"),
             Self::Missing => formatter.write_str("a record is in the index but not in the file"),
-            Self::NewerVersion(found) => write!(formatter, "format version {found} is not known"),
+            Self::NewerVersion(found) => {
+                write!(formatter, "format version {found} is of a newer release; upgrade")
+            }
             Self::Unreadable(problem) => write!(formatter, "cannot be read: {problem}"),
         }
     }

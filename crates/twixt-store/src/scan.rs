@@ -8,7 +8,7 @@ use crate::day_files::DayFiles;
 use crate::disk::SharedDisk;
 use crate::error::StoreError;
 use crate::query::{Found, Query};
-use crate::report::{Cause, Report};
+use crate::report::Report;
 use day_scan::DayScan;
 
 pub(crate) use day_scan::read_body;
@@ -44,11 +44,10 @@ impl Scan {
     /// error: nobody will ever read that.
     ///
     /// # Errors
-    /// When something could not be read that may be sound.
+    /// When something could not be read that may be sound, or that a newer release wrote.
     pub fn finish(self) -> Result<Report, StoreError> {
-        let is_unreadable = |cause: &Cause| matches!(cause, Cause::Unreadable(_));
         let mut damages = self.report.damages.iter();
-        match damages.find(|damage| is_unreadable(&damage.cause)) {
+        match damages.find(|damage| damage.cause.is_unreadable()) {
             Some(damage) => Err(StoreError::Unreadable { damage: Box::new(damage.clone()) }),
             None => Ok(self.report),
         }

@@ -36,6 +36,8 @@ fn check(step: Step, folder: &str, change: impl Fn(&Path)) {
     assert_eq!(after.problems.len(), 1);
     let problem = after.problems[0].to_string();
     assert!(problem.contains(path.to_str().unwrap()), "{problem}");
+    assert!(problem.contains("delete it, or put back a copy"), "{problem}");
+    assert_eq!(problem.lines().count(), 1);
     assert!(!after.is_complete());
     let hour_of = |row: &&twixt_history::Row| (row.start_ns / 1_000_000_000 / HOUR) % 24 != 11;
     let others: Vec<_> = before.rows.iter().filter(hour_of).collect();
@@ -68,6 +70,7 @@ fn files_that_are_cut_or_empty_are_found() {
             fs::write(path, &bytes[..length.min(bytes.len())]).unwrap();
         };
         check(Step::Hour, "rollups", cut);
+        // A half-written file never has the name of a whole one; this one was cut later.
     }
 }
 
@@ -120,6 +123,22 @@ fn a_damaged_record_of_the_log_is_missed_before_and_after_it_is_sealed() {
             assert!(!answer.is_complete());
         }
     }
+}
+
+#[test]
+fn an_hour_that_a_newer_release_wrote_is_refused_in_one_line_and_stays() {
+    let fixture = Fixture::new();
+    fixture.store("b", 0..120);
+    let log = files(&fixture.path().join("open"), ".twxl").pop().unwrap();
+    let mut bytes = fs::read(&log).unwrap();
+    bytes[4] = 9;
+    let checksum = xxh3_64(&bytes[..8]);
+    bytes[8..16].copy_from_slice(&checksum.to_le_bytes());
+    fs::write(&log, &bytes).unwrap();
+    let refused = fixture.history.seal_all().unwrap_err().to_string();
+    assert!(refused.contains("format version 9 is of a newer release; upgrade"), "{refused}");
+    assert_eq!(refused.lines().count(), 1);
+    assert_eq!(fs::read(&log).unwrap(), bytes);
 }
 
 #[test]
