@@ -117,7 +117,7 @@ impl Collector {
     /// When they cannot.
     pub fn check(&self) -> Result<(), CollectorError> {
         self.acceptor()?;
-        FolderLock::acquire(&self.config.directory)?;
+        FolderLock::acquire(&real_disk(), &self.config.directory)?;
         Ok(())
     }
 
@@ -132,7 +132,7 @@ impl Collector {
         ready: impl FnOnce(Addresses),
     ) -> Result<(), CollectorError> {
         let tls = self.acceptor()?;
-        let _lock = FolderLock::acquire(&self.config.directory)?;
+        let _lock = FolderLock::acquire(&real_disk(), &self.config.directory)?;
         let supervisor = supervisor_of(stop);
         let descriptors = raise_open_files_max();
         let (limits, said) = self.config.limits.within(descriptors);

@@ -1,10 +1,11 @@
 //! A folder that one process uses at a time.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::disk::{Access, DiskFile, SharedDisk, make_folders};
 
 /// The file in the folder that is locked. It names the process that has the lock.
 const LOCK_FILE: &str = "lock";
@@ -19,7 +20,7 @@ const COMMAND_CHARS_MAX: usize = 200;
 /// Keeps other processes out of a folder as long as it lives.
 #[derive(Debug)]
 pub struct FolderLock {
-    _file: File,
+    _file: Box<dyn DiskFile>,
 }
 
 /// Why a folder cannot be had.
@@ -50,44 +51,38 @@ impl FolderLock {
     ///
     /// # Errors
     /// When it cannot be written, or another process keeps it.
-    pub fn acquire(folder: &Path) -> Result<Self, LockError> {
+    pub fn acquire(disk: &SharedDisk, folder: &Path) -> Result<Self, LockError> {
         let problem = |source| LockError::Folder { folder: folder.to_owned(), source };
-        fs::create_dir_all(folder).map_err(problem)?;
-        let mut options = OpenOptions::new();
-        let opened = options.create(true).truncate(false).read(true).write(true);
-        let mut file = opened.open(folder.join(LOCK_FILE)).map_err(problem)?;
+        make_folders(disk.as_ref(), folder).map_err(problem)?;
+        let file = disk.open(&folder.join(LOCK_FILE), Access::Extend).map_err(problem)?;
         let until = Instant::now() + LOCK_WAIT;
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(LOCK_STEP),
-                Err(TryLockError::WouldBlock) => {
-                    let (folder, holder) = (folder.to_owned(), holder_of(&mut file));
-                    return Err(LockError::Busy { folder, holder });
-                }
-                Err(TryLockError::Error(source)) => return Err(problem(source)),
+        while !file.try_lock().map_err(problem)? {
+            if Instant::now() >= until {
+                let (folder, holder) = (folder.to_owned(), holder_of(file.as_ref()));
+                return Err(LockError::Busy { folder, holder });
             }
+            thread::sleep(LOCK_STEP);
         }
         // Only for messages: a full disk is no reason not to start.
-        let _ = sign(&mut file);
+        let _ = sign(file.as_ref());
         Ok(Self { _file: file })
     }
 }
 
 /// Writes down who has the lock.
-fn sign(file: &mut File) -> io::Result<()> {
+fn sign(file: &dyn DiskFile) -> io::Result<()> {
     let arguments: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let command: String = arguments.join(" ").chars().take(COMMAND_CHARS_MAX).collect();
-    file.set_len(0)?;
-    writeln!(file, "{} {command}", std::process::id())
+    file.set_bytes(0)?;
+    file.write_all_at(format!("{} {command}\n", std::process::id()).as_bytes(), 0)
 }
 
 /// Who has the lock.
-fn holder_of(file: &mut File) -> String {
-    let mut line = String::new();
-    let bytes_max = 4 * COMMAND_CHARS_MAX as u64;
-    let _ = file.take(bytes_max).read_to_string(&mut line);
+fn holder_of(file: &dyn DiskFile) -> String {
+    let mut line = [0; 4 * COMMAND_CHARS_MAX];
+    let bytes = file.read_at(&mut line, 0).unwrap_or(0);
+    let line = String::from_utf8_lossy(&line[..bytes]);
     match line.trim_end().split_once(' ') {
         Some((process, command)) => format!("another process: pid {process} ({command:?})"),
         None => "another process".to_owned(),
@@ -99,13 +94,14 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::disk::real_disk;
 
     #[test]
     fn the_process_that_has_the_folder_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new");
-        let _lock = FolderLock::acquire(&path).unwrap();
-        let problem = FolderLock::acquire(&path).unwrap_err().to_string();
+        let _lock = FolderLock::acquire(&real_disk(), &path).unwrap();
+        let problem = FolderLock::acquire(&real_disk(), &path).unwrap_err().to_string();
         let named = format!("new is used by another process: pid {} (\"", std::process::id());
         assert!(problem.contains(&named), "{problem}");
     }
@@ -114,12 +110,12 @@ mod tests {
     #[test]
     fn a_lock_that_is_given_back_soon_is_waited_for() {
         let folder = tempfile::tempdir().unwrap();
-        let lock = FolderLock::acquire(folder.path()).unwrap();
+        let lock = FolderLock::acquire(&real_disk(), folder.path()).unwrap();
         let (waits, waiting) = mpsc::channel();
         thread::scope(|scope| {
             let second = scope.spawn(|| {
                 waits.send(()).unwrap();
-                FolderLock::acquire(folder.path()).map(drop)
+                FolderLock::acquire(&real_disk(), folder.path()).map(drop)
             });
             waiting.recv().unwrap();
             drop(lock);

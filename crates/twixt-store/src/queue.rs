@@ -20,9 +20,10 @@ use std::path::{Path, PathBuf};
 
 use twixt_model::Timestamp;
 
-use crate::disk::{Access, DiskFile, SharedDisk, make_folders, parent_of, read_file, replace_file};
+use crate::disk::{SharedDisk, parent_of, read_file, replace_file};
 use crate::error::StoreError;
 use crate::format::{HEADER_BYTES, HeaderState, RECORD_BYTES_MAX, check_header};
+use crate::lock::{FolderLock, LockError};
 use crate::quarantine::Quarantine;
 use chunk::Chunk;
 use format::{CONFIRMED_BYTES, CONFIRMED_MAGIC, Confirmed, HEAD_BYTES, first_of};
@@ -31,7 +32,6 @@ use peek::Cursor;
 /// Into so many chunks a full queue is divided: so much of it goes when there is no more room.
 pub const CHUNKS: u64 = 8;
 const CONFIRMED_NAME: &str = "confirmed.twxc";
-const LOCK_NAME: &str = "lock";
 /// Records of which it is remembered when they were appended.
 const MOMENTS_MAX: usize = 1 << 12;
 
@@ -85,7 +85,7 @@ pub struct Queue {
     /// The names of all chunks are durable.
     is_named: bool,
     counts: QueueCounts,
-    _lock: Box<dyn DiskFile>,
+    _lock: FolderLock,
 }
 
 impl Queue {
@@ -96,7 +96,6 @@ impl Queue {
     /// When the folder cannot be used, another process has it, or a file in it was written by a newer
     /// release or is none of ours. Nothing is deleted then.
     pub fn open(disk: SharedDisk, folder: &Path, bytes_max: u64) -> Result<Self, StoreError> {
-        make_folders(disk.as_ref(), folder).map_err(StoreError::open("create", folder))?;
         let lock = lock(&disk, folder)?;
         let known = read_confirmed(&disk, &folder.join(CONFIRMED_NAME))?;
         let listed = disk.list(folder).map_err(StoreError::open("list", folder))?;
@@ -296,13 +295,11 @@ fn is_full(error: &StoreError) -> bool {
     matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-fn lock(disk: &SharedDisk, folder: &Path) -> Result<Box<dyn DiskFile>, StoreError> {
-    let path = folder.join(LOCK_NAME);
-    let file = disk.open(&path, Access::Extend).map_err(StoreError::open("lock", folder))?;
-    match file.try_lock().map_err(StoreError::open("lock", folder))? {
-        true => Ok(file),
-        false => Err(StoreError::Busy { path }),
-    }
+fn lock(disk: &SharedDisk, folder: &Path) -> Result<FolderLock, StoreError> {
+    FolderLock::acquire(disk, folder).map_err(|error| match error {
+        LockError::Busy { folder, .. } => StoreError::Busy { path: folder },
+        LockError::Folder { folder, source } => StoreError::open("lock", &folder)(source),
+    })
 }
 
 /// Nothing is confirmed if the file is missing or damaged: to hand out twice does no harm.

@@ -43,7 +43,7 @@ impl Reader {
             tries += 1;
             // A folder that is still there was whole while it was read.
             let folders = &self.folders;
-            let is_there = |part: &Part| {
+            let is_there = |part: &HourPart| {
                 is_folder(folders.disk.as_ref(), &folders.open.part_path(*part)).unwrap_or(false)
             };
             let is_whole = there.open.iter().all(is_there);
