@@ -36,10 +36,12 @@ pub fn message(bytes: &[u8]) -> Verdict {
     )
 }
 
-/// Whether the bytes are a sealed epoch. What decodes encodes to the same bytes again, and can be
-/// merged and paired.
+/// Whether the bytes are a sealed epoch. Its memory is known before it is decoded. What decodes
+/// encodes to the same bytes again, and can be merged and paired.
 fn survives(bytes: &[u8]) -> bool {
+    let decoded_bytes = Sealed::decoded_bytes(bytes);
     let Ok(sealed) = Sealed::from_bytes(bytes) else { return false };
+    assert!(decoded_bytes.is_ok_and(|bytes| bytes > 0), "what decodes has a known size");
     let encoded = sealed.to_bytes();
     let mut again = Sealed::from_bytes(&encoded).expect("what we wrote, we read");
     assert_eq!(again.to_bytes(), encoded);

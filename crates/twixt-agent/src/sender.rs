@@ -42,7 +42,7 @@ const REPLY_BYTES_MAX: u64 = 1 << 20;
 const ZSTD_LEVEL: i32 = 3;
 
 /// Where epochs go, and how this agent proves who it is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DeliveryConfig {
     /// Such as `https://collector:9443`.
     pub url: String,
@@ -293,18 +293,15 @@ impl Sender {
         Some(self.back_off.next(None))
     }
 
+    /// One line for all that are discarded, and one for all that are kept: a collector that is to be
+    /// upgraded refuses every epoch.
     fn log_refusals(&self, refused: &[RefusedEpoch]) {
-        for epoch in refused {
-            let (number, reason) = (epoch.epoch, &epoch.reason);
-            let consequence = if epoch.is_final() { "discarded" } else { "kept" };
-            let point = &self.point;
-            tracing::warn!(
-                point,
-                epoch = number,
-                reason,
-                consequence,
-                "the collector refuses an epoch"
-            );
+        for (is_final, consequence) in [(true, "discarded"), (false, "kept")] {
+            let mut such = refused.iter().filter(|epoch| epoch.is_final() == is_final);
+            if let Some(RefusedEpoch { epoch, reason, .. }) = such.next() {
+                let (point, epochs) = (&self.point, 1 + such.count());
+                tracing::warn!(point, epoch, reason, epochs, consequence, "epochs refused");
+            }
         }
     }
 

@@ -19,7 +19,9 @@ use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use tracing::warn;
-use twixt_delivery::{Receipt, RefusedEpoch, UPLOAD_ENCODING, UPLOAD_PATH, read_upload};
+use twixt_delivery::{
+    Receipt, RefusalCode, RefusedEpoch, UPLOAD_ENCODING, UPLOAD_PATH, read_upload,
+};
 use twixt_measure::Sealed;
 use twixt_synopsis::DecodeError;
 
@@ -33,6 +35,9 @@ use limits::CallerLimits;
 
 /// Days of points that one request may have epochs of. Whoever has more sends less at a time.
 pub(crate) const FILES_MAX: usize = 64;
+
+/// Memory for an epoch that is refused, with its line in the receipt.
+const REFUSED_BYTES: u64 = 512;
 
 /// Answers requests.
 #[derive(Debug)]
@@ -101,11 +106,10 @@ impl Ingest {
         request.charge(epochs.arrived.len() + epochs.refused.len());
         check_points(caller, &epochs.arrived)?;
         check_files(&epochs.arrived)?;
-        let mut receipt = self.journal.store(epochs.arrived).await?;
-        self.metrics.undecodable.inc_by(epochs.refused.len() as u64);
-        receipt.refused.extend(epochs.refused);
-        receipt.refused.sort_by_key(|refused| refused.index);
-        Ok(receipt)
+        let is_undecodable = |refused: &&RefusedEpoch| refused.code != Some(RefusalCode::TooLarge);
+        let undecodable = epochs.refused.iter().filter(is_undecodable).count();
+        self.metrics.undecodable.inc_by(undecodable as u64);
+        Ok(self.journal.store(epochs.arrived, epochs.refused).await?)
     }
 
     fn caller(&self, peer: &Peer, headers: &HeaderMap) -> Option<Arc<Caller>> {
@@ -187,7 +191,8 @@ fn read_epochs(body: &Bytes, mut memory: HeldBytes) -> Result<Epochs, Problem> {
             Err(reason) => epochs.refused.push(reason.of_record(index)),
         }
     }
-    let needed_bytes: u64 = decodable.iter().map(|(.., bytes)| bytes).sum();
+    let decoded: u64 = decodable.iter().map(|(.., bytes)| bytes).sum();
+    let needed_bytes = decoded + REFUSED_BYTES * epochs.refused.len() as u64;
     if needed_bytes > bytes_max {
         return Err(Problem::TooMuchMemory { needed_bytes, bytes_max });
     }

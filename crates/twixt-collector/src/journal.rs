@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use tokio::sync::oneshot;
-use twixt_delivery::Receipt;
+use twixt_delivery::{Receipt, RefusedEpoch};
 use twixt_measure::Sealed;
 
 use crate::budget::HeldBytes;
@@ -92,6 +92,8 @@ pub(crate) enum Unavailable {
 #[derive(Debug)]
 pub(crate) struct Submission {
     pub(crate) epochs: Vec<Arrived>,
+    /// Records that cannot be stored.
+    pub(crate) refused: Vec<RefusedEpoch>,
     pub(crate) answer: oneshot::Sender<Result<Receipt, Unavailable>>,
 }
 
@@ -102,10 +104,15 @@ pub(crate) struct JournalSender {
 }
 
 impl JournalSender {
-    /// Waits until the epochs are durable, or cannot be.
-    pub(crate) async fn store(&self, epochs: Vec<Arrived>) -> Result<Receipt, Unavailable> {
+    /// Waits until the epochs are durable, or cannot be. The receipt accounts for `refused` too.
+    pub(crate) async fn store(
+        &self,
+        epochs: Vec<Arrived>,
+        refused: Vec<RefusedEpoch>,
+    ) -> Result<Receipt, Unavailable> {
         let (answer, answered) = oneshot::channel();
-        self.sender.try_send(Submission { epochs, answer }).map_err(|error| match error {
+        let submission = Submission { epochs, refused, answer };
+        self.sender.try_send(submission).map_err(|error| match error {
             TrySendError::Full(_) => Unavailable::Crowded,
             TrySendError::Disconnected(_) => Unavailable::Stopping,
         })?;

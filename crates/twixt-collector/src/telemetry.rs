@@ -106,3 +106,27 @@ async fn health(State((telemetry, supervisor)): State<(Arc<Telemetry>, Superviso
         false => (StatusCode::SERVICE_UNAVAILABLE, problems).into_response(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::http::Request;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    fn status_of(supervisor: &Supervisor) -> StatusCode {
+        let router = Telemetry::new().router(supervisor.clone());
+        let request = Request::get("/healthz").body(Body::empty()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(router.oneshot(request)).unwrap().status()
+    }
+
+    #[test]
+    fn health_is_never_green_without_all_threads() {
+        let supervisor = Supervisor::new(|| {}, || true);
+        assert_eq!(status_of(&supervisor), StatusCode::OK);
+        let _ = supervisor.run("estimating", || panic!("a fault"));
+        assert_eq!(status_of(&supervisor), StatusCode::SERVICE_UNAVAILABLE);
+    }
+}

@@ -15,7 +15,7 @@ mod upload;
 
 pub use receipt::{ErrorDocument, Receipt, RefusalCode, RefusedEpoch};
 pub use reply::{Reply, ResponseParts};
-pub use upload::{UploadError, UploadWriter, read_upload};
+pub use upload::{UPLOAD_EPOCHS_MAX, UploadError, UploadWriter, read_upload};
 
 /// Where epochs are posted to.
 pub const UPLOAD_PATH: &str = "/v1/epochs";

@@ -1,7 +1,10 @@
 //! How several epochs become one body: an epoch file, so that a recording can be sent as it lies on
 //! disk.
 
-use twixt_measure::{FILE_HEADER, FileError, FileTail, record_header, split_records};
+use twixt_measure::{FILE_HEADER, FileError, FileTail, record_header, records_of};
+
+/// Epochs in one body at most: every record takes memory, even an empty one.
+pub const UPLOAD_EPOCHS_MAX: usize = 1 << 16;
 
 /// Puts sealed epochs together to one body.
 #[derive(Clone, Debug)]
@@ -59,9 +62,12 @@ impl UploadWriter {
 /// # Errors
 /// When the body is not an epoch file, or a damaged or unfinished one.
 pub fn read_upload(body: &[u8]) -> Result<Vec<&[u8]>, UploadError> {
-    match split_records(body)? {
-        (records, FileTail::Clean) => Ok(records),
-        (_, FileTail::Torn { bytes }) => Err(UploadError::Torn { bytes }),
+    let mut records = records_of(body)?;
+    let epochs = records.by_ref().take(UPLOAD_EPOCHS_MAX).collect::<Result<Vec<_>, _>>()?;
+    match records.tail() {
+        FileTail::Clean => Ok(epochs),
+        FileTail::Torn { .. } if epochs.len() == UPLOAD_EPOCHS_MAX => Err(UploadError::TooMany),
+        FileTail::Torn { bytes } => Err(UploadError::Torn { bytes }),
     }
 }
 
@@ -72,6 +78,9 @@ pub enum UploadError {
     /// It is not an epoch file, or was damaged on its way. Send what `record -w` or an agent wrote.
     #[error(transparent)]
     File(#[from] FileError),
+    /// Every epoch takes memory. Send fewer at a time.
+    #[error("more than {UPLOAD_EPOCHS_MAX} epochs: send fewer at a time")]
+    TooMany,
     /// It was cut short on its way. Send it again.
     #[error("the last {bytes} bytes are an unfinished record")]
     Torn {
@@ -105,6 +114,14 @@ mod tests {
     fn what_is_written_reads_back() {
         check(&body_of(&[]), Ok(&[]));
         check(&body_of(&[b"one", b"", b"three"]), Ok(&[b"one", b"", b"three"]));
+    }
+
+    /// Millions of empty records fit into a body, and each would be accounted for.
+    #[test]
+    fn epochs_of_a_body_are_bounded() {
+        let most = vec![&b""[..]; UPLOAD_EPOCHS_MAX];
+        check(&body_of(&most), Ok(&most));
+        check(&body_of(&[&most[..], &[b""]].concat()), Err(UploadError::TooMany));
     }
 
     #[test]

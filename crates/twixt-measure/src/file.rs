@@ -194,24 +194,45 @@ impl RecordReader {
     }
 }
 
-/// The bodies of all records of a whole file, where they lie, and how it ended.
+/// The bodies of the records of a whole file, where they lie.
 ///
 /// # Errors
-/// When the bytes are not an epoch file, or a damaged one.
-pub fn split_records(file: &[u8]) -> Result<(Vec<&[u8]>, FileTail), FileError> {
-    if !is_header(file)? {
-        return Err(FileError::Magic);
+/// When the bytes are not an epoch file, or one of a newer release.
+pub fn records_of(file: &[u8]) -> Result<Records<'_>, FileError> {
+    match is_header(file)? {
+        true => Ok(Records { left: &file[FILE_HEADER.len()..], records: 0 }),
+        false => Err(FileError::Magic),
     }
-    let (mut bodies, mut left) = (Vec::new(), &file[FILE_HEADER.len()..]);
-    while let Some(body) = first_body(left, bodies.len() as u64)? {
-        left = &left[RECORD_HEADER_BYTES + body.len()..];
-        bodies.push(body);
+}
+
+/// See [`records_of`]. Ends with the first record that is not whole.
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    left: &'a [u8],
+    records: u64,
+}
+
+impl Records<'_> {
+    /// How the file ends, once all records were taken.
+    #[must_use]
+    pub const fn tail(&self) -> FileTail {
+        match self.left.len() as u64 {
+            0 => FileTail::Clean,
+            bytes => FileTail::Torn { bytes },
+        }
     }
-    let tail = match left.len() as u64 {
-        0 => FileTail::Clean,
-        bytes => FileTail::Torn { bytes },
-    };
-    Ok((bodies, tail))
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<&'a [u8], FileError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let body = first_body(self.left, self.records).transpose()?;
+        Some(body.inspect(|body| {
+            self.left = &self.left[RECORD_HEADER_BYTES + body.len()..];
+            self.records += 1;
+        }))
+    }
 }
 
 /// Whether a file begins with its header; not yet, if it is shorter.

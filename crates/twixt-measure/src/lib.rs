@@ -20,8 +20,8 @@ pub mod survey;
 mod tally;
 
 pub use file::{
-    FILE_HEADER, FileError, FileTail, RECORD_BYTES_MAX, RECORD_HEADER_BYTES, RecordReader,
-    frame_record, record_header, split_records,
+    FILE_HEADER, FileError, FileTail, RECORD_BYTES_MAX, RECORD_HEADER_BYTES, RecordReader, Records,
+    frame_record, record_header, records_of,
 };
 pub use marker::{MARKER_BYTES, Marker};
 pub use message::EPOCH_NS_MIN;

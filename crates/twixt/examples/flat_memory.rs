@@ -207,13 +207,7 @@ fn config(folder: &Path, point: &str) -> AgentConfig {
             threads: 1,
         }],
         spool: SpoolConfig { folder: folder.join(format!("spool-{point}")), bytes_max: 1 << 30 },
-        delivery: twixt_agent::DeliveryConfig {
-            url: String::new(),
-            token: None,
-            ca: None,
-            identity: None,
-            plain_http_forced: false,
-        },
+        delivery: twixt_agent::DeliveryConfig::default(),
         metrics: None,
         user: None,
     }

@@ -74,10 +74,7 @@ fn config(spool: &std::path::Path) -> AgentConfig {
         delivery: DeliveryConfig {
             // Nobody listens there.
             url: "http://127.0.0.1:1".to_owned(),
-            token: None,
-            ca: None,
-            identity: None,
-            plain_http_forced: false,
+            ..DeliveryConfig::default()
         },
         metrics: None,
         user: None,

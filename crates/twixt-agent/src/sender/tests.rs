@@ -23,8 +23,7 @@ const EPOCH_NS: i64 = 1_000_000_000;
 const SPOOL_BYTES_MAX: u64 = 64 << 20;
 
 fn config(url: &str) -> DeliveryConfig {
-    let (token, ca, identity) = (None, None, None);
-    DeliveryConfig { url: url.to_owned(), token, ca, identity, plain_http_forced: false }
+    DeliveryConfig { url: url.to_owned(), ..DeliveryConfig::default() }
 }
 
 #[track_caller]

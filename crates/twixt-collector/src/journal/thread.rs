@@ -130,8 +130,8 @@ impl Journal {
     }
 
     fn append(&mut self, submission: Submission, now: Moments) -> Draft {
-        let Submission { mut epochs, answer } = submission;
-        let mut draft = Draft::new(answer);
+        let Submission { mut epochs, refused, answer } = submission;
+        let mut draft = Draft::new(answer, refused);
         // One file after the other: changing between two costs more than appending.
         epochs.sort_by(|one, other| {
             one.sealed
@@ -189,7 +189,8 @@ impl Journal {
 
     /// All of a request is durable: says so, and hands on what is new.
     fn acknowledge(&mut self, draft: Draft) {
-        let Draft { answer, receipt, new, .. } = draft;
+        let Draft { answer, mut receipt, new, .. } = draft;
+        receipt.refused.sort_by_key(|refused| refused.index);
         self.metrics.stored.inc_by(receipt.stored);
         self.metrics.duplicates.inc_by(receipt.duplicates);
         for refused in &receipt.refused {
@@ -283,9 +284,12 @@ struct Draft {
 }
 
 impl Draft {
-    fn new(answer: tokio::sync::oneshot::Sender<Result<Receipt, Unavailable>>) -> Self {
-        let (receipt, points) = (Receipt::default(), BTreeSet::new());
-        Self { answer, receipt, new: Vec::new(), points, problem: None }
+    fn new(
+        answer: tokio::sync::oneshot::Sender<Result<Receipt, Unavailable>>,
+        refused: Vec<RefusedEpoch>,
+    ) -> Self {
+        let receipt = Receipt { refused, ..Receipt::default() };
+        Self { answer, receipt, new: Vec::new(), points: BTreeSet::new(), problem: None }
     }
 
     fn refuse(&mut self, index: usize, sealed: &Sealed, reason: &Refusal) {

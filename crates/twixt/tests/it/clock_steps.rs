@@ -76,13 +76,7 @@ fn agent(point: &str) -> AgentConfig {
             threads: 1,
         }],
         spool: SpoolConfig { folder: "none".into(), bytes_max: 0 },
-        delivery: DeliveryConfig {
-            url: String::new(),
-            token: None,
-            ca: None,
-            identity: None,
-            plain_http_forced: false,
-        },
+        delivery: DeliveryConfig::default(),
         metrics: None,
         user: None,
     }
