@@ -11,8 +11,8 @@ use twixt_model::{Delay, PacketDigest, Segment, TimeSource, Timestamp};
 
 use crate::event::EngineCounts;
 use crate::overlap::median;
+use crate::routes::PointKey;
 use crate::sample::SampledPacket;
-use crate::series_key::PointKey;
 
 /// Packets looked at of each epoch.
 const PACKETS_MAX: usize = 32;

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use twixt_measure::Sealed;
-use twixt_model::{Delay, Epoch, PointId, Segment, Timestamp};
-use twixt_synopsis::{Algorithm, By, Estimator, by_tag};
+use twixt_model::{Epoch, PointId, Segment, Timestamp};
+use twixt_synopsis::{Algorithm, Estimator, by_tag};
 
 use crate::clocks::{SegmentClock, SegmentClocks};
+use crate::config::{EngineConfig, LateEpochs, SeriesProgress};
 use crate::discovery::{Direction, Discovered, Discovery};
 use crate::event::{EngineCounts, EngineEvent, Series, Warning, WarningKind};
 use crate::late::EpochRanges;
 use crate::point::PointSeries;
-use crate::routes::Routes;
+use crate::routes::{PointKey, Routes, SegmentKey};
 use crate::sample::{PointSample, has_boundary_packets};
 use crate::segment::SegmentPairs;
-use crate::series_key::{PointKey, SegmentKey};
 
 /// Most series (segment or point, class, algorithm, length of epoch) that are followed at a time.
 /// Epochs of further ones are counted and left.
@@ -24,47 +24,6 @@ pub const SERIES_MAX: usize = 16_384;
 pub const SERIES_PER_SEGMENT_MAX: usize = 64;
 /// Most points, by class and length of epoch, whose packets near boundaries are kept.
 pub const POINTS_MAX: usize = 4096;
-
-/// What an engine pairs, and how.
-#[derive(Clone, Debug)]
-pub struct EngineConfig {
-    /// The segments that the operator named.
-    pub segments: Vec<SegmentConfig>,
-    /// Whether points that share packet digests become segments by themselves.
-    pub discover: bool,
-    /// How long after an epoch's end its halves are waited for.
-    pub patience: Delay,
-    /// Length of a minute: when one is over, that is an event.
-    pub minute: Delay,
-    /// How estimates are split up, by algorithms that can.
-    pub by: By,
-    /// Memory for epochs that wait for their other half. Beyond this the oldest are given up: they
-    /// are stored, and paired from there when the other half comes.
-    pub waiting_bytes_max: u64,
-}
-
-impl Default for EngineConfig {
-    /// No segments, a patience of 5 s, minutes of 60 s, 128 MiB.
-    fn default() -> Self {
-        Self {
-            segments: Vec::new(),
-            discover: false,
-            patience: Delay::from_nanos(5_000_000_000),
-            minute: Delay::from_nanos(60_000_000_000),
-            by: By::All,
-            waiting_bytes_max: 128 << 20,
-        }
-    }
-}
-
-/// A segment that the operator named.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SegmentConfig {
-    /// The two points.
-    pub segment: Segment,
-    /// The class of traffic to compare; every class that both points report when `None`.
-    pub class: Option<String>,
-}
 
 /// Pairs the epochs of all points.
 #[derive(Debug)]
@@ -86,45 +45,6 @@ pub struct Engine {
     /// Memory of epochs that wait for their other half.
     waiting_bytes: u64,
     output: Output,
-}
-
-/// How far a series has come: what must be remembered across a restart, beside the raw epochs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeriesProgress {
-    /// Which series; for a one-point algorithm both points are the same.
-    pub series: Series,
-    /// Epochs up to this one are no longer waited for.
-    pub through: Epoch,
-    /// Everything up to this epoch was reported.
-    pub last: Option<Epoch>,
-    /// Epochs beyond `last` that were reported all the same; for a one-point algorithm beyond
-    /// `through`, with the run of the agent.
-    pub reported: Vec<(Epoch, u64)>,
-    /// Epochs, from first to last, whose half came after they were concluded, and that were not
-    /// paired since.
-    pub late: Vec<(Epoch, Epoch)>,
-    /// For a one-point algorithm: minutes that began before this were reported.
-    pub summarised: Timestamp,
-    /// Downstream's epochs have numbers larger by this, where that is known.
-    pub realigned_epochs: Option<i64>,
-    /// What pairing had learnt of delays before the first epoch that is needed itself, and not as a
-    /// neighbour.
-    pub short_delays: u64,
-    /// Raw epochs from this one on are needed to go on: upstream's by their numbers, downstream's
-    /// by numbers larger by `realigned_epochs`. Oldest first, both points side by side.
-    pub replay_from: Epoch,
-}
-
-/// Epochs of a series whose half came after they were concluded. Both halves may be stored: they
-/// can be paired with [`pair_stored`](crate::pair_stored).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LateEpochs {
-    /// Segment, class and algorithm.
-    pub series: Series,
-    /// From first to last, by upstream's numbers. Oldest first.
-    pub ranges: Vec<(Epoch, Epoch)>,
-    /// Downstream's epochs have numbers larger by this.
-    pub realigned_epochs: i64,
 }
 
 /// What comes out.

@@ -12,6 +12,7 @@
 mod aligned;
 mod alignment;
 mod clocks;
+mod config;
 mod discovery;
 mod engine;
 mod event;
@@ -24,15 +25,12 @@ mod same_stream;
 mod sample;
 mod segment;
 mod series;
-mod series_key;
 mod stored;
 
 pub use aligned::Conclusion;
 pub use clocks::{CLOCKS_MAX, SegmentClock};
-pub use engine::{
-    Engine, EngineConfig, LateEpochs, POINTS_MAX, SERIES_MAX, SERIES_PER_SEGMENT_MAX,
-    SegmentConfig, SeriesProgress,
-};
+pub use config::{EngineConfig, LateEpochs, SegmentConfig, SeriesProgress};
+pub use engine::{Engine, POINTS_MAX, SERIES_MAX, SERIES_PER_SEGMENT_MAX};
 pub use event::{
     Conclusions, EngineCounts, EngineEvent, Gap, GapReason, MinuteOver, PairEstimate, PointCounts,
     PointEstimate, Series, Warning, WarningKind,

@@ -7,7 +7,8 @@ use twixt_model::{Delay, Epoch, EpochRule, Span, Timestamp};
 use twixt_synopsis::{Algorithm, AnySynopsis};
 
 use crate::aligned::rule_of;
-use crate::engine::{EngineConfig, Output, SeriesProgress};
+use crate::config::{EngineConfig, SeriesProgress};
+use crate::engine::Output;
 use crate::event::{EngineEvent, PointCounts, PointEstimate, Series};
 
 /// Most epochs that are remembered as reported. Older ones than these that come late are counted.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use twixt_model::Epoch;
 
-use crate::engine::SeriesProgress;
+use crate::config::SeriesProgress;
 
 /// Most epochs reported beyond those that are concluded that are remembered.
 const REPORTED_MAX: usize = 256;

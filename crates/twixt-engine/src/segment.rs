@@ -7,7 +7,8 @@ use twixt_model::{Delay, Epoch, EpochRule, Segment, Timestamp};
 
 use crate::aligned::{Judgement, rule_of};
 use crate::alignment::{Alignment, AlignmentState, Offset, SEARCHED_EPOCHS};
-use crate::engine::{EngineConfig, LateEpochs, Output, SeriesProgress};
+use crate::config::{EngineConfig, LateEpochs, SeriesProgress};
+use crate::engine::Output;
 use crate::event::{GapReason, Series, WarningKind};
 use crate::late::EpochRanges;
 use crate::same_stream::SameStream;

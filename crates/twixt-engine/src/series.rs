@@ -7,7 +7,8 @@ use twixt_model::{Delay, Epoch, EpochRule, Span, Timestamp};
 use twixt_synopsis::By;
 
 use crate::aligned::{AlignedConfig, AlignedPairing, Conclusion, Judgement, rule_of};
-use crate::engine::{EngineConfig, LateEpochs, Output, SeriesProgress};
+use crate::config::{EngineConfig, LateEpochs, SeriesProgress};
+use crate::engine::Output;
 use crate::event::{EngineEvent, Gap, GapReason, MinuteOver, PairEstimate, Series};
 use crate::late::EpochRanges;
 use crate::reported::Reported;

@@ -4,8 +4,7 @@
 //! over, and nothing came for it for a while, it is sealed. Minutes and hours of what is not sealed
 //! are kept up to date in memory, since most questions are about now; the log can tell them too.
 
-mod live;
-mod part;
+mod open_sums;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -25,7 +24,7 @@ use crate::rollup::{pieces, rolled_up};
 use crate::row::{Row, SeriesKey};
 use crate::seal::seal;
 use crate::step::{HOUR_NS, Hour, Step};
-use part::OpenSums;
+use open_sums::OpenSums;
 
 /// Hours whose files are kept open; each has two for every shard. Those of others are opened when
 /// they are needed.

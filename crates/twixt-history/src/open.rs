@@ -6,11 +6,9 @@
 //! hour was sealed already begin a new one. A folder is renamed before it is deleted: one that is
 //! still there was not touched.
 
-mod stream;
 mod writing;
 
-pub(crate) use stream::{series_of, shard_of, stream_of};
-pub(crate) use writing::{Appended, PartWriter, identity};
+pub(crate) use writing::{Appended, PartWriter, identity, series_of, shard_of};
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,5 +1,9 @@
 //! Minutes and hours of what is not sealed, in memory.
 
+use super::History;
+use crate::open::HourPart;
+use crate::question::Question;
+use crate::reader::Live;
 use crate::rollup::RollUps;
 use crate::row::Row;
 use crate::step::Step;
@@ -37,5 +41,13 @@ impl OpenSums {
 
     pub(super) fn forget(&mut self) {
         self.sums = None;
+    }
+}
+
+impl Live for History {
+    fn rolled_up(&self, part: HourPart, question: &Question) -> Option<Vec<Row>> {
+        let state = self.state();
+        let sums = state.parts.get(&part)?.of(question.step)?;
+        Some(sums.rows_of(|series| question.wants_series(series)).collect())
     }
 }
