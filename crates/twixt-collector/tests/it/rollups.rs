@@ -47,8 +47,7 @@ fn percentiles_of_an_hour_are_those_of_all_samples() {
         collector.send(&body(one)).counts();
         collector.send(&body(other)).counts();
     }
-    let is_there =
-        |document: &Value| document["completeness"]["epochs"].as_i64() >= Some(EPOCHS - 2);
+    let is_there = |document: &Value| document["completeness"]["epochs"].as_i64() == Some(EPOCHS);
     let hours = ask_until(&collector, "/v1/estimates?segment=up:down&step=hour", is_there);
     let hour = row(&hours);
     let all = merged(&up, &down);
