@@ -16,6 +16,16 @@ struct Rule {
     pure: bool,
 }
 
+impl Rule {
+    /// Its row in ARCHITECTURE.md.
+    fn row(&self) -> String {
+        let Self { name, may_use, pure } = self;
+        let names: Vec<String> = may_use.iter().map(|name| format!("`{name}`")).collect();
+        let may_use = if names.is_empty() { "none of ours".to_owned() } else { names.join(", ") };
+        format!("| `{name}` | {may_use} | {} |\n", if *pure { "yes" } else { "no" })
+    }
+}
+
 const RULES: &[Rule] = &[
     Rule { name: "model", may_use: &[], pure: true },
     Rule { name: "wire", may_use: &["model"], pure: true },
@@ -124,6 +134,15 @@ fn every_crate_has_a_rule() {
         let known = package.rule().is_some() || UNBOUND.contains(&package.name.as_str());
         assert!(known, "{} is in no row of the table", package.name);
     }
+}
+
+/// The page that newcomers read shows the table that holds.
+#[test]
+fn the_page_shows_the_table() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let page = fs::read_to_string(page).expect("the page can be read");
+    let table: String = RULES.iter().map(Rule::row).collect();
+    assert!(page.contains(&table), "ARCHITECTURE.md lacks these rows:\n{table}");
 }
 
 /// Every row of the table leads downwards, so no crate can come to depend on itself.
