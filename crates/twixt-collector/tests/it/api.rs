@@ -58,15 +58,17 @@ pub(crate) fn ask_well(collector: &Running, path: &str) -> Value {
     document
 }
 
-/// Estimates are stored just after they are told.
+/// Asks until the answer is there: estimates are stored just after they are reported. A reader who
+/// asks too often is refused for a second, and asks again.
 pub(crate) fn ask_until(
     collector: &Running,
     path: &str,
     is_there: impl Fn(&Value) -> bool,
 ) -> Value {
     wait_for(path, || {
-        let document = ask_well(collector, path);
-        if is_there(&document) { Ok(document) } else { Err(document) }
+        let (status, document) = ask(collector, path);
+        assert!(matches!(status, 200 | 429), "{path}: {status} {document}");
+        if status == 200 && is_there(&document) { Ok(document) } else { Err(document) }
     })
 }
 

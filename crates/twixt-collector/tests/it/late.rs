@@ -1,13 +1,13 @@
 //! Halves that arrive after their epoch was given up.
 
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use twixt_collector::{CollectorConfig, EPOCHS_FOLDER, ESTIMATES_FOLDER};
 use twixt_engine::EngineEvent;
 use twixt_history::{Question, Reader, Row, Step};
 use twixt_measure::Sealed;
+use twixt_testing::wait_for;
 
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
 use crate::pairing::copy_folder;
@@ -15,8 +15,6 @@ use crate::running::{Running, config, estimated_epoch};
 
 /// Far more than wait for their other half in memory.
 const EPOCHS: i64 = 220;
-/// How long to wait for what must come.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Epochs of both points, all of them given up by now.
 fn halves() -> [Vec<Sealed>; 2] {
@@ -24,14 +22,13 @@ fn halves() -> [Vec<Sealed>; 2] {
     [Agent::at("up"), Agent::at("down").after(DELAY_NS)].map(|agent| agent.seal(first, EPOCHS))
 }
 
-/// Waits until events say something.
+/// Waits until the collector has reported something.
 #[track_caller]
-fn wait_for(collector: &Running, what: &str, is_there: impl Fn(&[EngineEvent]) -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_there(&collector.events()) {
-        assert!(Instant::now() < until, "{what} did not come: {:?}", collector.events());
-        thread::sleep(Duration::from_millis(20));
-    }
+fn wait_for_events(collector: &Running, what: &str, is_there: impl Fn(&[EngineEvent]) -> bool) {
+    wait_for(what, || {
+        let events = collector.events();
+        if is_there(&events) { Ok(()) } else { Err(events) }
+    });
 }
 
 fn gap_epochs(events: &[EngineEvent]) -> u64 {
@@ -80,9 +77,11 @@ fn a_point_that_was_cut_off_leaves_no_gap() {
     let [up, down] = halves();
     let collector = Running::start(config(folder.path()));
     collector.send(&body(&up)).counts();
-    wait_for(&collector, "a gap for each epoch", |events| gap_epochs(events) == EPOCHS as u64);
+    wait_for_events(&collector, "a gap for each epoch", |events| {
+        gap_epochs(events) == EPOCHS as u64
+    });
     collector.send(&body(&down)).counts();
-    wait_for(&collector, "estimates", |events| estimated(events).len() == EPOCHS as usize);
+    wait_for_events(&collector, "estimates", |events| estimated(events).len() == EPOCHS as usize);
     let events = collector.stop();
     let late = |event: &&EngineEvent| matches!(event, EngineEvent::Estimated(pair) if pair.is_late);
     assert_eq!(events.iter().filter(late).count(), EPOCHS as usize);
@@ -100,10 +99,12 @@ fn points_that_were_cut_off_in_turn_leave_no_gap() {
     let collector = Running::start(config(folder.path()));
     collector.send(&body(&up[..half])).counts();
     collector.send(&body(&down[half..])).counts();
-    wait_for(&collector, "a gap for each epoch", |events| gap_epochs(events) == EPOCHS as u64);
+    wait_for_events(&collector, "a gap for each epoch", |events| {
+        gap_epochs(events) == EPOCHS as u64
+    });
     collector.send(&body(&down[..half])).counts();
     collector.send(&body(&up[half..])).counts();
-    wait_for(&collector, "estimates", |events| estimated(events).len() == EPOCHS as usize);
+    wait_for_events(&collector, "estimates", |events| estimated(events).len() == EPOCHS as usize);
     drop(collector);
     check_history(folder.path(), EPOCHS as u64);
 }
@@ -114,12 +115,14 @@ fn what_came_late_before_a_restart_is_paired_once_after_it() {
     let [up, down] = halves();
     let collector = Running::start(config(folder.path()));
     collector.send(&body(&up)).counts();
-    wait_for(&collector, "a gap for each epoch", |events| gap_epochs(events) == EPOCHS as u64);
+    wait_for_events(&collector, "a gap for each epoch", |events| {
+        gap_epochs(events) == EPOCHS as u64
+    });
     collector.send(&body(&down)).counts();
     let mut all = collector.stop();
     let collector = Running::start(config(folder.path()));
     let missing = EPOCHS as usize - estimated(&all).len();
-    wait_for(&collector, "the rest", |events| estimated(events).len() == missing);
+    wait_for_events(&collector, "the rest", |events| estimated(events).len() == missing);
     all.extend(collector.stop());
     let mut once = estimated(&all);
     once.dedup();
@@ -141,7 +144,7 @@ fn a_collector_that_was_away_leaves_no_gap() {
     let collector = Running::start(config(folder.path()));
     collector.send(&body(&up[..seen])).counts();
     collector.send(&body(&down[..seen])).counts();
-    wait_for(&collector, "the first", |events| estimated(events).len() >= seen - 2);
+    wait_for_events(&collector, "the first", |events| estimated(events).len() >= seen - 2);
     let mut all = collector.stop();
     // It waits for no point to catch up.
     let config = CollectorConfig { resume_wait: Duration::ZERO, ..config(folder.path()) };
@@ -149,7 +152,7 @@ fn a_collector_that_was_away_leaves_no_gap() {
     collector.send(&body(&up[seen..spooled])).counts();
     collector.send(&body(&down[seen..spooled])).counts();
     let missing = EPOCHS as usize - estimated(&all).len();
-    wait_for(&collector, "the rest", |events| estimated(events).len() == missing);
+    wait_for_events(&collector, "the rest", |events| estimated(events).len() == missing);
     all.extend(collector.stop());
     let mut once = estimated(&all);
     once.dedup();
@@ -165,14 +168,16 @@ fn what_was_stored_and_not_noted_is_paired_after_a_restart() {
     let [up, down] = halves();
     let collector = Running::start(config(&directory));
     collector.send(&body(&up)).counts();
-    wait_for(&collector, "a gap for each epoch", |events| gap_epochs(events) == EPOCHS as u64);
+    wait_for_events(&collector, "a gap for each epoch", |events| {
+        gap_epochs(events) == EPOCHS as u64
+    });
     drop(collector);
     let elsewhere = Running::start(config(&other));
     elsewhere.send(&body(&down)).counts();
     drop(elsewhere);
     copy_folder(&other.join(EPOCHS_FOLDER), &directory.join(EPOCHS_FOLDER));
     let collector = Running::start(config(&directory));
-    wait_for(&collector, "estimates", |events| estimated(events).len() == EPOCHS as usize);
+    wait_for_events(&collector, "estimates", |events| estimated(events).len() == EPOCHS as usize);
     drop(collector);
     check_history(&directory, EPOCHS as u64);
 }

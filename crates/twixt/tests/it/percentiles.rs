@@ -183,7 +183,7 @@ fn people_see_percentiles_and_clocks() {
         "downstream gains 10.0",
         "ppm",
         "taken out of delays",
-        "– all: p99.9 takes",
+        "– all: p99.9 needs",
     ] {
         assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
     }
