@@ -21,9 +21,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use twixt_capture::{BatchEnd, Frame, LiveOptions, LiveSource, RingSize, Stop};
-use twixt_measure::Cutting;
-use twixt_model::{Delay, DigestHash, DigestProfile, EpochRule, PointId, TimeSource, Timestamp};
-use twixt_observe::{LATENESS, Meters, MetersConfig, PacketPath};
+use twixt_model::{DigestHash, DigestProfile, EpochRule, PointId, TimeSource, Timestamp};
+use twixt_observe::{Meters, MetersConfig, PacketPath};
 use twixt_synopsis::{Purpose, find};
 use twixt_wire::{Digester, HashKey, Observer, ObserverOptions, PAYLOAD_BYTES_MAX};
 
@@ -123,18 +122,11 @@ impl Reader {
             let key = HashKey::from_seed(1);
             let digester =
                 Digester::new(DigestProfile::Default, DigestHash::Xxh3, PAYLOAD_BYTES_MAX, key);
+            let point = PointId("far".to_owned());
+            let rule = EpochRule::every(EPOCH_NS).unwrap();
             let config = MetersConfig {
-                domain: String::new(),
-                point: PointId("far".to_owned()),
-                run: 1,
-                rule: EpochRule::every(EPOCH_NS).unwrap(),
-                shift: Delay::ZERO,
-                guard: None,
-                lateness: LATENESS,
-                digest: digester.identity(),
                 time_source: TimeSource::Kernel,
-                cutting: Cutting::Timed,
-                classes: Vec::new(),
+                ..MetersConfig::new(point, rule, digester.identity())
             };
             let options = ObserverOptions {
                 needs: prototype.needs(),

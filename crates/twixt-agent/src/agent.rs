@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use twixt_capture::{
     LiveError, LiveOptions, LiveSource, PrivilegeError, Stop, become_user, find_user,
 };
-use twixt_measure::{Cutting, MeterError, Sealed};
+use twixt_measure::{MeterError, Sealed};
 use twixt_model::{Delay, Needs, PointId, TimeSource, Timestamp};
 use twixt_observe::{LATENESS, Merger, MetersConfig, PointShare, SealedPart};
 use twixt_store::raise_open_files_max;
@@ -290,20 +290,19 @@ pub(crate) fn meters(
     let guard = config.guard.unwrap_or(Delay::from_nanos(length_ns / 10));
     MetersConfig {
         domain: config.domain.clone(),
-        point: PointId(point.name.clone()),
-        run: 0,
-        rule: config.rule,
-        shift: Delay::ZERO,
         guard: config.guard,
         // An epoch is whole only if the point observed for the guard after it.
         lateness: LATENESS.max(guard.min(Delay::from_nanos(length_ns / 2))),
-        digest: observer.digester().identity(),
         time_source,
-        cutting: Cutting::Timed,
         classes: match config.classes.is_empty() {
             true => Vec::new(),
             false => observer.class_names().map(str::to_owned).collect(),
         },
+        ..MetersConfig::new(
+            PointId(point.name.clone()),
+            config.rule,
+            observer.digester().identity(),
+        )
     }
 }
 

@@ -64,6 +64,24 @@ pub const LATENESS: Delay = Delay::from_nanos(100_000_000);
 const STASH_MAX: usize = 1 << 15;
 
 impl MetersConfig {
+    /// Of a capture, without classes, cut by time.
+    #[must_use]
+    pub const fn new(point: PointId, rule: EpochRule, digest: DigestIdentity) -> Self {
+        Self {
+            domain: String::new(),
+            point,
+            run: 0,
+            rule,
+            shift: Delay::ZERO,
+            guard: None,
+            lateness: LATENESS,
+            digest,
+            time_source: TimeSource::File,
+            cutting: Cutting::Timed,
+            classes: Vec::new(),
+        }
+    }
+
     fn meter(&self, class: &str, prototype: &dyn AnySynopsis) -> Result<Meter, MeterError> {
         let defaults = MeterConfig::new(self.point.clone(), self.rule);
         let config = MeterConfig {

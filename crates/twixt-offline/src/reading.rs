@@ -3,8 +3,8 @@
 use twixt_capture::BatchEnd;
 use twixt_measure::Cutting;
 use twixt_measure::survey::Place;
-use twixt_model::{Delay, Needs, TimeSource, Timestamp};
-use twixt_observe::{LATENESS, Meters, MetersConfig, PacketPath, PacketSink, PointCounts};
+use twixt_model::{Delay, Needs, Timestamp};
+use twixt_observe::{Meters, MetersConfig, PacketPath, PacketSink, PointCounts};
 use twixt_wire::Observer;
 
 use crate::capture::Capture;
@@ -146,20 +146,11 @@ fn meters_config(
     observer: &Observer,
 ) -> MetersConfig {
     let segment = segment();
-    MetersConfig {
-        domain: String::new(),
-        point: match end {
-            End::Upstream => segment.upstream,
-            End::Downstream => segment.downstream,
-        },
-        run: 0,
-        rule: plan.rule,
-        shift,
-        guard,
-        lateness: LATENESS,
-        digest: observer.digester().identity(),
-        time_source: TimeSource::File,
-        cutting: plan.cutting.clone(),
-        classes: plan.class_names(observer),
-    }
+    let point = match end {
+        End::Upstream => segment.upstream,
+        End::Downstream => segment.downstream,
+    };
+    let (cutting, classes) = (plan.cutting.clone(), plan.class_names(observer));
+    let digest = observer.digester().identity();
+    MetersConfig { shift, guard, cutting, classes, ..MetersConfig::new(point, plan.rule, digest) }
 }

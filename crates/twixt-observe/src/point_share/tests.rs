@@ -1,7 +1,6 @@
 //! What becomes of epochs when the point begins, ends, loses its interface, or its clock is set.
 
-use twixt_measure::Cutting;
-use twixt_model::{Delay, DigestHash, DigestProfile, EpochRule, Needs, PointId, TimeSource};
+use twixt_model::{DigestHash, DigestProfile, EpochRule, Needs, PointId, TimeSource};
 use twixt_synopsis::{Purpose, find};
 use twixt_wire::{Digester, HashKey, ObserverOptions};
 
@@ -16,18 +15,10 @@ fn at(tenths: i64) -> Timestamp {
 fn share(began: Timestamp) -> PointShare {
     let digester =
         Digester::new(DigestProfile::Default, DigestHash::Xxh3, 0, HashKey::from_seed(1));
+    let rule = EpochRule::every(SECOND).unwrap();
     let config = MetersConfig {
-        domain: String::new(),
-        point: PointId("p".to_owned()),
-        run: 0,
-        rule: EpochRule::every(SECOND).unwrap(),
-        shift: Delay::ZERO,
-        guard: None,
-        lateness: Delay::from_nanos(SECOND / 10),
-        digest: digester.identity(),
         time_source: TimeSource::Kernel,
-        cutting: Cutting::Timed,
-        classes: Vec::new(),
+        ..MetersConfig::new(PointId("p".to_owned()), rule, digester.identity())
     };
     let needs = Needs { digest: true, flow: false, detail: false, group: false };
     let options =

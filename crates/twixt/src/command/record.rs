@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use twixt_capture::Frame;
 use twixt_measure::Cutting;
 use twixt_model::{Delay, EpochRule, PointId, TimeSource};
-use twixt_observe::{LATENESS, Meters, MetersConfig, PacketPath};
+use twixt_observe::{Meters, MetersConfig, PacketPath};
 use twixt_offline::{Beside, FlowList, Plan, Split};
 use twixt_synopsis::By;
 use twixt_wire::Observer;
@@ -129,18 +129,14 @@ impl Args {
         observer: &Observer,
         time_source: TimeSource,
     ) -> MetersConfig {
+        let point = PointId(self.point.clone().unwrap_or_else(|| self.source.point()));
         MetersConfig {
             domain: self.domain.clone(),
-            point: PointId(self.point.clone().unwrap_or_else(|| self.source.point())),
-            run: 0,
-            rule: plan.rule,
-            shift: Delay::ZERO,
             guard: self.guard.map(|guard| Delay::from_nanos(guard.0)),
-            lateness: LATENESS,
-            digest: observer.digester().identity(),
             time_source,
             cutting: plan.cutting.clone(),
             classes: plan.class_names(observer),
+            ..MetersConfig::new(point, plan.rule, observer.digester().identity())
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use twixt_capture::{BatchEnd, Frame};
 use twixt_model::{DigestHash, DigestProfile, FlowHash, Needs};
-use twixt_offline::Capture;
-use twixt_wire::{Digester, FrameBytes, HashKey, LinkType, Observer, ObserverOptions};
+use twixt_observe::{PacketPath, PacketSink, SeenPacket};
+use twixt_offline::{Capture, Traffic};
+use twixt_wire::{Digester, HashKey, Observer, Skip};
 
-use crate::exit::{note, usage};
+use crate::exit::note;
 use crate::output::units;
 use crate::progress::ReadProgress;
 use crate::remarks::note_ending;
@@ -22,18 +22,13 @@ pub(super) fn flow_sizes(path: &Path) -> anyhow::Result<Vec<u64>> {
     // Flow hashes never leave this command: a fixed key will do.
     let digester =
         Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, HashKey::from_seed(0));
-    let options = ObserverOptions {
-        needs: Needs { digest: false, flow: true, detail: false, group: false },
-        outer: false,
-        filter: None,
-        classes: Vec::new(),
-        digester,
-    };
-    let observer = Observer::new(options).map_err(|error| usage(error.to_string()))?;
-    let mut found = FlowCounts::default();
+    let needs = Needs { flow: true, ..Needs::default() };
+    let mut path =
+        PacketPath::new(Traffic::default().observer(needs, digester)?, FlowCounts::default());
     let progress = ReadProgress::new(capture.size_bytes());
-    while capture.read_batch(&progress, |frame| found.add(&observer, &frame)) == BatchEnd::More {}
+    capture.read_to_end(&progress, |frame| path.take(&frame));
     drop(progress);
+    let found = path.into_sink();
     note_ending(&capture);
     if found.refused > 0 {
         let refused = units::count(found.refused);
@@ -48,19 +43,16 @@ struct FlowCounts {
     refused: u64,
 }
 
-impl FlowCounts {
-    fn add(&mut self, observer: &Observer, frame: &Frame<'_>) {
-        let link = LinkType(frame.link_type);
-        let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
-        let Ok(packet) = observer.observe(link, bytes, frame.wire_length, frame.time) else {
-            return;
-        };
-        if let Some(packets) = self.flows.get_mut(&packet.flow) {
+impl PacketSink for FlowCounts {
+    fn take(&mut self, _observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
+        let flow = seen.observation.flow;
+        if let Some(packets) = self.flows.get_mut(&flow) {
             *packets += 1;
         } else if self.flows.len() < FLOWS_MAX {
-            self.flows.insert(packet.flow, 1);
+            self.flows.insert(flow, 1);
         } else {
             self.refused += 1;
         }
+        Ok(())
     }
 }
