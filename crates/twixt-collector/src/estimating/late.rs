@@ -202,12 +202,14 @@ impl LatePairing {
         let near = back(first, MARGIN_EPOCHS)..=forth(last, MARGIN_EPOCHS);
         let span = span_of(rule, forth(*near.start(), ahead), forth(*near.end(), ahead));
         let query = Query::between(span).at_point(&point.0).to_depth(Depth::Heads);
-        let scan = self.log.scan(query).map_err(io::Error::other)?;
-        let halves = scan.filter(|found| is_of(&work.series, found)).map(|found| {
+        let mut scan = self.log.scan(query).map_err(io::Error::other)?;
+        let halves = scan.by_ref().filter(|found| is_of(&work.series, found)).map(|found| {
             let epoch = back(found.epoch, ahead);
             ((epoch, found.stream.clone()), found)
         });
-        Ok(halves.filter(|((epoch, _), _)| near.contains(epoch)).collect())
+        let halves = halves.filter(|((epoch, _), _)| near.contains(epoch)).collect();
+        scan.finish().map_err(io::Error::other)?;
+        Ok(halves)
     }
 
     /// Epochs that were estimated in time.

@@ -87,8 +87,8 @@ impl Needs {
         let mut stretches = BTreeSet::new();
         for point in log.points().map_err(io::Error::other)? {
             let start_ns = self.points.get(&point).copied().unwrap_or(self.others);
-            let found = self.scan(log, &point, Timestamp::from_nanos(start_ns), Timestamp::MAX)?;
-            stretches.extend(found.map(|found| stretch_of(&found)));
+            let span = Span { start: Timestamp::from_nanos(start_ns), end: Timestamp::MAX };
+            self.scan(log, &point, span, |found| stretches.extend([stretch_of(&found)]))?;
         }
         Ok(stretches)
     }
@@ -100,23 +100,21 @@ impl Needs {
         let end = Timestamp::from_nanos(start_ns.saturating_add(STRETCH_NS));
         let mut needed = Vec::new();
         for point in log.points().map_err(io::Error::other)? {
-            let found = self.scan(log, &point, start, end)?;
-            needed.extend(found.filter(|found| stretch_of(found) == stretch));
+            let is_within = |found: &Found| stretch_of(found) == stretch;
+            self.scan(log, &point, Span { start, end }, |found| {
+                needed.extend(Some(found).filter(is_within));
+            })?;
         }
         needed.sort_by_key(|found| (found.span.start, found.epoch));
         Ok(needed)
     }
 
-    fn scan(
-        &self,
-        log: &Log,
-        point: &str,
-        start: Timestamp,
-        end: Timestamp,
-    ) -> io::Result<impl Iterator<Item = Found>> {
-        let query = Query::between(Span { start, end }).at_point(point).to_depth(Depth::Heads);
-        let scan = log.scan(query).map_err(io::Error::other)?;
-        Ok(scan.filter(|found| self.wants(found)))
+    /// An error if something cannot be read that may be sound: it would be missing from estimates.
+    fn scan(&self, log: &Log, point: &str, span: Span, take: impl FnMut(Found)) -> io::Result<()> {
+        let query = Query::between(span).at_point(point).to_depth(Depth::Heads);
+        let mut scan = log.scan(query).map_err(io::Error::other)?;
+        scan.by_ref().filter(|found| self.wants(found)).for_each(take);
+        scan.finish().map(drop).map_err(io::Error::other)
     }
 }
 

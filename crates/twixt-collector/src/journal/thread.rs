@@ -305,10 +305,11 @@ impl Draft {
 fn read_runs(log: &Log, now: Timestamp, judge: &mut Judge) -> Result<(), StoreError> {
     let start = Timestamp::from_nanos(now.as_nanos().saturating_sub(RUNS_READ_NS));
     let span = Span { start, end: Timestamp::MAX };
-    for found in log.scan(Query::between(span).to_depth(Depth::Heads))? {
+    let mut scan = log.scan(Query::between(span).to_depth(Depth::Heads))?;
+    for found in scan.by_ref() {
         let Ok(stream) = found.stream.parse::<Stream>() else { continue };
         let (domain, point) = (stream.domain.as_str(), found.point.as_str());
         judge.note_run(Report { domain, point, run: stream.run, span: found.span }, now);
     }
-    Ok(())
+    scan.finish().map(drop)
 }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use twixt_model::Epoch;
-use twixt_store::{Durability, Entry, Query};
+use twixt_model::{Epoch, Timestamp};
+use twixt_store::{Durability, Entry, Query, Queue, Queued, real_disk};
 
 use crate::support::{Folder, ask, minute};
 
@@ -37,4 +37,35 @@ fn released_files_are_read() {
         .map(|record| (record.stream.as_str(), record.epoch.0, record.payload.as_slice()))
         .collect();
     assert_eq!(found, RECORDS);
+}
+
+/// Two records of a queue, of which the first is confirmed.
+#[test]
+fn released_queues_are_read() {
+    let golden = |name: &str| {
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden").join(name)
+    };
+    let files =
+        [("queue-v1.twxq", "00000000000000000000.twxq"), ("queue-v1.twxc", "confirmed.twxc")];
+    let folder = Folder::new();
+    let mut queue = Queue::open(real_disk(), folder.path(), 1 << 20).unwrap();
+    for (label, payload) in [(5, b"first".as_slice()), (-6, b"second")] {
+        queue.append(label, Timestamp::from_nanos(1000 + label), payload).unwrap();
+    }
+    queue.peek(1, 100).unwrap();
+    queue.confirm(0).unwrap();
+    drop(queue);
+    for (name, file) in files {
+        let file = folder.path().join(file);
+        if std::env::var_os("TWIXT_BLESS").is_some() && !golden(name).exists() {
+            fs::copy(&file, golden(name)).unwrap();
+        }
+        assert_eq!(fs::read(&file).unwrap(), fs::read(golden(name)).unwrap(), "{name}");
+        fs::copy(golden(name), file).unwrap();
+    }
+    let mut queue = Queue::open(real_disk(), folder.path(), 1 << 20).unwrap();
+    let found = queue.peek(10, 100).unwrap();
+    let second = Queued { number: 1, label: -6, payload: b"second".to_vec() };
+    assert_eq!((found.records, found.damaged), (vec![second], vec![]));
+    assert_eq!(queue.counts().oldest, Some(Timestamp::from_nanos(1005)), "of its chunk");
 }
