@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 /// What never takes so long, however busy the machine is.
 pub const DEADLINE: Duration = Duration::from_secs(120);
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How long to wait until the first look again; then twice as long each time, up to the longest: a
+/// collector refuses readers who ask too often.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
 /// Waits until something is so.
 ///
@@ -43,13 +46,14 @@ fn poll<T, State>(
     deadline: Duration,
     mut look: impl FnMut() -> Result<T, State>,
 ) -> Result<T, State> {
-    let start = Instant::now();
+    let (start, mut pause) = (Instant::now(), FIRST_PAUSE);
     loop {
         match look() {
             Err(state) if start.elapsed() >= deadline => return Err(state),
-            Err(_) => std::thread::sleep(LOOK_EVERY),
+            Err(_) => std::thread::sleep(pause),
             found => return found,
         }
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
