@@ -12,7 +12,7 @@ use twixt_synopsis::KnownFlow;
 use crate::event::{Gap, GapReason, PairEstimate, Series};
 
 /// Why loss is not known beside an epoch that is missing.
-const MISSING_BESIDE: &str = "an epoch beside this one did not come: loss is not known";
+const MISSING_BESIDE: &str = "a neighbouring epoch is missing: loss is unknown";
 
 /// What is concluded of an epoch.
 #[derive(Clone, Debug, PartialEq)]

@@ -248,7 +248,7 @@ impl Engine {
             return;
         }
         let common = format!("{upstream} and {downstream} have {digests} packets in common");
-        let unknown = "direction not known, so nothing is estimated; name the segment";
+        let unknown = "direction unknown, so no estimates are made; configure the segment";
         let (kind, text) = match direction {
             Direction::Known if self.routes.discovered() < SERIES_MAX => {
                 self.routes.discover(&key.domain, &segment, &key.class);
@@ -259,12 +259,14 @@ impl Engine {
             }
             Direction::Known => (WarningKind::Bound, format!("{common}: too many segments")),
             Direction::Both => {
-                let text = format!("{common}, which pass both ways: {unknown}, by class");
+                let text = format!("{common}, in both directions: {unknown}, by class");
                 (WarningKind::DirectionUnknown, text)
             }
             Direction::ClocksTooPoor => {
-                let text =
-                    format!("{common}, and clocks do not tell who sees them first: {unknown}");
+                let text = format!(
+                    "{common}, and the clocks do not show which point sees them first: \
+                         {unknown}"
+                );
                 (WarningKind::DirectionUnknown, text)
             }
         };

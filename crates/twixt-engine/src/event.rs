@@ -149,13 +149,13 @@ pub enum GapReason {
     #[error(transparent)]
     Refused(PairingError),
     /// Neither point's half came. Look whether the agents run.
-    #[error("neither point's epoch came")]
+    #[error("no epoch arrived from either point")]
     NothingCame,
     /// Packets near the epoch's boundaries, as the points kept them, have nothing in common.
     /// Check the filters of both points, then their clocks.
     #[error(
-        "the two points' packets near the epoch's boundaries have nothing in common: either they \
-         do not see the same packets, or their clocks differ by more than the guard of {} ms",
+        "the packets of the two points near the epoch's boundaries have nothing in common: either \
+         they do not see the same packets, or their clocks differ by more than the guard of {} ms",
         .guard.as_nanos() / 1_000_000
     )]
     NothingInCommon {
@@ -182,8 +182,8 @@ pub enum GapReason {
     /// Too few packets near the boundaries to say whether the clocks agree, and no bound on their
     /// error is known.
     #[error(
-        "no packet near an epoch's boundary was seen at both points yet: it is not known whether \
-         their clocks agree"
+        "no packet near an epoch's boundary has been seen at both points yet: it is unknown \
+         whether their clocks agree"
     )]
     Unverified,
 }

@@ -72,8 +72,8 @@ impl SameStream {
         if differ && !self.is_warned {
             let all = self.common + self.missing_downstream + self.missing_upstream;
             self.warning = Some(format!(
-                "the two ends of the segment do not see the same stream: {} of {all} digests in \
-                 common; give both points the same filter or class",
+                "the two ends of the segment do not see the same packets: {} of {all} digests in \
+                 common; use the same filter or class at both points",
                 self.common
             ));
         }

@@ -254,7 +254,7 @@ impl SegmentPairs {
         self.alignment.decide(samples.upstream, samples.downstream);
         if let AlignmentState::Apart(reason) = self.alignment.state() {
             let text = format!(
-                "{}: the two ends of the segment do not see the same stream: 0 of {} digests in \
+                "{}: the two ends of the segment do not see the same packets: 0 of {} digests in \
                  common; {reason}",
                 self.segment,
                 samples.digests()
@@ -300,9 +300,12 @@ impl SegmentPairs {
         let text = match self.alignment.state() {
             AlignmentState::Aligned { realigned_epochs: 0 } | AlignmentState::Unknown => return,
             AlignmentState::Aligned { realigned_epochs } => {
-                format!("{what}: its epochs are re-aligned by {realigned_epochs}; set the clocks")
+                format!(
+                    "{what}: its epochs are re-aligned by {realigned_epochs}; synchronise the \
+                     clocks"
+                )
             }
-            AlignmentState::Apart(reason) => format!("{what}: {reason}; nothing is estimated"),
+            AlignmentState::Apart(reason) => format!("{what}: {reason}; no estimates are made"),
         };
         output.warn(WarningKind::ClockOffset, Some(&self.segment), text);
     }

@@ -231,7 +231,7 @@ fn epochs_become_estimates_and_minutes() {
             minute from 100 s is over
             up > down epoch 105: 7.56 ms, 400 packets, lost 8
             up > down epoch 106: 7.44 ms, 400 packets, lost unknown
-            up > down gap 107-107: up: its epoch did not come in time
+            up > down gap 107-107: up: its epoch did not arrive in time
         "#]],
     );
 }
@@ -251,7 +251,7 @@ fn a_point_in_the_middle_is_an_end_of_two_segments() {
             b > c epoch 100: 10.17 ms, 399 packets, lost unknown
             b > c epoch 101: 10.57 ms, 400 packets, lost 0
             a > b epoch 101: 3.02 ms, 400 packets, lost unknown
-            a > b gap 102-102: a: its epoch did not come in time
+            a > b gap 102-102: a: its epoch did not arrive in time
             b > c epoch 102: 10.56 ms, 400 packets, lost unknown
         "#]],
     );
@@ -269,14 +269,14 @@ fn what_is_missing_is_a_gap() {
         epochs,
         &expect![[r#"
             up > down epoch 100: 7.52 ms, 400 packets, lost unknown
-            up > down gap 101-101: down: its epoch did not come in time
+            up > down gap 101-101: down: its epoch did not arrive in time
             up > down epoch 102: 7.53 ms, 400 packets, lost unknown
             up > down epoch 103: 7.45 ms, 400 packets, lost unknown
-            up > down gap 104-105: neither point's epoch came
+            up > down gap 104-105: no epoch arrived from either point
             minute from 100 s is over
             up > down epoch 106: 7.44 ms, 400 packets, lost unknown
             up > down epoch 107: 7.47 ms, 400 packets, lost unknown
-            up > down gap 108-108: up: its epoch did not come in time
+            up > down gap 108-108: up: its epoch did not arrive in time
         "#]],
     );
 }

@@ -42,7 +42,7 @@ impl fmt::Display for Day {
 
 /// The text is no day of the calendar. Write it as `2024-01-31`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no day; write it as 2024-01-31")]
+#[error("{text:?} is not a valid day; write it as 2024-01-31")]
 pub struct ParseDayError {
     text: String,
 }

@@ -40,7 +40,7 @@ fn clocks_within_the_guard_are_no_trouble() {
         0.05,
         &expect![[r#"
         [(100, 0), (101, 0), (102, 0), (103, 0), (104, 0), (105, 0), (106, 0), (107, 0), (108, 0)]
-        {"its epoch did not come in time": 1}
+        {"its epoch did not arrive in time": 1}
     "#]],
     );
     check(
@@ -58,24 +58,24 @@ fn clocks_apart_by_whole_epochs_are_re_aligned() {
         1.0,
         &expect![[r#"
         [(100, 1), (101, 1), (102, 1), (103, 1), (104, 1), (105, 1), (106, 1), (107, 1), (108, 1)]
-        {"its epoch did not come in time": 1}
-        down sees packets +1.007199 s after up by their clocks, by 74 digests: its epochs are re-aligned by 1; set the clocks
+        {"its epoch did not arrive in time": 1}
+        down sees packets +1.007199 s after up by their clocks, by 74 digests: its epochs are re-aligned by 1; synchronise the clocks
     "#]],
     );
     check(
         -1.0,
         &expect![[r#"
         [(100, -1), (101, -1), (102, -1), (103, -1), (104, -1), (105, -1), (106, -1), (107, -1), (108, -1)]
-        {"its epoch did not come in time": 1}
-        down sees packets -0.992801 s after up by their clocks, by 74 digests: its epochs are re-aligned by -1; set the clocks
+        {"its epoch did not arrive in time": 1}
+        down sees packets -0.992801 s after up by their clocks, by 74 digests: its epochs are re-aligned by -1; synchronise the clocks
     "#]],
     );
     check(
         3.02,
         &expect![[r#"
         [(100, 3), (101, 3), (102, 3), (103, 3), (104, 3), (105, 3), (106, 3), (107, 3), (108, 3)]
-        {"its epoch did not come in time": 1}
-        down sees packets +3.027137 s after up by their clocks, by 58 digests: its epochs are re-aligned by 3; set the clocks
+        {"its epoch did not arrive in time": 1}
+        down sees packets +3.027137 s after up by their clocks, by 58 digests: its epochs are re-aligned by 3; synchronise the clocks
     "#]],
     );
     check(
@@ -83,15 +83,15 @@ fn clocks_apart_by_whole_epochs_are_re_aligned() {
         &expect![[r#"
         [(100, -3), (101, -3), (102, -3), (103, -3), (104, -3), (105, -3), (106, -3), (107, -3), (108, -3)]
         {}
-        down sees packets -3.012801 s after up by their clocks, by 75 digests: its epochs are re-aligned by -3; set the clocks
+        down sees packets -3.012801 s after up by their clocks, by 75 digests: its epochs are re-aligned by -3; synchronise the clocks
     "#]],
     );
     check(
         40_000_000.01,
         &expect![[r#"
         [(100, 40000000), (101, 40000000), (102, 40000000), (103, 40000000), (104, 40000000), (105, 40000000), (106, 40000000), (107, 40000000), (108, 40000000)]
-        {"its epoch did not come in time": 1}
-        down sees packets +40000000.017199 s after up by their clocks, by 67 digests: its epochs are re-aligned by 40000000; set the clocks
+        {"its epoch did not arrive in time": 1}
+        down sees packets +40000000.017199 s after up by their clocks, by 67 digests: its epochs are re-aligned by 40000000; synchronise the clocks
     "#]],
     );
 }
@@ -102,16 +102,16 @@ fn clocks_apart_by_part_of_an_epoch_give_nothing() {
         0.4,
         &expect![[r#"
             []
-            {"the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
-            up > down: the two ends of the segment do not see the same stream: 0 of 1479 digests in common; the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
+            {"the packets of the two points near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
+            up > down: the two ends of the segment do not see the same packets: 0 of 1479 digests in common; the packets of the two points near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
         "#]],
     );
     check(
         -0.4,
         &expect![[r#"
             []
-            {"the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
-            up > down: the two ends of the segment do not see the same stream: 0 of 1481 digests in common; the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
+            {"the packets of the two points near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms": 9}
+            up > down: the two ends of the segment do not see the same packets: 0 of 1481 digests in common; the packets of the two points near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
         "#]],
     );
     check(
@@ -119,7 +119,7 @@ fn clocks_apart_by_part_of_an_epoch_give_nothing() {
         &expect![[r#"
             []
             {"the clocks differ by 0.157 s, delay included: after whole epochs 157 ms remain, which is more than the guard of 100 ms": 9}
-            down sees packets +0.156915 s after up by their clocks, by 17 digests: the clocks differ by 0.157 s, delay included: after whole epochs 157 ms remain, which is more than the guard of 100 ms; nothing is estimated
+            down sees packets +0.156915 s after up by their clocks, by 17 digests: the clocks differ by 0.157 s, delay included: after whole epochs 157 ms remain, which is more than the guard of 100 ms; no estimates are made
         "#]],
     );
     check(
@@ -127,7 +127,7 @@ fn clocks_apart_by_part_of_an_epoch_give_nothing() {
         &expect![[r#"
             []
             {"the clocks differ by 2.858 s, delay included: after whole epochs -142 ms remain, which is more than the guard of 100 ms": 9}
-            down sees packets +2.857610 s after up by their clocks, by 23 digests: the clocks differ by 2.858 s, delay included: after whole epochs -142 ms remain, which is more than the guard of 100 ms; nothing is estimated
+            down sees packets +2.857610 s after up by their clocks, by 23 digests: the clocks differ by 2.858 s, delay included: after whole epochs -142 ms remain, which is more than the guard of 100 ms; no estimates are made
         "#]],
     );
 }
@@ -154,7 +154,7 @@ fn ends_that_see_different_packets_are_told_apart() {
         &up,
         &other,
         &expect![[r#"
-            warning: up > down: the two ends of the segment do not see the same stream: 0 of 1837 digests in common; the two points' packets near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
+            warning: up > down: the two ends of the segment do not see the same packets: 0 of 1837 digests in common; the packets of the two points near the epoch's boundaries have nothing in common: either they do not see the same packets, or their clocks differ by more than the guard of 100 ms
             0 estimated
         "#]],
     );
@@ -163,7 +163,7 @@ fn ends_that_see_different_packets_are_told_apart() {
         &up,
         &half,
         &expect![[r#"
-        warning: up > down: the two ends of the segment do not see the same stream: 152 of 307 digests in common; give both points the same filter or class
+        warning: up > down: the two ends of the segment do not see the same packets: 152 of 307 digests in common; use the same filter or class at both points
         11 estimated
     "#]],
     );
@@ -180,7 +180,7 @@ fn ends_that_see_different_packets_are_told_apart() {
         &strange,
         &Seen::at("down", 5 * MS),
         &expect![[r#"
-        warning: up > down: the two ends of the segment do not see the same stream: 237 of 310 digests in common; give both points the same filter or class
+        warning: up > down: the two ends of the segment do not see the same packets: 237 of 310 digests in common; use the same filter or class at both points
         11 estimated
     "#]],
     );

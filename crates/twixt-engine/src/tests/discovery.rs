@@ -66,7 +66,7 @@ fn without_good_clocks_nobody_is_first() {
         engine(&[]),
         &[Seen::at("a", 0), Seen::at("b", 5 * MS)],
         &expect![[r#"
-        direction-unknown: a and b have 30 packets in common, and clocks do not tell who sees them first: direction not known, so nothing is estimated; name the segment
+        direction-unknown: a and b have 30 packets in common, and the clocks do not show which point sees them first: direction unknown, so no estimates are made; configure the segment
         {}
     "#]],
     );
@@ -75,7 +75,7 @@ fn without_good_clocks_nobody_is_first() {
         engine(&[]),
         &points,
         &expect![[r#"
-        direction-unknown: a and b have 32 packets in common, and clocks do not tell who sees them first: direction not known, so nothing is estimated; name the segment
+        direction-unknown: a and b have 32 packets in common, and the clocks do not show which point sees them first: direction unknown, so no estimates are made; configure the segment
         {}
     "#]],
     );

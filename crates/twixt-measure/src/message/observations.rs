@@ -74,13 +74,13 @@ pub(super) fn read(
     for packet in &mut observations {
         let number = usize::try_from(read_number(input, field)?).ok();
         let Some(&flow) = number.and_then(|number| flows.get(number)) else {
-            return Err(DecodeError::invalid(field, "an observation of no flow"));
+            return Err(DecodeError::invalid(field, "an observation without a flow"));
         };
         (packet.flow, packet.class, packet.group) = flow;
     }
     for packet in &mut observations {
         packet.length = u32::try_from(read_number(input, field)?)
-            .map_err(|_| DecodeError::invalid(field, "a packet longer than any"))?;
+            .map_err(|_| DecodeError::invalid(field, "an impossible packet length"))?;
     }
     for packet in &mut observations {
         packet.digest = PacketDigest(input.u64(field)?);

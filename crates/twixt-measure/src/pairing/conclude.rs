@@ -10,7 +10,7 @@ use crate::cut::TimedCut;
 use crate::sealed::Sealed;
 
 /// Why loss is not known where packets in flight could not be moved.
-const MISPLACED: &str = "packets near a boundary could not be placed: loss is not known";
+const MISPLACED: &str = "packets near a boundary could not be placed: loss is unknown";
 
 impl Pairing {
     /// Concludes an epoch with what there is. Does nothing if it is concluded.

@@ -46,10 +46,10 @@ pub enum PairingEvent {
 pub enum UnpairedReason {
     /// The point's half did not come in time. Look whether the agent there runs, and whether its
     /// clock is right.
-    #[error("its epoch did not come in time")]
+    #[error("its epoch did not arrive in time")]
     Missing,
     /// Too many epochs waited. Hand over the epochs of both points side by side.
-    #[error("its epoch did not come before too many others waited")]
+    #[error("its epoch did not arrive before too many others were waiting")]
     CrowdedOut,
 }
 

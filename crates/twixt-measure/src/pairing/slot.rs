@@ -63,8 +63,8 @@ impl fmt::Display for Unsettled {
         };
         write!(
             formatter,
-            "delays {reach} beyond the {what} {ms} ms: late packets cannot be told from lost \
-             ones, and the mean leaves them out; {remedy}"
+            "delays {reach} beyond the {what} {ms} ms: late packets cannot be distinguished from \
+             lost ones, and the mean excludes them; {remedy}"
         )
     }
 }

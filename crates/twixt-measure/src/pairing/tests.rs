@@ -84,7 +84,7 @@ fn delays_beyond_the_guard_are_not_measured_wrongly() {
         epoch 0: 30 ms, used 11 of 15, lost unknown, moved 1
         epoch 1: 30 ms, used 12 of 14, lost unknown, moved 3
         epoch 2: 30 ms, used 12 of 14, lost unknown, moved 4
-        epoch 3: up: its epoch did not come in time
+        epoch 3: up: its epoch did not arrive in time
     "#]],
     );
 }
@@ -99,7 +99,7 @@ fn a_stash_that_is_too_small_costs_cells_and_the_knowledge_of_loss() {
             epoch 0: 19 ms, used 13 of 15, lost unknown, moved 1
             epoch 1: 19 ms, used 12 of 14, lost unknown, moved 2
             epoch 2: 19 ms, used 13 of 14, lost unknown, moved 2
-            epoch 3: up: its epoch did not come in time
+            epoch 3: up: its epoch did not arrive in time
         "#]],
     );
 }
@@ -204,7 +204,7 @@ fn a_missing_half_leaves_its_epoch_unpaired_and_its_neighbours_right() {
         sealed,
         &expect![[r#"
             epoch 0: 5 ms, used 14 of 15, lost unknown, moved 0
-            epoch 1: down: its epoch did not come in time
+            epoch 1: down: its epoch did not arrive in time
             epoch 2: 5 ms, used 14 of 14, lost 0, moved 1
             duplicates 0, out of order 0, merged 0, late 0
         "#]],
@@ -215,7 +215,7 @@ fn a_missing_half_leaves_its_epoch_unpaired_and_its_neighbours_right() {
         sealed,
         &expect![[r#"
             epoch 0: 5 ms, used 15 of 15, lost 0, moved 1
-            epoch 1: up: its epoch did not come in time
+            epoch 1: up: its epoch did not arrive in time
             epoch 2: 5 ms, used 14 of 14, lost unknown, moved 0
             duplicates 0, out of order 0, merged 0, late 0
         "#]],
@@ -300,7 +300,7 @@ fn patience_ends() {
     pairing.advance(at_ms(1_199));
     assert_eq!(events(&mut pairing), []);
     pairing.advance(at_ms(1_200));
-    assert_eq!(list(&events(&mut pairing)), "epoch 0: down: its epoch did not come in time\n");
+    assert_eq!(list(&events(&mut pairing)), "epoch 0: down: its epoch did not arrive in time\n");
     epochs().into_iter().skip(3).for_each(|sealed| pairing.receive(sealed));
     assert_eq!(pairing.counts().late, 1);
     pairing.advance(at_ms(10_000));
@@ -437,7 +437,7 @@ fn markers_pair_whatever_the_delay() {
     expect![[r#"
         epoch 0: 31536000370 ms, used 15 of 15, lost 0, moved 0
         epoch 1: refused: down missed the start or the end of the epoch
-        epoch 2: down: its epoch did not come in time
+        epoch 2: down: its epoch did not arrive in time
     "#]]
     .assert_eq(&list(&events(&mut pairing)));
 }

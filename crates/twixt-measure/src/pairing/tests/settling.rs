@@ -74,15 +74,13 @@ fn delays_beyond_what_was_kept_are_named_with_a_remedy() {
         4_096,
         30,
         3,
-        "delays reach beyond the guard of 20 ms: late packets cannot be told from lost ones, \
-         and the mean leaves them out; use a larger guard or longer epochs",
+        "delays reach beyond the guard of 20 ms: late packets cannot be distinguished from lost ones, and the mean excludes them; use a larger guard or longer epochs",
     );
     check_reason(
         5,
         4,
         2,
-        "delays reach beyond the stash, which holds 4 ms: late packets cannot be told from lost \
-         ones, and the mean leaves them out; use a larger stash",
+        "delays reach beyond the stash, which holds 4 ms: late packets cannot be distinguished from lost ones, and the mean excludes them; use a larger stash",
     );
 }
 
@@ -140,7 +138,7 @@ fn downstream_may_begin_an_epoch_later() {
         &arrived,
         false,
         &expect![[r#"
-        epoch 0: down: its epoch did not come in time
+        epoch 0: down: its epoch did not arrive in time
         epoch 1: 7 ms, used 1 of 1, lost 0, moved 2
     "#]],
     );
@@ -166,7 +164,7 @@ fn a_fringe_of_which_nothing_arrived_stays_unpaired() {
         &[(1, 157)],
         true,
         &expect![[r#"
-        epoch 0: down: its epoch did not come in time
+        epoch 0: down: its epoch did not arrive in time
         epoch 1: 7 ms, used 1 of 1, lost 0, moved 0
     "#]],
     );
