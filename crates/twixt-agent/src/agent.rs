@@ -419,7 +419,7 @@ impl<'a> Sealing<'a> {
             }
             self.metrics[point].note_merger(self.mergers[point].counts());
             if stored && let Err(error) = self.spools.sync(point) {
-                tracing::warn!(%error, "the spool is not safe from a power failure");
+                tracing::warn!(%error, "cannot sync the spool: it may not survive a power failure");
             }
         }
     }

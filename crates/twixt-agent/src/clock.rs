@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(bound(&quality, TimeSource::Hardware), Some(7));
         assert_eq!(bound(&quality, TimeSource::File), None);
         let lost = ClockQuality { chrony: word(false, 50), ..quality };
-        assert_eq!(bound(&lost, TimeSource::Kernel), None, "it is not known, rather than small");
+        assert_eq!(bound(&lost, TimeSource::Kernel), None, "it is unknown, rather than small");
         let alone = ClockQuality { chrony: None, ptp4l: None, ..quality };
         assert_eq!(bound(&alone, TimeSource::Kernel), Some(900));
         assert_eq!(bound(&alone, TimeSource::Hardware), None);

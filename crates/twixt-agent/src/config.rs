@@ -75,10 +75,12 @@ impl AgentConfig {
     pub(crate) fn check(&self) -> Result<(), AgentError> {
         let wrong = |problem: String| Err(AgentError::Config { problem });
         if self.rule == EpochRule::WHOLE {
-            return wrong("an agent needs epochs of a length, such as 1s".to_owned());
+            return wrong("an agent needs an epoch length, such as 1s".to_owned());
         }
         if self.synopses.is_empty() {
-            return wrong("no synopsis: name an algorithm".to_owned());
+            return wrong(
+                "no synopsis configured: add a [[synopsis]] with an algorithm".to_owned(),
+            );
         }
         if self.points.is_empty() || self.points.len() > POINTS_MAX {
             let points = self.points.len();
@@ -86,14 +88,14 @@ impl AgentConfig {
         }
         for (index, point) in self.points.iter().enumerate() {
             if self.points[..index].iter().any(|other| other.name == point.name) {
-                return wrong(format!("two points are called {:?}", point.name));
+                return wrong(format!("duplicate point name {:?}", point.name));
             }
             if point.name.is_empty() {
                 return wrong("a point without a name".to_owned());
             }
             if !(1..=GROUP_MAX).contains(&point.threads) {
                 let name = &point.name;
-                return wrong(format!("point {name}: from 1 to {GROUP_MAX} threads are possible"));
+                return wrong(format!("point {name}: threads must be from 1 to {GROUP_MAX}"));
             }
         }
         Ok(())

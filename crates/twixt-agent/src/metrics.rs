@@ -244,36 +244,48 @@ impl SenderMetrics {
 impl PointFamilies {
     fn register(&self, registry: &mut Registry) {
         registry.register("packets", "Packets measured", self.packets.clone());
-        registry.register("skipped", "Frames not measured, by why", self.skipped.clone());
-        registry.register("dropped", "Frames that the kernel lost", self.dropped.clone());
-        registry.register("late", "Packets after their epoch was sealed", self.late.clone());
-        registry.register("unsplit", "Super-packets left whole", self.unsplit.clone());
-        let help = "Time spent on frames; divided by packets: the cost of one";
+        registry.register("skipped", "Frames skipped, by reason", self.skipped.clone());
+        registry.register("dropped", "Frames dropped by the kernel", self.dropped.clone());
+        registry.register("late", "Packets seen after their epoch was sealed", self.late.clone());
+        registry.register("unsplit", "Super-packets that could not be split", self.unsplit.clone());
+        let help = "Time spent on frames; divide by packets for the cost per packet";
         registry.register_with_unit("busy", help, Unit::Seconds, self.busy.clone());
-        registry.register("gaps", "How often the interface was lost", self.gaps.clone());
-        registry.register("clock_steps", "How often the clock was set", self.steps.clone());
+        registry.register("gaps", "Times the interface was lost", self.gaps.clone());
+        registry.register("clock_steps", "Clock steps", self.steps.clone());
         registry.register("epochs_sealed", "Epochs sealed", self.sealed.clone());
-        registry.register("epochs_torn", "Epochs not observed whole", self.torn.clone());
-        registry.register("overrun", "Parts of epochs nobody took in time", self.overrun.clone());
-        let help = "Epochs without the parts of all threads";
+        registry.register("epochs_torn", "Epochs not observed completely", self.torn.clone());
+        registry.register(
+            "overrun",
+            "Parts of epochs lost because too many were waiting",
+            self.overrun.clone(),
+        );
+        let help = "Epochs sealed without the parts of all threads";
         registry.register("epochs_incomplete", help, self.incomplete.clone());
-        let help = "Parts of epochs that had gone on without them";
+        let help = "Parts that came after their epoch was sealed";
         registry.register("late_parts", help, self.late_parts.clone());
         registry.register("capturing", "Threads that capture", self.capturing.clone());
-        let help = "State of a sealed synopsis";
+        let help = "State of the last sealed synopsis";
         registry.register_with_unit("synopsis", help, Unit::Bytes, self.synopsis_bytes.clone());
     }
 }
 
 impl SpoolGauges {
     fn register(&self, registry: &mut Registry) {
-        registry.register("spool_epochs", "Epochs that wait", self.epochs.clone());
+        registry.register("spool_epochs", "Epochs waiting to be sent", self.epochs.clone());
         let (bytes, oldest) = (self.bytes.clone(), self.oldest.clone());
         registry.register_with_unit("spool", "Size of the spool", Unit::Bytes, bytes);
-        let help = "How long the oldest epoch waits";
+        let help = "Age of the oldest waiting epoch";
         registry.register_with_unit("spool_oldest", help, Unit::Seconds, oldest);
-        registry.register("epochs_discarded", "Epochs without room", self.discarded.clone());
-        registry.register("epochs_unwritten", "Epochs the disk refused", self.unwritten.clone());
+        registry.register(
+            "epochs_discarded",
+            "Epochs discarded because the spool was full",
+            self.discarded.clone(),
+        );
+        registry.register(
+            "epochs_unwritten",
+            "Epochs that could not be written to disk",
+            self.unwritten.clone(),
+        );
         registry.register("epochs_damaged", "Epochs damaged on disk", self.damaged.clone());
     }
 
@@ -289,9 +301,9 @@ impl SpoolGauges {
 
 impl ClockGauges {
     fn register(&self, registry: &mut Registry) {
-        let help = "Whether somebody keeps the clock right";
+        let help = "Whether the clock is synchronised";
         registry.register("clock_synchronised", help, self.synchronised.clone());
-        let help = "The clock is wrong by no more, where known";
+        let help = "Maximum error of the clock, if known";
         registry.register_with_unit("clock_bound", help, Unit::Seconds, self.bound.clone());
     }
 
@@ -311,4 +323,17 @@ impl ClockGauges {
 /// Sets a counter that somebody else counts.
 fn raise(counter: &Counter, to: u64) {
     counter.inc_by(to.saturating_sub(counter.get()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_lines_are_as_committed() {
+        let text = Metrics::new().render(&SpoolCounts::default(), &ClockQuality::default());
+        let help = text.lines().filter(|line| line.starts_with("# HELP"));
+        let help: String = help.map(|line| format!("{line}\n")).collect();
+        twixt_testing::check_wording("agent-metrics", &help);
+    }
 }

@@ -250,7 +250,7 @@ impl Sender {
             unsettled.filter_map(|refused| batch.get(refused.index?)).cloned().collect();
         self.epochs_max = (self.epochs_max * 2).min(BATCH_EPOCHS_MAX);
         if collector.trouble.take().is_some() | std::mem::take(&mut self.is_forbidden) {
-            tracing::info!(point = self.point, "the collector takes epochs again");
+            tracing::info!(point = self.point, "the collector accepts epochs again");
         }
         if unsettled.len() < batch.len() {
             self.back_off.reset();

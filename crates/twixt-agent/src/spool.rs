@@ -37,13 +37,13 @@ pub enum SpoolError {
         source: io::Error,
     },
     /// Another agent has it. Give each a folder of its own.
-    #[error("spool {} is used by another agent; give each a folder of its own", folder.display())]
+    #[error("spool {} is used by another agent; give each its own directory", folder.display())]
     Busy {
         /// The folder of the spool.
         folder: PathBuf,
     },
     /// The name of a point is too long for a folder. Choose a shorter one.
-    #[error("point {point:?}: the name is too long for a folder of its own")]
+    #[error("point {point:?}: the name is too long for a directory name")]
     Name {
         /// As configured.
         point: String,

@@ -158,12 +158,12 @@ impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
         if era == self.share.era() {
             return;
         }
-        tracing::warn!(point = self.name, "the clock was set: epochs begin anew");
+        tracing::warn!(point = self.name, "the clock was stepped: epochs restart");
         self.metrics.steps.inc();
         match self.share.begin_era(era, self.clock.now()) {
             Ok(Some(part)) => self.hand_on(part),
             Ok(None) => {}
-            Err(error) => tracing::error!(point = self.name, %error, "cannot begin anew"),
+            Err(error) => tracing::error!(point = self.name, %error, "cannot restart"),
         }
     }
 

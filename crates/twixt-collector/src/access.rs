@@ -57,13 +57,13 @@ impl fmt::Debug for TokenHash {
 #[non_exhaustive]
 pub enum TokenError {
     /// The token can be guessed. Make one with `openssl rand -hex 32`.
-    #[error("a token has {TOKEN_BYTES_MIN} characters or more")]
+    #[error("a token needs at least {TOKEN_BYTES_MIN} characters")]
     TooShort,
     /// A token travels in a header, where not all characters may stand.
-    #[error("a token has no blanks and no characters beyond ASCII")]
+    #[error("a token must be ASCII without spaces")]
     Characters,
     /// A hash is written as 64 hexadecimal digits, as `sha256sum` prints it.
-    #[error("the hash of a token is 64 hexadecimal digits")]
+    #[error("the hash of a token must be 64 hexadecimal digits")]
     Hash,
 }
 

@@ -145,7 +145,7 @@ impl Alerting {
         while self.stood.len() > WATCHES_MAX && self.stood.pop_first().is_some() {}
         match self.file.write(self.stood.iter()) {
             Ok(()) => self.is_unwritten = false,
-            Err(problem) => warn!(%problem, "cannot write down how alerts stand"),
+            Err(problem) => warn!(%problem, "cannot save the state of alerts"),
         }
     }
 }

@@ -52,13 +52,13 @@ pub struct Issued {
 #[non_exhaustive]
 pub enum AuthorityError {
     /// The file would be overwritten. Take another folder or name, or delete it yourself.
-    #[error("{} is there already, and is not overwritten", path.display())]
+    #[error("{} already exists, and is not overwritten", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
     /// There is no authority in the folder. Make one with `ca init`.
-    #[error("no authority in {}: make one with `twixt collector ca init`", folder.display())]
+    #[error("no authority in {}: create one with `twixt collector ca init`", folder.display())]
     Missing {
         /// The folder.
         folder: PathBuf,
@@ -75,8 +75,8 @@ pub enum AuthorityError {
     },
     /// The name makes no name of a file, or is that of a file of the authority's own.
     #[error(
-        "{name:?} cannot name a certificate: use 1 to {NAME_BYTES_MAX} letters, digits, dots and \
-         dashes, and neither ca nor collector"
+        "{name:?} is not a valid certificate name: use 1 to {NAME_BYTES_MAX} letters, digits, \
+         dots and dashes, and neither ca nor collector"
     )]
     Name {
         /// The name.
@@ -86,13 +86,13 @@ pub enum AuthorityError {
     #[error("{0}")]
     Empty(&'static str),
     /// The name of a host or point cannot stand in a certificate.
-    #[error("{name:?} cannot stand in a certificate: only ASCII can")]
+    #[error("{name:?} cannot be used in a certificate: ASCII only")]
     Text {
         /// The name.
         name: String,
     },
     /// The certificate could not be made.
-    #[error("cannot make the certificate: {0}")]
+    #[error("cannot create the certificate: {0}")]
     Make(#[from] rcgen::Error),
 }
 
@@ -103,7 +103,9 @@ pub enum AuthorityError {
 /// When one is there already, or files cannot be written.
 pub fn init(folder: &Path, names: &[String], days: u32) -> Result<[Issued; 2], AuthorityError> {
     if names.is_empty() {
-        return Err(AuthorityError::Empty("name the host of the collector"));
+        return Err(AuthorityError::Empty(
+            "--name is missing: give the collector's host name or address",
+        ));
     }
     let alternatives = names.iter().map(|name| host(name)).collect::<Result<Vec<_>, _>>()?;
     let authority = Pair::free(folder, AUTHORITY)?;
@@ -135,7 +137,9 @@ pub fn issue(
     days: u32,
 ) -> Result<Issued, AuthorityError> {
     if points.is_empty() {
-        return Err(AuthorityError::Empty("name the points that the agent may write"));
+        return Err(AuthorityError::Empty(
+            "--point is missing: give the points that the agent may write",
+        ));
     }
     check_name(name)?;
     let pair = Pair::free(folder, name)?;

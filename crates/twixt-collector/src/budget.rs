@@ -52,9 +52,9 @@ pub(crate) struct HeldBytes {
 impl BudgetMetrics {
     pub(crate) fn new(registry: &mut Registry) -> Self {
         let metrics = Self::default();
-        let help = "Memory held by bodies and epochs that wait";
+        let help = "Memory held by request bodies and waiting epochs";
         registry.register_with_unit("memory_held", help, Unit::Bytes, metrics.held.clone());
-        let help = "Most memory that bodies and epochs may hold (memory_max)";
+        let help = "Memory limit for request bodies and waiting epochs (memory_max)";
         registry.register_with_unit("memory_max", help, Unit::Bytes, metrics.max.clone());
         let help = "Requests for memory refused because the budget was in use";
         registry.register("memory_refused", help, metrics.refused.clone());

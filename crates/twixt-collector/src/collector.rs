@@ -85,7 +85,7 @@ pub enum CollectorError {
     #[error("cannot start: {0}")]
     Start(io::Error),
     /// The sink of the estimates failed.
-    #[error("cannot hand on estimates")]
+    #[error("cannot pass on estimates")]
     Sink(#[source] io::Error),
     /// A thread ended that must not. What is stored stays; the next start goes on from it.
     #[error(transparent)]

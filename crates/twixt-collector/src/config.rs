@@ -68,8 +68,8 @@ pub enum ConfigError {
     /// Tokens and epochs could be read on their way. Give a certificate, listen on a loopback
     /// address, or force it.
     #[error(
-        "{listen} can be reached by others, and connections would not be encrypted: give [tls] \
-         certificate and key, or say plain_http = \"forced\""
+        "{listen} is not a loopback address, and connections would not be encrypted: set [tls] \
+         certificate and key, or plain_http = \"forced\""
     )]
     Plain {
         /// Where to listen.
@@ -77,27 +77,27 @@ pub enum ConfigError {
     },
     /// Anybody could write. Give tokens or a client authority.
     #[error(
-        "{listen} can be reached by others, and anybody could write: give a [[token]] or [tls] \
-         client_ca"
+        "{listen} is not a loopback address, and anyone could write epochs: add a [[token]] or \
+         [tls] client_ca"
     )]
     Open {
         /// Where to listen.
         listen: SocketAddr,
     },
     /// Two tokens of one name cannot be told apart in logs and limits.
-    #[error("two tokens have the name {name:?}")]
+    #[error("duplicate token name {name:?}")]
     TokenName {
         /// The name.
         name: String,
     },
     /// Whoever may read could write. Make another token.
-    #[error("reader {name:?} has a token that may write: give it one of its own")]
+    #[error("reader {name:?} has a token that may also write: give it its own token")]
     SharedToken {
         /// The reader's name.
         name: String,
     },
     /// A token without points allows nothing.
-    #[error("token {name:?} may write no point: give points, such as [\"r-*\"]")]
+    #[error("token {name:?} allows no point: set points, such as [\"r-*\"]")]
     NoPoints {
         /// Its name.
         name: String,
@@ -219,7 +219,7 @@ impl CollectorConfig {
         }
         for (index, alert) in self.alerts.iter().enumerate() {
             let is_taken = self.alerts[..index].iter().any(|other| other.name == alert.name);
-            let taken = is_taken.then_some("another has the same name");
+            let taken = is_taken.then_some("duplicate name");
             if let Some(problem) = alert.problem().or(taken) {
                 return Err(ConfigError::Alert { name: alert.name.clone(), problem });
             }
@@ -282,7 +282,7 @@ mod tests {
         check(
             "[::1]:1",
             |config| config.tokens = vec![token("a", all()), token("a", all())],
-            Some("two tokens"),
+            Some("duplicate token name"),
         );
         check("[::1]:1", |config| config.limits.body_bytes_max = 0, Some("body_bytes_max"));
         let forged = |config: &mut CollectorConfig| config.domain = Some("a\nb".to_owned());

@@ -152,7 +152,7 @@ impl Estimating {
             Ok(gaps) => {
                 gaps.iter().for_each(|late| engine.note_late(&late.series, late.range));
             }
-            Err(problem) => warn!(%problem, "cannot look for gaps that can be closed"),
+            Err(problem) => warn!(%problem, "cannot search for gaps to close"),
         }
     }
 
@@ -294,7 +294,7 @@ impl Estimating {
             // They stay noted, and are tried again.
             Err(problem) => {
                 if let Some(times) = self.late_problem.note(1, Instant::now()) {
-                    warn!(%problem, times, "cannot pair epochs that came late; trying again");
+                    warn!(%problem, times, "cannot pair late epochs; retrying");
                 }
                 Ok(())
             }
@@ -323,8 +323,8 @@ impl Estimating {
         if let Some(epochs) = self.late_warning.note(more, Instant::now()) {
             warn!(
                 epochs,
-                "epochs arrived late, after their time was given up; they are paired from the \
-                 store: a clock was set back, or an agent was away"
+                "epochs arrived after they were given up; they are paired from the store: a clock \
+                 was set back, or an agent was disconnected"
             );
         }
         more > 0
@@ -347,7 +347,7 @@ impl Estimating {
     fn take_place(&self, prepared: io::Result<Prepared>) {
         if let Err(problem) = prepared.and_then(Prepared::take_place) {
             self.metrics.unwritten.inc();
-            warn!(%problem, "cannot write down how far estimates came");
+            warn!(%problem, "cannot save the progress of estimating");
         }
     }
 }

@@ -52,7 +52,7 @@ pub struct FlowsAnswer {
     pub flows: Vec<Row>,
     /// Epochs that they rest on.
     pub epochs: u64,
-    /// Epochs of which nothing is known.
+    /// Epochs without data.
     pub gaps: u64,
     /// From when to when anything is stored of the segment.
     pub stored: Option<Span>,
@@ -70,14 +70,14 @@ pub struct FlowsAnswer {
 pub enum FlowsError {
     /// There are more epochs than one question may take. Ask for less.
     #[error(
-        "more than {EPOCHS_MAX} epochs would have to be compared once more: ask for a shorter time, \
-         for one class, or for one algorithm"
+        "more than {EPOCHS_MAX} epochs would have to be paired again: request a shorter time, one \
+         class, or one algorithm"
     )]
     TooManyEpochs,
     /// The epochs are larger than one question may take. Ask for less.
     #[error(
-        "more than {} MiB of epochs would have to be read: ask for a shorter time, for one class, \
-         or for one algorithm",
+        "more than {} MiB of epochs would have to be read: request a shorter time, one class, or \
+         one algorithm",
         READ_BYTES_MAX >> 20
     )]
     TooManyBytes,
@@ -147,7 +147,7 @@ impl FlowsAnswer {
         let mut names: Vec<&str> = rows.iter().map(|row| row.series.algorithm.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        let reasons = names.iter().map(|name| format!("{name} does not tell flows apart"));
+        let reasons = names.iter().map(|name| format!("{name} does not separate flows"));
         self.reasons.extend(reasons);
     }
 
@@ -163,7 +163,7 @@ impl FlowsAnswer {
             if lacking > 0 {
                 let name = &comparable.series.algorithm;
                 self.reasons.push(format!(
-                    "{lacking} epochs of {name} are no longer stored, or cannot be compared again"
+                    "{lacking} epochs of {name} are no longer stored, or cannot be paired again"
                 ));
             }
             self.reasons.extend(compared.reason);

@@ -136,7 +136,7 @@ impl EventSink for HistorySink {
             self.metrics.failed.inc();
             self.metrics.note_health(Work::Storing, false);
             if !is_failing {
-                warn!(%problem, "estimates cannot be stored; trying again");
+                warn!(%problem, "cannot store estimates; retrying");
             }
             is_failing = true;
             let mut waited = Duration::ZERO;

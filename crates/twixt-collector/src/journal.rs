@@ -78,7 +78,7 @@ pub(crate) enum Unavailable {
     #[error("too many requests wait to be stored")]
     Crowded,
     /// The disk is slow, or estimates cannot be stored: storing waits for them.
-    #[error("storing takes too long: the disk is slow, or has no room for estimates")]
+    #[error("storing takes too long: the disk is slow, or has no space for estimates")]
     Slow,
     /// The disk is full, read-only or broken.
     #[error("cannot store: {0}")]

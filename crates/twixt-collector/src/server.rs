@@ -88,7 +88,7 @@ impl Server {
                     None => {
                         shared.turn_away(stream);
                         if let Some(refused) = crowded.note(1, Instant::now()) {
-                            warn!(%address, refused, "too many connections: some are refused");
+                            warn!(%address, refused, "too many connections: refusing some");
                         }
                     }
                 },
@@ -129,7 +129,7 @@ impl Server {
             }
             Ok(Err(problem)) => {
                 self.metrics.refuse("handshake");
-                debug!(%address, %problem, "no encrypted connection");
+                debug!(%address, %problem, "TLS handshake failed");
             }
             Err(_) => self.metrics.refuse("handshake-slow"),
         }

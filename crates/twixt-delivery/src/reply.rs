@@ -59,14 +59,14 @@ impl Reply {
             200 => Self::read_receipt(body, epochs),
             400 => Self::TooLarge { reason: explained("the body cannot be read (400)") },
             413 => Self::TooLarge { reason: explained("the body is too large (413)") },
-            401 => unavailable(
-                "the collector does not know this agent (401): check its token or certificate",
-            ),
+            401 => {
+                unavailable("authentication failed (401): check the agent's token or certificate")
+            }
             403 => {
                 Self::Forbidden { reason: explained("this agent may not write that point (403)") }
             }
             404 | 405 => unavailable("there is no collector at this address (404): check the URL"),
-            429 => unavailable("the collector wants fewer requests (429)"),
+            429 => unavailable("the collector limits the request rate (429)"),
             503 => unavailable("the collector cannot store epochs now (503)"),
             _ => unavailable(&format!("unexpected status {status}")),
         }

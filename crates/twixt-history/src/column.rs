@@ -201,7 +201,7 @@ pub const COLUMNS: &[Column] = &[
         name: "step",
         kind: Kind::Text,
         required: true,
-        about: "how long the row is: epoch, minute or hour",
+        about: "length of the row: epoch, minute or hour",
         get: |row| Cell::Text(row.step.name()),
         set: Some(|row, cell| {
             let text = cell.text().unwrap_or_default();
@@ -211,19 +211,19 @@ pub const COLUMNS: &[Column] = &[
     text!("upstream", series.upstream, "the point that packets pass first"),
     text!("downstream", series.downstream, "the point that packets pass second"),
     text!("class", series.class, "class of traffic; empty without classes"),
-    text!("algorithm", series.algorithm, "the algorithm that concluded"),
-    text!("domain", series.domain, "within which names of points are unique"),
+    text!("algorithm", series.algorithm, "the algorithm of the estimate"),
+    text!("domain", series.domain, "domain within which point names are unique"),
     integer!("epoch_ns", series.epoch_ns, "length of an epoch"),
     text!("scope_kind", scope_kind, "all, class, prefix-pair, flow, port or other"),
-    text!("scope", scope, "what the row is about"),
-    integer!("start_ns", start_ns, "first moment, by upstream's clock, nanoseconds since 1970 UTC"),
-    integer!("end_ns", end_ns, "last moment; the next row starts one later"),
-    maybe!("epoch", epoch, "number of the epoch, or of the first of them"),
+    text!("scope", scope, "scope of the estimate"),
+    integer!("start_ns", start_ns, "start, by the upstream clock, nanoseconds since 1970 UTC"),
+    integer!("end_ns", end_ns, "end, inclusive; the next row starts one nanosecond later"),
+    maybe!("epoch", epoch, "number of the epoch, or of the first one"),
     Column {
         name: "epochs",
         kind: Kind::Integer,
         required: true,
-        about: "epochs that the row rests on; 0 where nothing is known",
+        about: "epochs that the row rests on; 0 for a gap",
         get: |row| Cell::of_count(Some(row.epochs)),
         set: Some(|row, cell| row.epochs = cell.count().unwrap_or_default()),
     },
@@ -231,13 +231,13 @@ pub const COLUMNS: &[Column] = &[
         name: "gaps",
         kind: Kind::Integer,
         required: true,
-        about: "epochs of which nothing is known",
+        about: "epochs without an estimate",
         get: |row| Cell::of_count(Some(row.gaps)),
         set: Some(|row, cell| row.gaps = cell.count().unwrap_or_default()),
     },
-    count!("packets", packets, "packets that upstream counted"),
+    count!("packets", packets, "packets counted upstream"),
     count!("used", used, "packets that the estimate rests on"),
-    count!("lost", lost, "packets that the network lost; null where that is not known"),
+    count!("lost", lost, "packets lost by the network; null if unknown"),
     count!("bytes", bytes, "bytes of the packets, by their IP headers"),
     derived!(
         "mean_ns",
@@ -289,15 +289,15 @@ pub const COLUMNS: &[Column] = &[
         |part, cell| part.max_ns = cell.integer(),
         "largest delay"
     ),
-    maybe!("clock_offset_ns", clock_offset_ns, "downstream's clock is ahead by this"),
-    maybe!("clock_error_ns", clock_error_ns, "bound on the difference of the two clocks"),
-    maybe!("realigned_epochs", realigned_epochs, "downstream's epochs have larger numbers by this"),
-    count!("moved", moved, "packets in flight at boundaries, moved to where they belong"),
+    maybe!("clock_offset_ns", clock_offset_ns, "how far the downstream clock is ahead"),
+    maybe!("clock_error_ns", clock_error_ns, "bound on the clock difference"),
+    maybe!("realigned_epochs", realigned_epochs, "downstream epoch numbers are larger by this"),
+    count!("moved", moved, "packets in flight at boundaries that were moved to their epoch"),
     Column {
         name: "reason",
         kind: Kind::Text,
         required: false,
-        about: "why something is not known",
+        about: "why a value is unknown",
         get: |row| Cell::of_text(row.reason.as_deref()),
         set: Some(|row, cell| row.reason = cell.text()),
     },
@@ -306,7 +306,7 @@ pub const COLUMNS: &[Column] = &[
         Integer,
         |part| Cell::of_count(Some(part.count)),
         |part, cell| part.count = cell.count().unwrap_or(1).max(1),
-        "packets that delay_sum_ns adds up"
+        "number of packets in delay_sum_ns"
     ),
     part!(
         "delay_sum_ns",
@@ -324,7 +324,7 @@ pub const COLUMNS: &[Column] = &[
         Real,
         |part| Cell::of_real(part.squares_ns2),
         |part, cell| part.squares_ns2 = cell.real(),
-        "sum of the squares of what each differs from their mean by"
+        "sum of squared differences from their mean"
     ),
     part!(
         "delay_half_width_ns",
@@ -342,20 +342,20 @@ pub const COLUMNS: &[Column] = &[
                 part.histogram = Some(bytes.to_vec());
             }
         },
-        "all delays, by buckets that can be added up"
+        "all delays, as a histogram that can be summed"
     ),
     derived!(
         "jitter_ns",
         Real,
         |row| Cell::of_real(row.delay.as_ref().and_then(DelayPart::jitter_ns)),
-        "mean of what delays of sampled packets in a row differ by"
+        "mean absolute difference of the delays of consecutive sampled packets"
     ),
     part!(
         "jitter_count",
         Integer,
         |part| Cell::of_count(part.steps.map(|steps| steps.count)),
         |part, cell| part.steps.get_or_insert_default().count = cell.count().unwrap_or(0),
-        "differences that jitter_sum_ns adds up"
+        "number of differences in jitter_sum_ns"
     ),
     part!(
         "jitter_sum_ns",

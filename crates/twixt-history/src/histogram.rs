@@ -56,10 +56,10 @@ pub fn decode(bytes: &[u8]) -> Result<Histogram, HistogramError> {
     let (head, rest) = bytes.split_at_checked(HEAD_BYTES).ok_or(HistogramError("too short"))?;
     let buckets = u32_at(head, 12) as usize;
     if head[0] != VERSION {
-        return Err(HistogramError("its version is not known"));
+        return Err(HistogramError("unknown version"));
     }
     if buckets > BUCKETS_MAX || rest.len() != buckets * BUCKET_BYTES {
-        return Err(HistogramError("its length is not what it says"));
+        return Err(HistogramError("wrong length"));
     }
     let state = HistogramState {
         scale: head[1],

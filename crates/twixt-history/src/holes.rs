@@ -22,8 +22,8 @@ impl Hole {
     const fn reason(self) -> &'static str {
         match self {
             Self::NothingStored => "no estimate is stored",
-            Self::NoLongerKept => "epochs of this time are no longer kept: ask for minutes",
-            Self::Unreadable => "what was stored cannot be read",
+            Self::NoLongerKept => "epochs of this time are no longer kept: request minutes",
+            Self::Unreadable => "stored data cannot be read",
         }
     }
 }

@@ -11,7 +11,8 @@ const SECOND_NS: i64 = 1_000_000_000;
 /// since 1970.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no moment: write 2024-01-31T10:00:00Z, an offset in place of Z, or seconds since 1970"
+    "{0:?} is not a valid time: write 2024-01-31T10:00:00Z, an offset instead of Z, or seconds \
+     since 1970"
 )]
 pub struct ParseMomentError(String);
 

@@ -111,7 +111,7 @@ impl fmt::Display for Cursor {
 
 /// The text is no cursor. Use one that an answer gave, as it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no cursor: use one that an answer gave")]
+#[error("{0:?} is not a valid cursor: use one from an earlier answer")]
 pub struct ParseCursorError(String);
 
 impl FromStr for Cursor {

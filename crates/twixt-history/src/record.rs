@@ -62,7 +62,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<Row>, RecordError> {
     let (head, mut rest) =
         bytes.split_at_checked(HEAD_BYTES).ok_or(RecordError("it is too short"))?;
     if head[0] != VERSION {
-        return Err(RecordError("its version is not known"));
+        return Err(RecordError("unknown version"));
     }
     let columns = usize::from(u16::from_le_bytes([head[2], head[3]]));
     let count = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;

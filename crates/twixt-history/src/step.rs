@@ -68,7 +68,7 @@ impl fmt::Display for Step {
 
 /// There is no such step. Write `epoch`, `minute` or `hour`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no step: write epoch, minute or hour")]
+#[error("{0:?} is not a valid step: use epoch, minute or hour")]
 pub struct ParseStepError(String);
 
 impl FromStr for Step {

@@ -276,8 +276,8 @@ fn who_signed_what_decides_and_is_explained() {
     let trusting = DeliveryConfig { ca, ..config(&format!("https://localhost:{port}")) };
     check_reply(&trusting, "stored: 1");
     let ca = Some(read(&theirs, "ca.pem"));
-    check_reply(&DeliveryConfig { ca, ..trusting.clone() }, "as `ca`");
-    check_reply(&DeliveryConfig { ca: None, ..trusting.clone() }, "as `ca`");
+    check_reply(&DeliveryConfig { ca, ..trusting.clone() }, "set `ca`");
+    check_reply(&DeliveryConfig { ca: None, ..trusting.clone() }, "set `ca`");
     let plain = DeliveryConfig { url: format!("http://localhost:{port}"), ..trusting };
     check_reply(&plain, "Unavailable");
     let collector = encrypted(&elsewhere, false);

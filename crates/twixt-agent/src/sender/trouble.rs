@@ -8,7 +8,7 @@ pub(super) fn explain(error: &Error) -> String {
     match rustls_error(error) {
         Some(problem) => explain_tls(problem),
         None => match error {
-            Error::HostNotFound => "the name of the collector is not known".to_owned(),
+            Error::HostNotFound => "the collector's name cannot be resolved".to_owned(),
             Error::ConnectionFailed => "the collector cannot be reached".to_owned(),
             Error::Timeout(what) => format!("the collector is too slow: timeout ({what})"),
             Error::Io(error) => format!("the connection failed: {error}"),
@@ -33,8 +33,8 @@ fn explain_tls(problem: &rustls::Error) -> String {
     let remedy = match problem {
         rustls::Error::InvalidCertificate(invalid) => match invalid {
             CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-                "the collector's certificate is signed by an unknown authority: give the file of \
-                 its authority as `ca` (`twixt collector ca init` wrote it as ca.pem)"
+                "the collector's certificate is signed by an unknown authority: set `ca` to the \
+                 authority's file (`twixt collector ca init` wrote it as ca.pem)"
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 "the collector's certificate is for another name: use that in the URL, or issue one \
@@ -47,8 +47,8 @@ fn explain_tls(problem: &rustls::Error) -> String {
                 "the collector's certificate is not valid yet, or the clock here is wrong"
             }
             _ => {
-                "the collector's certificate is not accepted: if it is self-signed, make an \
-                  authority with `twixt collector ca init`, and give its file as `ca`"
+                "the collector's certificate is not accepted: if it is self-signed, create an \
+                 authority with `twixt collector ca init`, and set `ca` to its file"
             }
         },
         rustls::Error::AlertReceived(
@@ -59,11 +59,11 @@ fn explain_tls(problem: &rustls::Error) -> String {
             | AlertDescription::HandshakeFailure
             | AlertDescription::AccessDenied,
         ) => {
-            "the collector does not accept this agent's certificate: give `certificate` and `key` \
-             that its authority issued"
+            "the collector does not accept this agent's certificate: use a `certificate` and \
+             `key` issued by its authority"
         }
         rustls::Error::InvalidMessage(_) => "unexpected reply, not TLS: is it http?",
-        _ => "no secure connection",
+        _ => "TLS handshake failed",
     };
     format!("{remedy} ({problem})")
 }
@@ -83,10 +83,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_certificates_is_explained() {
-        check(CertificateError::UnknownIssuer.into(), "as `ca`");
+        check(CertificateError::UnknownIssuer.into(), "set `ca`");
         check(CertificateError::NotValidForName.into(), "another name");
         check(CertificateError::Expired.into(), "expired");
         let required = AlertDescription::CertificateRequired;
-        check(rustls::Error::AlertReceived(required), "give `certificate` and `key`");
+        check(rustls::Error::AlertReceived(required), "use a `certificate` and `key`");
     }
 }

@@ -17,7 +17,7 @@ pub struct PointPattern {
 #[non_exhaustive]
 pub enum PatternError {
     /// A `*` stands elsewhere than at the end.
-    #[error("{text:?}: a * can stand at the end only")]
+    #[error("{text:?}: * is allowed only at the end")]
     Star {
         /// What was written.
         text: String,

@@ -30,7 +30,7 @@ pub enum Measure {
 /// There is no such measure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is not a measure: mean, deviation, p50, p95, p99, p999, jitter, loss and gaps are"
+    "{text:?} is not a measure; use mean, deviation, p50, p95, p99, p999, jitter, loss or gaps"
 )]
 pub struct ParseMeasureError {
     text: String,

@@ -22,25 +22,25 @@ pub(crate) struct AlertMetrics {
 impl AlertMetrics {
     pub(crate) fn new(registry: &mut Registry) -> Self {
         let metrics = Self::default();
-        registry.register("alerts", "Alerts on series, by how they stand", metrics.alerts.clone());
+        registry.register("alerts", "Alerts on series, by state", metrics.alerts.clone());
         registry.register(
             "alert_transitions",
-            "Alerts that were raised, cleared, or became unknown",
+            "Alert state changes, by new state",
             metrics.transitions.clone(),
         );
         registry.register(
             "alert_epochs_refused",
-            "Epochs that no alert looked at because there are too many alerts on series",
+            "Epochs not checked because there are too many alerts on series",
             metrics.refused.clone(),
         );
         registry.register(
             "webhook_messages",
-            "Messages to webhooks, by what became of them",
+            "Messages to webhooks, by outcome",
             metrics.messages.clone(),
         );
         registry.register(
             "webhook_retries",
-            "Times that a message to a webhook was tried again",
+            "Retries of messages to webhooks",
             metrics.retries.clone(),
         );
         for state in [AlertState::Unknown, AlertState::Clear, AlertState::Raised] {

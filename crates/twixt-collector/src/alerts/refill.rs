@@ -21,7 +21,7 @@ impl Alerting {
             return;
         };
         if let Err(problem) = self.try_refill(history, longest_ns) {
-            warn!(%problem, "alerts begin with what comes: what was stored cannot be read");
+            warn!(%problem, "cannot read stored estimates: alert windows start empty");
         }
     }
 

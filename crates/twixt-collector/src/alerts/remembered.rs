@@ -92,7 +92,7 @@ impl AlertsFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
             Err(problem) => {
                 let path = self.path.display();
-                warn!(%path, %problem, "not known how alerts stood; some may be told again");
+                warn!(%path, %problem, "cannot read the saved state of alerts; some may be reported again");
                 BTreeMap::new()
             }
         }
@@ -113,7 +113,7 @@ impl AlertsFile {
         let document: Document = serde_json::from_slice(&bytes)?;
         if document.version > VERSION {
             let version = document.version;
-            return Err(io::Error::other(format!("version {version} is of a newer release")));
+            return Err(io::Error::other(format!("version {version} is from a newer release")));
         }
         let alerts = document.alerts.into_iter();
         Ok(alerts.filter_map(|watch| Some((watch.watch.clone(), watch.stood()?))).collect())

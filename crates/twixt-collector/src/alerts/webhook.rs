@@ -76,7 +76,7 @@ impl Webhooks {
         let queue = self.queues.get(address);
         if queue.is_none_or(|queue| queue.try_send(Arc::clone(body)).is_err()) {
             self.metrics.dropped();
-            warn!(host = host(address), "too many messages wait for a webhook: one is dropped");
+            warn!(host = host(address), "too many messages waiting for a webhook: one was dropped");
         }
     }
 }
@@ -101,7 +101,7 @@ fn send_all(url: &str, messages: &Receiver<Arc<str>>, metrics: &AlertMetrics, st
     for body in messages {
         // An address that did not answer while stopping will not answer the next time either.
         let post = || match is_gone && stop.is_requested() {
-            true => Outcome::Refused("the collector stops".to_owned()),
+            true => Outcome::Refused("the collector is stopping".to_owned()),
             false => post(&agent, url, &body),
         };
         let delivered = deliver(post, |wait| pause(wait, stop), || metrics.retried());
@@ -110,7 +110,7 @@ fn send_all(url: &str, messages: &Receiver<Arc<str>>, metrics: &AlertMetrics, st
             Err(problem) => {
                 is_gone = true;
                 metrics.dropped();
-                warn!(host = host(url), problem, "a webhook was not told of an alert");
+                warn!(host = host(url), problem, "cannot deliver an alert to a webhook");
             }
         }
     }
@@ -146,7 +146,7 @@ fn post(agent: &ureq::Agent, url: &str, body: &str) -> Outcome {
             Outcome::Failed(status.to_string())
         }
         Ok(status) if status.is_redirection() => Outcome::Refused(format!(
-            "{status}: redirections are not followed, name the new address"
+            "{status}: redirects are not followed; configure the new address"
         )),
         Ok(status) => Outcome::Refused(status.to_string()),
         Err(problem) => Outcome::Failed(problem.to_string()),

@@ -191,7 +191,7 @@ impl Stretch {
         if measure == Measure::Gaps {
             return Ok(self.gaps as f64 / self.gaps.saturating_add(self.epochs).max(1) as f64);
         }
-        let sum = self.sum.as_ref().ok_or("no epoch of it is known")?;
+        let sum = self.sum.as_ref().ok_or("no epoch has an estimate")?;
         let evidence = &sum.evidence;
         let packets = if measure == Measure::Loss { evidence.packets } else { evidence.used };
         if packets < minimum_packets.max(1) {
@@ -199,7 +199,7 @@ impl Stretch {
                 "{packets} packets are too few: minimum_packets = {minimum_packets}"
             ));
         }
-        let unknown = || self.reason.clone().unwrap_or_else(|| format!("{measure} is not known"));
+        let unknown = || self.reason.clone().unwrap_or_else(|| format!("{measure} is unknown"));
         let value = match measure {
             Measure::Mean => sum.delay.map(|delay| delay.mean_ns()),
             Measure::Deviation => sum.delay.and_then(|delay| delay.deviation_ns),
@@ -222,7 +222,7 @@ impl Stretch {
         let is_everything = delays.weight() <= delays.count() as f64;
         if !is_everything && delays.count() < needed_for(share) {
             let (count, needed) = (delays.count(), needed_for(share));
-            return Err(format!("{count} sampled packets are too few: {measure} takes {needed}"));
+            return Err(format!("{count} sampled packets are too few: {measure} needs {needed}"));
         }
         let value_ns = delays.percentile(share).ok_or("the sample is empty")?;
         Ok(value_ns as f64)

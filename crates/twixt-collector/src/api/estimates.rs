@@ -30,20 +30,20 @@ pub const NEXT_HEADER: &str = "twixt-next";
     responses(
         (
             status = 200,
-            description = "What there is",
+            description = "The answer",
             content(
                 (EstimatesDocument = "application/json"),
                 (Vec<u8> = "application/vnd.apache.parquet")
             ),
             headers(
                 ("twixt-complete" = bool, description = "Parquet: whether nothing is missing"),
-                ("twixt-next" = String, description = "Parquet: where to go on, if not all is there")
+                ("twixt-next" = String, description = "Parquet: where to continue, if there are more rows")
             )
         ),
-        (status = 400, description = "The question makes no sense", body = ErrorDocument),
-        (status = 401, description = "Not a reader", body = ErrorDocument),
-        (status = 429, description = "Too many questions", body = ErrorDocument),
-        (status = 503, description = "Too many questions of all", body = ErrorDocument),
+        (status = 400, description = "Invalid request", body = ErrorDocument),
+        (status = 401, description = "No valid reader token", body = ErrorDocument),
+        (status = 429, description = "Too many requests", body = ErrorDocument),
+        (status = 503, description = "Too many requests are waiting", body = ErrorDocument),
     ),
     security(("reader" = []))
 )]
@@ -80,17 +80,17 @@ fn parquet(api: &Api, answer: &Answer) -> Result<Response, Problem> {
     Ok(response)
 }
 
-/// Stretches of which nothing is known.
+/// Intervals without data.
 #[utoipa::path(
     get,
     path = "/v1/gaps",
     params(GapParameters),
     responses(
-        (status = 200, description = "What there is", body = GapsDocument),
-        (status = 400, description = "The question makes no sense", body = ErrorDocument),
-        (status = 401, description = "Not a reader", body = ErrorDocument),
-        (status = 429, description = "Too many questions", body = ErrorDocument),
-        (status = 503, description = "Too many questions of all", body = ErrorDocument),
+        (status = 200, description = "The answer", body = GapsDocument),
+        (status = 400, description = "Invalid request", body = ErrorDocument),
+        (status = 401, description = "No valid reader token", body = ErrorDocument),
+        (status = 429, description = "Too many requests", body = ErrorDocument),
+        (status = 503, description = "Too many requests are waiting", body = ErrorDocument),
     ),
     security(("reader" = []))
 )]

@@ -19,11 +19,11 @@ use super::{Api, ErrorDocument};
     path = "/v1/evidence",
     params(EvidenceParameters),
     responses(
-        (status = 200, description = "What there is", body = EvidenceDocument),
-        (status = 400, description = "The question makes no sense", body = ErrorDocument),
-        (status = 401, description = "Not a reader", body = ErrorDocument),
-        (status = 429, description = "Too many questions", body = ErrorDocument),
-        (status = 503, description = "Too many questions of all", body = ErrorDocument),
+        (status = 200, description = "The answer", body = EvidenceDocument),
+        (status = 400, description = "Invalid request", body = ErrorDocument),
+        (status = 401, description = "No valid reader token", body = ErrorDocument),
+        (status = 429, description = "Too many requests", body = ErrorDocument),
+        (status = 503, description = "Too many requests are waiting", body = ErrorDocument),
     ),
     security(("reader" = []))
 )]

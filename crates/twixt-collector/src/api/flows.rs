@@ -17,15 +17,15 @@ use crate::flows::FlowsError;
     path = "/v1/flows",
     params(FlowParameters),
     responses(
-        (status = 200, description = "What there is", body = FlowsDocument),
+        (status = 200, description = "The answer", body = FlowsDocument),
         (
             status = 400,
-            description = "The question makes no sense, or takes too many epochs to answer",
+            description = "Invalid request, or too many epochs to pair",
             body = ErrorDocument
         ),
-        (status = 401, description = "Not a reader", body = ErrorDocument),
-        (status = 429, description = "Too many questions", body = ErrorDocument),
-        (status = 503, description = "Too many questions of all", body = ErrorDocument),
+        (status = 401, description = "No valid reader token", body = ErrorDocument),
+        (status = 429, description = "Too many requests", body = ErrorDocument),
+        (status = 503, description = "Too many requests are waiting", body = ErrorDocument),
     ),
     security(("reader" = []))
 )]

@@ -12,17 +12,17 @@ use super::parameters::{Asked, HistogramParameters};
 use super::problem::Problem;
 use super::{Api, ErrorDocument};
 
-/// All delays of a stretch of time, by buckets, and their percentiles.
+/// All delays of an interval of time, by buckets, and their percentiles.
 #[utoipa::path(
     get,
     path = "/v1/histogram",
     params(HistogramParameters),
     responses(
-        (status = 200, description = "What there is", body = HistogramDocument),
-        (status = 400, description = "The question makes no sense", body = ErrorDocument),
-        (status = 401, description = "Not a reader", body = ErrorDocument),
-        (status = 429, description = "Too many questions", body = ErrorDocument),
-        (status = 503, description = "Too many questions of all", body = ErrorDocument),
+        (status = 200, description = "The answer", body = HistogramDocument),
+        (status = 400, description = "Invalid request", body = ErrorDocument),
+        (status = 401, description = "No valid reader token", body = ErrorDocument),
+        (status = 429, description = "Too many requests", body = ErrorDocument),
+        (status = 503, description = "Too many requests are waiting", body = ErrorDocument),
     ),
     security(("reader" = []))
 )]

@@ -20,22 +20,22 @@ use crate::stop::Stop;
 /// Silence longer than this is broken, so that nobody takes the connection for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// Estimates as they come: events `estimate`, `gap` and `warning`, and `missed` with a number when
+/// Estimates as they come: events `estimate`, `gap` and `warning`, and `missed` with a number if
 /// the reader was too slow. A connection ends after ten minutes; clients of server-sent events
-/// make a new one.
+/// reconnect.
 #[utoipa::path(
     get,
     path = "/v1/live",
     responses(
         (
             status = 200,
-            description = "Events, without end",
+            description = "A stream of events",
             body = String,
             content_type = "text/event-stream"
         ),
-        (status = 400, description = "There are no parameters", body = ErrorDocument),
-        (status = 401, description = "Not a reader", body = ErrorDocument),
-        (status = 429, description = "Too many questions", body = ErrorDocument),
+        (status = 400, description = "This request has no parameters", body = ErrorDocument),
+        (status = 401, description = "No valid reader token", body = ErrorDocument),
+        (status = 429, description = "Too many requests", body = ErrorDocument),
     ),
     security(("reader" = []))
 )]

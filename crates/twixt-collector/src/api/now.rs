@@ -22,10 +22,10 @@ use crate::history::{ClockState, PointState};
     get,
     path = "/v1/points",
     responses(
-        (status = 200, description = "What there is", body = PointsDocument),
-        (status = 400, description = "There are no parameters", body = ErrorDocument),
-        (status = 401, description = "Not a reader", body = ErrorDocument),
-        (status = 429, description = "Too many questions", body = ErrorDocument),
+        (status = 200, description = "The answer", body = PointsDocument),
+        (status = 400, description = "This request has no parameters", body = ErrorDocument),
+        (status = 401, description = "No valid reader token", body = ErrorDocument),
+        (status = 429, description = "Too many requests", body = ErrorDocument),
     ),
     security(("reader" = []))
 )]
@@ -55,10 +55,10 @@ pub(super) async fn points(
     get,
     path = "/v1/segments",
     responses(
-        (status = 200, description = "What there is", body = SegmentsDocument),
-        (status = 400, description = "There are no parameters", body = ErrorDocument),
-        (status = 401, description = "Not a reader", body = ErrorDocument),
-        (status = 429, description = "Too many questions", body = ErrorDocument),
+        (status = 200, description = "The answer", body = SegmentsDocument),
+        (status = 400, description = "This request has no parameters", body = ErrorDocument),
+        (status = 401, description = "No valid reader token", body = ErrorDocument),
+        (status = 429, description = "Too many requests", body = ErrorDocument),
     ),
     security(("reader" = []))
 )]
@@ -80,15 +80,15 @@ pub(super) async fn segments(
     Ok(Json(SegmentsDocument { range, segments: catalogue.series().map(document).collect() }))
 }
 
-/// How the clocks of segments were found last, since the collector's start.
+/// The last known state of the clocks of segments, since the collector's start.
 #[utoipa::path(
     get,
     path = "/v1/clocks",
     responses(
-        (status = 200, description = "What there is", body = ClocksDocument),
-        (status = 400, description = "There are no parameters", body = ErrorDocument),
-        (status = 401, description = "Not a reader", body = ErrorDocument),
-        (status = 429, description = "Too many questions", body = ErrorDocument),
+        (status = 200, description = "The answer", body = ClocksDocument),
+        (status = 400, description = "This request has no parameters", body = ErrorDocument),
+        (status = 401, description = "No valid reader token", body = ErrorDocument),
+        (status = 429, description = "Too many requests", body = ErrorDocument),
     ),
     security(("reader" = []))
 )]

@@ -12,9 +12,9 @@ use super::{documents, estimates, evidence, flows, histogram, live, now, problem
 #[openapi(
     info(
         title = "twixt collector",
-        description = "What a collector remembers of delay and loss between points of a network. \
-                       Every answer says which time it is about and what is missing from it. What \
-                       is not known is null.",
+        description = "Delay and loss between points of a network, as stored by a collector. \
+             Every answer states the time that it covers and what is missing. Unknown values are \
+             null.",
         license(name = "MIT OR Apache-2.0")
     ),
     paths(

@@ -43,7 +43,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     }
 }
 
-/// How long rows are.
+/// Length of the rows.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum StepName {
@@ -55,7 +55,7 @@ pub(super) enum StepName {
     Hour,
 }
 
-/// What an answer is written as.
+/// Format of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum AnswerFormat {
@@ -71,35 +71,34 @@ pub(super) enum AnswerFormat {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct EstimateParameters {
-    /// Names of the two points, `UPSTREAM:DOWNSTREAM`; all segments if left out.
+    /// Names of the two points, `UPSTREAM:DOWNSTREAM`; omitted: all segments.
     #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
     segment: Option<String>,
-    /// Class of traffic; all if left out.
+    /// Class of traffic; omitted: all.
     #[param(max_length = 1024)]
     class: Option<String>,
-    /// What estimates are about, such as `all` or a flow; `*` for everything. All traffic if left
-    /// out.
+    /// Scope of the estimates, such as `all` or a flow; `*` for everything. Omitted: all traffic.
     #[param(max_length = 1024)]
     scope: Option<String>,
-    /// Name of the algorithm; all if left out.
+    /// Name of the algorithm; omitted: all.
     #[param(max_length = 1024)]
     algorithm: Option<String>,
-    /// From when on: RFC 3339 with an offset, or seconds since 1970.
+    /// Start: RFC 3339 with an offset, or seconds since 1970.
     #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
     start: Option<String>,
-    /// Until when, this moment included.
+    /// End, inclusive.
     #[param(max_length = 64, example = "2024-01-31T11:00:00+01:00")]
     end: Option<String>,
-    /// How long rows are; minutes if left out.
+    /// Length of the rows; omitted: minutes.
     #[param(inline)]
     step: Option<StepName>,
-    /// Rows at most.
+    /// Maximum number of rows.
     #[param(minimum = 1, maximum = 100_000)]
     limit: Option<usize>,
     /// Where an earlier answer ended: its `next`.
     #[param(max_length = 64)]
     cursor: Option<String>,
-    /// What the answer is written as; JSON if left out.
+    /// Format of the answer; omitted: JSON.
     #[param(inline)]
     pub(super) format: Option<AnswerFormat>,
 }
@@ -109,20 +108,19 @@ pub(super) struct EstimateParameters {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct GapParameters {
-    /// Names of the two points, `UPSTREAM:DOWNSTREAM`; all segments if left out.
+    /// Names of the two points, `UPSTREAM:DOWNSTREAM`; omitted: all segments.
     #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
     segment: Option<String>,
-    /// Class of traffic; all if left out.
+    /// Class of traffic; omitted: all.
     #[param(max_length = 1024)]
     class: Option<String>,
-    /// From when on: RFC 3339 with an offset, or seconds since 1970. A day before the end if left
-    /// out.
+    /// Start: RFC 3339 with an offset, or seconds since 1970. Omitted: a day before the end.
     #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
     start: Option<String>,
-    /// Until when, this moment included.
+    /// End, inclusive.
     #[param(max_length = 64)]
     end: Option<String>,
-    /// Gaps at most.
+    /// Maximum number of gaps.
     #[param(minimum = 1, maximum = 100_000)]
     limit: Option<usize>,
     /// Where an earlier answer ended: its `next`.
@@ -138,23 +136,23 @@ pub(super) struct FlowParameters {
     /// Names of the two points, `UPSTREAM:DOWNSTREAM`.
     #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
     segment: String,
-    /// Class of traffic; all if left out.
+    /// Class of traffic; omitted: all.
     #[param(max_length = 1024)]
     class: Option<String>,
-    /// Name of the algorithm; all that tell flows apart if left out.
+    /// Name of the algorithm; omitted: all that separate flows.
     #[param(max_length = 1024)]
     algorithm: Option<String>,
-    /// What flows are ordered by, the largest first; delay if left out.
+    /// Sort order of flows, largest first; omitted: delay.
     #[param(inline)]
     order: Option<FlowOrder>,
-    /// From when on: RFC 3339 with an offset, or seconds since 1970. A minute before the end if
-    /// left out. Epochs are compared once more, at most 600 of them.
+    /// Start: RFC 3339 with an offset, or seconds since 1970. Omitted: a minute before the end.
+    /// Epochs are paired again, at most 600 of them.
     #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
     start: Option<String>,
-    /// Until when, this moment included.
+    /// End, inclusive.
     #[param(max_length = 64)]
     end: Option<String>,
-    /// Flows at most.
+    /// Maximum number of flows.
     #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
 }
@@ -167,20 +165,19 @@ pub(super) struct HistogramParameters {
     /// Names of the two points, `UPSTREAM:DOWNSTREAM`.
     #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
     segment: String,
-    /// Class of traffic; all if left out.
+    /// Class of traffic; omitted: all.
     #[param(max_length = 1024)]
     class: Option<String>,
-    /// What delays are of; all traffic if left out.
+    /// Scope of the delays; omitted: all traffic.
     #[param(max_length = 1024)]
     scope: Option<String>,
-    /// Name of the algorithm; all if left out.
+    /// Name of the algorithm; omitted: all.
     #[param(max_length = 1024)]
     algorithm: Option<String>,
-    /// From when on: RFC 3339 with an offset, or seconds since 1970. An hour before the end if left
-    /// out.
+    /// Start: RFC 3339 with an offset, or seconds since 1970. Omitted: an hour before the end.
     #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
     start: Option<String>,
-    /// Until when, this moment included.
+    /// End, inclusive.
     #[param(max_length = 64)]
     end: Option<String>,
 }
@@ -193,14 +190,13 @@ pub(super) struct EvidenceParameters {
     /// Names of the two points, `UPSTREAM:DOWNSTREAM`.
     #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
     segment: String,
-    /// From when on: RFC 3339 with an offset, or seconds since 1970. A minute before the end if
-    /// left out.
+    /// Start: RFC 3339 with an offset, or seconds since 1970. Omitted: a minute before the end.
     #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
     start: Option<String>,
-    /// Until when, this moment included.
+    /// End, inclusive.
     #[param(max_length = 64)]
     end: Option<String>,
-    /// Epochs of each point at most.
+    /// Maximum number of epochs of each point.
     #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
 }

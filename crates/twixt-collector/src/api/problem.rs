@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Why there is no answer.
+/// Why the request was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Problem {
     /// No known token of a reader. A stranger is told the same on every path.
@@ -16,7 +16,7 @@ pub(super) enum Problem {
     #[error("too many requests: retry in {seconds} s")]
     TooMuch { seconds: u64 },
     /// All turns are taken.
-    #[error("too many questions are waiting")]
+    #[error("too many requests are waiting")]
     Crowded,
     /// The question makes no sense.
     #[error("{0}")]
@@ -26,11 +26,11 @@ pub(super) enum Problem {
     Failed(String),
 }
 
-/// Why there is no answer.
+/// Why the request was refused.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorDocument {
-    /// For people.
+    /// Human-readable message.
     pub error: String,
 }
 

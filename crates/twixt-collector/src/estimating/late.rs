@@ -266,7 +266,7 @@ pub(super) fn read(log: &Log, found: &Found) -> Option<Sealed> {
     let sealed = payload.and_then(|payload| {
         Sealed::from_bytes(&payload).map_err(|error| found.damage(&error.to_string()).to_string())
     });
-    sealed.inspect_err(|problem| warn!(%problem, "a stored epoch cannot be read")).ok()
+    sealed.inspect_err(|problem| warn!(%problem, "cannot read a stored epoch")).ok()
 }
 
 #[cfg(test)]

@@ -37,19 +37,19 @@ impl EstimatingMetrics {
         );
         registry.register(
             "conclusions_unwritten",
-            "Times that it could not be written down how far estimates came",
+            "Failures to save the progress of estimating",
             metrics.unwritten.clone(),
         );
-        registry.register("events", "What was told, by kind", metrics.events.clone());
+        registry.register("events", "Events published, by kind", metrics.events.clone());
         registry.register(
             "gap_epochs",
-            "Epochs of segments of which nothing can be told",
+            "Epochs of segments without an estimate",
             metrics.gap_epochs.clone(),
         );
         registry.register("warnings", "Warnings, by kind", metrics.warnings.clone());
         registry.register(
             "epochs_late",
-            "Epochs that came after they were given up",
+            "Epochs that arrived after they were given up",
             metrics.late.clone(),
         );
         registry.register(
@@ -59,13 +59,13 @@ impl EstimatingMetrics {
         );
         registry.register_with_unit(
             "memory_waiting",
-            "Memory of epochs that wait for their other half",
+            "Memory of epochs waiting for their other half",
             Unit::Bytes,
             metrics.waiting_bytes.clone(),
         );
         registry.register(
             "epochs_unrouted",
-            "Epochs of points that are no end of a segment",
+            "Epochs of points that are not an end of any segment",
             metrics.unrouted.clone(),
         );
         // Zero is news too, for those who compare with it.

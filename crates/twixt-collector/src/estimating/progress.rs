@@ -71,7 +71,7 @@ impl ProgressFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(problem) => {
                 let path = self.path.display();
-                warn!(%path, %problem, "not known how far estimates came; some may be told again");
+                warn!(%path, %problem, "cannot read the progress of estimating; some estimates may be repeated");
                 Vec::new()
             }
         }

@@ -137,16 +137,16 @@ impl<'a> Comparing<'a> {
         match (self.flow_names, self.is_told) {
             _ if self.compared.epochs == 0 => None,
             (FlowNames::All, _) => None,
-            (FlowNames::Large, _) => Some(format!("{name} names its large flows only")),
-            (FlowNames::None, _) if self.weighs_classes => Some(format!(
-                "{name} weighs classes: it takes the class of each flow to ask about it"
-            )),
+            (FlowNames::Large, _) => Some(format!("{name} keeps the keys of its large flows only")),
+            (FlowNames::None, _) if self.weighs_classes => {
+                Some(format!("{name} weights classes: a query needs the class of each flow"))
+            }
             (FlowNames::None, true) => {
-                Some(format!("{name} is asked about the large flows that {upstream} names"))
+                Some(format!("{name} reports the large flows whose keys {upstream} keeps"))
             }
             (FlowNames::None, false) => Some(format!(
-                "{name} keeps no flow keys, and {upstream} names no flows beside it: let its agent \
-                 keep a table of large flows (command = \"heavy\")"
+                "{name} keeps no flow keys, and {upstream} keeps none beside it: add a table of \
+                 large flows to its agent (command = \"heavy\")"
             )),
         }
     }

@@ -35,8 +35,8 @@ impl FlowSums {
         let refused = self.refused;
         (refused > 0).then(|| {
             format!(
-                "there are more than {FLOWS_MAX} flows: {refused} estimates of single epochs are of \
-                 others and left out; ask for a shorter time"
+                "more than {FLOWS_MAX} flows: {refused} estimates of single epochs of other flows \
+                 are left out; request a shorter time"
             )
         })
     }

@@ -22,12 +22,12 @@ struct Latest {
     points: BTreeMap<(String, String), PointState>,
 }
 
-/// How the clocks of a segment were found last.
+/// The last known state of the clocks of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClockState {
     /// The epoch it was found in.
     pub(crate) span: Span,
-    /// Bound on the difference of the clocks, where that is known.
+    /// Bound on the clock difference, if known.
     pub(crate) error_ns: Option<i64>,
     /// Downstream's epochs have numbers larger by this.
     pub(crate) realigned_epochs: i64,

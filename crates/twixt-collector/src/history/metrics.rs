@@ -48,24 +48,20 @@ impl HistoryMetrics {
         let new = Self::default();
         let counters = [
             ("history_rows", "Estimates stored", &new.rows),
-            ("history_rows_repeated", "Estimates that were stored before", &new.repeated),
-            ("history_seals", "Hours that were sealed", &new.sealed),
+            ("history_rows_repeated", "Estimates already stored", &new.repeated),
+            ("history_seals", "Hours sealed", &new.sealed),
             (
                 "history_rollups_refused",
                 "Times that too many minutes were not kept in memory",
                 &new.rollups_refused,
             ),
-            ("history_failures", "Times that storing or sealing failed", &new.failed),
+            ("history_failures", "Failures to store estimates or seal hours", &new.failed),
             (
                 "history_unreadable",
-                "Records that could not be read when an hour was sealed",
+                "Unreadable records found when an hour was sealed",
                 &new.unreadable,
             ),
-            (
-                "history_files_removed",
-                "Files deleted because they were old, or too many",
-                &new.removed_files,
-            ),
+            ("history_files_removed", "Files deleted by age or total size", &new.removed_files),
         ];
         for (name, help, counter) in counters {
             registry.register(name, help, counter.clone());
@@ -73,7 +69,7 @@ impl HistoryMetrics {
         registry.register("history_bytes", "Bytes of all stored estimates", new.bytes.clone());
         registry.register(
             "history_healthy",
-            "Whether estimates could be stored, and hours sealed, the last time",
+            "Whether the last attempt to store estimates or seal hours succeeded",
             new.healthy.clone(),
         );
         Work::ALL.iter().for_each(|work| new.note_health(*work, true));

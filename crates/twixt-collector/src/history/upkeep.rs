@@ -44,7 +44,8 @@ impl Upkeep<'_> {
             self.age_reference.moment(clock.now(), history.newest(), Instant::now());
         if is_doubtful {
             warn!(
-                "the clock is more than a day ahead of the newest estimate: ages count from that"
+                "the clock is more than a day ahead of the newest estimate: ages count from the \
+                 estimate"
             );
         }
         let done = history.keep_by(clock.now(), old_by);
@@ -67,7 +68,7 @@ impl Upkeep<'_> {
             Some(problem) => {
                 self.metrics.failed.inc();
                 if was_healthy {
-                    warn!(%problem, "estimates cannot be sealed, or deleted; trying again");
+                    warn!(%problem, "cannot seal or delete estimates; retrying");
                 }
             }
             None if !was_healthy => info!("estimates can be sealed again"),

@@ -28,10 +28,10 @@ pub(super) enum Problem {
     Forbidden { point: String },
     #[error("no such path")]
     NoSuchPath,
-    #[error("epochs are sent with POST")]
+    #[error("use POST to send epochs")]
     Method,
     /// Neither plain nor zstd.
-    #[error("the body may be plain or packed with zstd")]
+    #[error("unsupported content encoding: use none or zstd")]
     Encoding,
     #[error("malformed body: {0}")]
     Malformed(String),

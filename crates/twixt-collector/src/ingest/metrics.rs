@@ -16,11 +16,15 @@ pub(crate) struct IngestMetrics {
 impl IngestMetrics {
     pub(crate) fn new(registry: &mut Registry) -> Self {
         let metrics = Self::default();
-        registry.register("requests", "Requests, by how they ended", metrics.requests.clone());
-        registry.register("body_bytes", "Bytes of bodies, unpacked", metrics.body_bytes.clone());
+        registry.register("requests", "Requests, by status code", metrics.requests.clone());
+        registry.register(
+            "body_bytes",
+            "Bytes of request bodies, decompressed",
+            metrics.body_bytes.clone(),
+        );
         registry.register(
             "records_undecodable",
-            "Records that are no sealed epochs of a known format",
+            "Records that are not sealed epochs of a known format",
             metrics.undecodable.clone(),
         );
         metrics

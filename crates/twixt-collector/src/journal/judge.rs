@@ -41,7 +41,7 @@ pub enum Refusal {
         problem: NameError,
     },
     /// The agent belongs to another domain. Check the names in both configurations.
-    #[error("domain {found:?}, this collector takes {expected:?} only")]
+    #[error("domain {found:?}: this collector accepts only {expected:?}")]
     Domain {
         /// The epoch's.
         found: String,
@@ -52,7 +52,7 @@ pub enum Refusal {
     #[error("one epoch for all time cannot be collected: set an epoch length")]
     Endless,
     /// What is this old is deleted.
-    #[error("the epoch is older than what is kept")]
+    #[error("the epoch is older than the retention limit")]
     TooOld,
     /// The agent's clock, or the collector's, is off by a day or more. Set it; the agent keeps the
     /// epoch.
@@ -72,7 +72,7 @@ pub enum Refusal {
         newer: u64,
     },
     /// The collector has as many points as it may have. Allow more.
-    #[error("the collector has {points} points already, more are not allowed")]
+    #[error("the collector already has {points} points, which is the limit (points_max)")]
     TooManyPoints {
         /// How many.
         points: usize,

@@ -41,28 +41,28 @@ impl JournalMetrics {
 
     fn register(&self, registry: &mut Registry) {
         registry.register("epochs_stored", "Epochs made durable", self.stored.clone());
+        registry.register("epochs_duplicate", "Epochs already stored", self.duplicates.clone());
         registry.register(
-            "epochs_duplicate",
-            "Epochs that were stored already",
-            self.duplicates.clone(),
+            "epochs_refused",
+            "Epochs refused for good, by reason",
+            self.refused.clone(),
         );
-        registry.register("epochs_refused", "Epochs not taken, for good", self.refused.clone());
-        registry.register("commits", "Times that files were made durable", self.commits.clone());
+        registry.register("commits", "Commits (files made durable)", self.commits.clone());
         registry.register(
             "commit_failures",
-            "Times that they could not be: disk full, read-only or broken",
+            "Failed commits: disk full, read-only or broken",
             self.failures.clone(),
         );
-        registry.register("commit_seconds", "How long that took", self.seconds.clone());
+        registry.register("commit_seconds", "Commit duration", self.seconds.clone());
         registry.register(
             "storage_healthy",
             "Whether the last commit succeeded",
             self.healthy.clone(),
         );
-        registry.register("points", "Points of which there are epochs", self.points.clone());
+        registry.register("points", "Points with stored epochs", self.points.clone());
         registry.register(
             "epoch_files_removed",
-            "Files with a day of a point that were deleted, by age or size",
+            "Files with a day of a point deleted by age or size",
             self.expired_days.clone(),
         );
     }

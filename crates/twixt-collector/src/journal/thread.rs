@@ -124,7 +124,10 @@ impl Journal {
         let (old_by, is_doubtful) =
             self.age_reference.moment(now, self.judge.newest(), Instant::now());
         if is_doubtful && self.retention.age_max.is_some() {
-            warn!("the clock is more than a day ahead of the newest epoch: ages count from that");
+            warn!(
+                "the clock is more than a day ahead of the newest epoch: ages count from the \
+                 epoch"
+            );
         }
         Moments { now, old_by }
     }

@@ -16,16 +16,14 @@ const SECOND_NS: f64 = 1e9;
 type Count = (&'static str, &'static str, fn(&SeriesState) -> u64);
 
 const COUNTS: [Count; 6] = [
-    ("epochs", "Epochs of which something is known", |state| state.epochs),
-    ("gap_epochs", "Epochs of which nothing can be told", |state| state.gap_epochs),
-    ("packets", "Packets that upstream counted", |state| state.packets),
+    ("epochs", "Epochs with an estimate", |state| state.epochs),
+    ("gap_epochs", "Epochs without an estimate", |state| state.gap_epochs),
+    ("packets", "Packets counted upstream", |state| state.packets),
     ("measured_packets", "Packets that estimates rest on", |state| state.measured),
-    ("lost_packets", "Packets that the network lost, where that is known", |state| state.lost),
-    (
-        "loss_known_packets",
-        "Packets that upstream counted in epochs whose loss is known",
-        |state| state.loss_known,
-    ),
+    ("lost_packets", "Packets lost by the network, in epochs with known loss", |state| state.lost),
+    ("loss_known_packets", "Packets counted upstream in epochs with known loss", |state| {
+        state.loss_known
+    }),
 ];
 
 /// A time of the last epoch, in seconds: name, help, and how it is found.
@@ -38,11 +36,9 @@ const TIMES: [Time; 4] = [
         "Standard deviation of the delay of single packets in the last epoch",
         |last| last.deviation_ns,
     ),
-    (
-        "clock_error_bound",
-        "Bound on the difference of the two clocks, as the points themselves state it",
-        |last| last.clock_bound_ns.map(|bound_ns| bound_ns as f64),
-    ),
+    ("clock_error_bound", "Bound on the clock difference, as stated by the points", |last| {
+        last.clock_bound_ns.map(|bound_ns| bound_ns as f64)
+    }),
     ("last_epoch_timestamp", "End of the last epoch, since 1970", |last| Some(last.end_ns as f64)),
 ];
 
@@ -52,10 +48,10 @@ type ClockTime = (&'static str, &'static str, fn(&twixt_measure::clock::ClockOff
 const CLOCK_TIMES: [ClockTime; 2] = [
     (
         "clock_offset",
-        "What the downstream clock is ahead by, where packets both ways tell",
+        "How far the downstream clock is ahead, if packets of both directions show it",
         |clock| clock.offset,
     ),
-    ("clock_offset_bound", "How far the clock offset can be off", |clock| clock.error_bound),
+    ("clock_offset_bound", "Bound on the error of the clock offset", |clock| clock.error_bound),
 ];
 
 impl Collector for SegmentMetrics {
@@ -65,7 +61,7 @@ impl Collector for SegmentMetrics {
             shown.encode_counts(&mut encoder)?;
             shown.encode_times(&mut encoder)?;
             shown.encode_clocks(&mut encoder)?;
-            let help = "Epochs of segments that are not shown because there are too many";
+            let help = "Epochs of segments that are not exported because there are too many";
             let unshown =
                 encoder.encode_descriptor("unshown_epochs", help, None, MetricType::Counter);
             unshown?.encode_counter::<NoLabelSet, _, u64>(&shown.unshown, None)
@@ -75,7 +71,7 @@ impl Collector for SegmentMetrics {
 
 impl Shown {
     fn encode_delays(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Delay of packets, from samples; each counts for as many as it stands for";
+        let help = "Delay of packets, from samples; each counts for as many as it represents";
         let unit = Some(&Unit::Seconds);
         let mut family = encoder.encode_descriptor("delay", help, unit, MetricType::Histogram)?;
         for (labels, state) in &self.series {

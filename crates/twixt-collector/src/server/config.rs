@@ -32,7 +32,7 @@ pub enum TlsError {
     #[error("certificate and key: {0}")]
     Pair(#[from] rustls::Error),
     /// The authority cannot be used.
-    #[error("the authority of clients: {0}")]
+    #[error("client authority: {0}")]
     Authority(String),
 }
 

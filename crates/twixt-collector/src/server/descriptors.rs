@@ -26,8 +26,8 @@ impl Limits {
             return (self, None);
         }
         let text = format!(
-            "{descriptors} file descriptors are allowed, and files need {RESERVED} of them: \
-             connections_max is {room} in place of {}; raise the limit (ulimit -n, or \
+            "only {descriptors} file descriptors are allowed, and {RESERVED} are reserved for \
+             files: connections_max is {room} instead of {}; raise the limit (ulimit -n, or \
              LimitNOFILE= of the service)",
             self.connections_max
         );

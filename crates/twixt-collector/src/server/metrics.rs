@@ -16,7 +16,7 @@ pub(crate) struct ServerMetrics {
 impl ServerMetrics {
     pub(crate) fn new(registry: &mut Registry) -> Self {
         let metrics = Self::default();
-        registry.register("connections_open", "Connections at present", metrics.open.clone());
+        registry.register("connections_open", "Open connections", metrics.open.clone());
         registry.register("connections", "Connections accepted", metrics.accepted.clone());
         registry.register(
             "connections_refused",

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::net::TcpStream;
 use std::path::Path;
 
+use twixt_testing::check_wording;
+
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
 use crate::running::{Running, client, config};
 
@@ -52,7 +54,11 @@ fn the_page_has_every_metric_and_no_other() {
     let connect = || TcpStream::connect(collector.addresses.listen).unwrap();
     let mut connections = [connect(), connect(), connect()];
     std::io::Read::read_to_end(&mut connections[2], &mut Vec::new()).unwrap();
-    assert_eq!(scraped_names(&collector.metrics()), documented_names());
+    let metrics = collector.metrics();
+    assert_eq!(scraped_names(&metrics), documented_names());
+    let help = metrics.lines().filter(|line| line.starts_with("# HELP"));
+    let help: BTreeSet<String> = help.map(|line| format!("{line}\n")).collect();
+    check_wording("collector-metrics", &help.into_iter().collect::<String>());
 }
 
 #[test]

@@ -83,9 +83,9 @@ fn what_makes_no_sense_is_refused_for_good_and_explained() {
     };
     check(
         Agent { domain: "other", ..Agent::at("up") }.seal(now, 1),
-        "domain \"other\", this collector takes \"lab\" only",
+        "domain \"other\": this collector accepts only \"lab\"",
     );
-    check(Agent::at("up").seal(now - 40_000, 1), "older than what is kept");
+    check(Agent::at("up").seal(now - 40_000, 1), "older than the retention limit");
     check(Agent::at("up").seal(now + 900_000, 1), "ahead of the collector's clock");
     let mut endless = Agent::at("up").seal(now, 1);
     endless[0].rule = twixt_model::EpochRule::WHOLE;
@@ -94,7 +94,7 @@ fn what_makes_no_sense_is_refused_for_good_and_explained() {
     for point in ["up", "down"] {
         assert_eq!(collector.send(&body(&Agent::at(point).seal(now, 1))).counts(), (1, 0));
     }
-    check(Agent::at("third").seal(now, 1), "has 2 points already");
+    check(Agent::at("third").seal(now, 1), "already has 2 points");
     // One bad epoch does not hold up the others, and its place is told.
     let mut mixed = Agent::at("up").seal(now + 1, 2);
     mixed[0].domain = "other".to_owned();

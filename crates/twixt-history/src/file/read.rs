@@ -326,7 +326,7 @@ fn typed<T: DataType>(
 ) -> Result<()> {
     let kind = reader.metadata().column(place).column_type();
     if kind != T::get_physical_type() {
-        return Err(wrong("a column has another type than ours"));
+        return Err(wrong("a column has an unexpected type"));
     }
     let is_optional = reader.metadata().column(place).column_descr().max_def_level() > 0;
     let mut column = get_typed_column_reader::<T>(reader.get_column_reader(place)?);

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::support::{Fixture, HOUR, ask, between, files};
 
-const UNREADABLE: &str = "what was stored cannot be read";
+const UNREADABLE: &str = "stored data cannot be read";
 
 /// Three sealed hours.
 fn sealed() -> Fixture {

@@ -99,7 +99,7 @@ fn gaps_that_were_told_are_kept_even_those_of_days() {
     fixture.store("b", 0..10);
     let span = between(10, 50 * HOUR - 1);
     let epochs = 50 * HOUR as u64 - 10;
-    let reason = "neither point's epoch came".to_owned();
+    let reason = "no epoch arrived from either point".to_owned();
     let epoch = at(10).as_nanos() / SECOND_NS;
     let gap = Row::of_gap(series("b"), epoch, span, epochs, reason.clone());
     fixture.history.append(&[gap], at(50 * HOUR)).unwrap();

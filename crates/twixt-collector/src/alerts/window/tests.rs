@@ -75,10 +75,10 @@ fn sums_are_compared_not_means() {
 #[test]
 fn what_is_not_known_has_a_reason() {
     check(Measure::Mean, &[epoch(4, Some(0), 1_000, None)], Err("4 packets are too few"));
-    check(Measure::Loss, &[epoch(20, None, 1_000, None)], Err("loss is not known"));
+    check(Measure::Loss, &[epoch(20, None, 1_000, None)], Err("loss is unknown"));
     check(Measure::P95, &[epoch(20, Some(0), 1_000, None)], Err("need the algorithm sample"));
     check(Measure::P95, &[epoch(20, Some(0), 1_000, Some(3))], Err("too few: p95 takes 72"));
-    check(Measure::Jitter, &[epoch(20, Some(0), 1_000, None)], Err("jitter is not known"));
+    check(Measure::Jitter, &[epoch(20, Some(0), 1_000, None)], Err("jitter is unknown"));
     let nothing = epoch(20, Some(20), 0, None);
     check(Measure::Mean, &[nothing], Err("0 packets are too few"));
 }

@@ -5,42 +5,42 @@ use twixt_history::{Answer, moment_text};
 use twixt_model::{Span, Timestamp};
 use utoipa::ToSchema;
 
-/// A stretch of time, UTC. A bound that was not given is null.
+/// An interval of time, UTC. A bound that was not given is null.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TimeRange {
-    /// First moment, RFC 3339.
+    /// Start, RFC 3339.
     pub start: Option<String>,
-    /// Last moment, RFC 3339.
+    /// End, RFC 3339.
     pub end: Option<String>,
-    /// First moment, nanoseconds since 1970.
+    /// Start, nanoseconds since 1970.
     pub start_ns: Option<i64>,
-    /// Last moment, nanoseconds since 1970.
+    /// End, nanoseconds since 1970.
     pub end_ns: Option<i64>,
 }
 
-/// A stretch of time, UTC.
+/// An interval of time, UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MomentRange {
-    /// First moment, RFC 3339.
+    /// Start, RFC 3339.
     pub start: String,
-    /// Last moment, RFC 3339.
+    /// End, RFC 3339.
     pub end: String,
-    /// First moment, nanoseconds since 1970.
+    /// Start, nanoseconds since 1970.
     pub start_ns: i64,
-    /// Last moment, nanoseconds since 1970.
+    /// End, nanoseconds since 1970.
     pub end_ns: i64,
 }
 
 /// What is missing from an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CompletenessDocument {
-    /// Whether nothing is missing from what is shown.
+    /// Whether nothing is missing from the rows shown.
     pub complete: bool,
     /// Epochs that the rows shown rest on.
     pub epochs: u64,
-    /// Epochs of which nothing is known; a row says why.
+    /// Epochs without data; a row says why.
     pub gaps: u64,
-    /// From when to when anything is stored of what was asked for; null if nothing is.
+    /// The time range for which any matching data are stored; null if none.
     pub stored: Option<MomentRange>,
     /// Files that cannot be used.
     pub problems: Vec<String>,

@@ -6,10 +6,10 @@ use utoipa::ToSchema;
 
 use super::{CompletenessDocument, TimeRange};
 
-/// What is known of a segment, a scope and a stretch of time.
+/// The estimate for a segment, a scope and an interval of time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EstimateDocument {
-    /// Within which names of points are unique.
+    /// Domain within which point names are unique.
     pub domain: String,
     /// The point that packets pass first.
     pub upstream: String,
@@ -17,25 +17,25 @@ pub struct EstimateDocument {
     pub downstream: String,
     /// Class of traffic; empty without classes.
     pub class: String,
-    /// The algorithm that concluded.
+    /// The algorithm of the estimate.
     pub algorithm: String,
-    /// What it is about: `all`, a flow, a prefix pair, …
+    /// Scope: `all`, a flow, a prefix pair, …
     pub scope: String,
-    /// How long it is: `epoch`, `minute` or `hour`.
+    /// Its length: `epoch`, `minute` or `hour`.
     pub step: String,
-    /// First moment, by upstream's clock, nanoseconds since 1970.
+    /// Start, by the upstream clock, nanoseconds since 1970.
     pub start_ns: i64,
-    /// Last moment.
+    /// End.
     pub end_ns: i64,
-    /// Epochs that it rests on; 0 where nothing is known.
+    /// Epochs that it rests on; 0 for a gap.
     pub epochs: u64,
-    /// Epochs of which nothing is known.
+    /// Epochs without data.
     pub gaps: u64,
-    /// Packets that upstream counted.
+    /// Packets counted upstream.
     pub packets: Option<u64>,
     /// Packets that the estimate rests on.
     pub used: Option<u64>,
-    /// Packets that the network lost.
+    /// Packets lost by the network.
     pub lost: Option<u64>,
     /// Mean delay.
     pub mean_ns: Option<i64>,
@@ -73,15 +73,16 @@ pub struct EstimateDocument {
     pub p999_high_ns: Option<i64>,
     /// Largest delay.
     pub max_ns: Option<i64>,
-    /// What downstream's clock is ahead by, where that is known.
+    /// How far the downstream clock is ahead, if known.
     pub clock_offset_ns: Option<i64>,
-    /// Bound on the difference of the clocks, where that is known.
+    /// Bound on the clock difference, if known.
     pub clock_error_ns: Option<i64>,
-    /// Why something is not known.
+    /// Why a value is unknown.
     pub reason: Option<String>,
-    /// Bytes of the packets, where they are known.
+    /// Bytes of the packets, if known.
     pub bytes: Option<u64>,
-    /// Mean of what delays of sampled packets in a row differ by: clocks do not matter.
+    /// Mean absolute difference of the delays of consecutive sampled packets; independent of
+    /// clocks.
     pub jitter_ns: Option<i64>,
     /// Epochs among `epochs` that were estimated late: a half arrived after it was given up.
     #[serde(default)]
@@ -91,22 +92,22 @@ pub struct EstimateDocument {
 /// Estimates over time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct EstimatesDocument {
-    /// What was asked for.
+    /// The requested time.
     pub range: TimeRange,
-    /// How long rows are.
+    /// Length of the rows.
     pub step: String,
     /// What is missing.
     pub completeness: CompletenessDocument,
     /// In order of time.
     pub estimates: Vec<EstimateDocument>,
-    /// Where to go on (`cursor`); null if this was all.
+    /// Where to continue (`cursor`); null if there is no more.
     pub next: Option<String>,
 }
 
-/// A stretch of which nothing is known.
+/// An interval without data.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct GapDocument {
-    /// Within which names of points are unique.
+    /// Domain within which point names are unique.
     pub domain: String,
     /// The point that packets pass first.
     pub upstream: String,
@@ -114,54 +115,54 @@ pub struct GapDocument {
     pub downstream: String,
     /// Class of traffic; empty without classes.
     pub class: String,
-    /// The algorithm that could not conclude.
+    /// The algorithm without an estimate.
     pub algorithm: String,
-    /// First moment, nanoseconds since 1970.
+    /// Start, nanoseconds since 1970.
     pub start_ns: i64,
-    /// Last moment.
+    /// End.
     pub end_ns: i64,
-    /// How many epochs.
+    /// Number of epochs.
     pub epochs: u64,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 /// Gaps over time.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct GapsDocument {
-    /// What was asked for.
+    /// The requested time.
     pub range: TimeRange,
     /// What is missing: files that cannot be used are gaps too.
     pub completeness: CompletenessDocument,
     /// In order of time.
     pub gaps: Vec<GapDocument>,
-    /// Where to go on (`cursor`); null if this was all.
+    /// Where to continue (`cursor`); null if there is no more.
     pub next: Option<String>,
 }
 
 /// A bucket of delays.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct BucketDocument {
-    /// Delays from this on; null for all that are not positive.
+    /// Lower bound, inclusive; null for all delays that are not positive.
     pub from_ns: Option<f64>,
-    /// And below this.
+    /// Upper bound, exclusive.
     pub to_ns: f64,
-    /// Packets in it, estimated where only some were measured.
+    /// Packets in it, estimated if only some were measured.
     pub packets: f64,
 }
 
-/// All delays of a stretch of time.
+/// All delays of an interval of time.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct HistogramDocument {
-    /// What was asked for.
+    /// The requested time.
     pub range: TimeRange,
     /// What is missing.
     pub completeness: CompletenessDocument,
-    /// What they come to; one for each class and algorithm.
+    /// Summaries, one for each class and algorithm.
     pub total: Vec<EstimateDocument>,
-    /// Buckets of all of them, in order; null where the algorithm keeps none.
+    /// All buckets, in order; null if the algorithm keeps none.
     pub buckets: Option<Vec<BucketDocument>>,
-    /// Why there are none, if so.
+    /// Why there are none, if there are none.
     pub reason: Option<String>,
 }
 

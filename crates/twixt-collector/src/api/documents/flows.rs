@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::{CompletenessDocument, EstimateDocument, MomentRange, TimeRange};
 use crate::flows::{FlowsAnswer, FlowsAsked};
 
-/// What flows are ordered by, the largest first.
+/// Sort order of flows, largest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowOrder {
@@ -32,18 +32,18 @@ impl FlowOrder {
     }
 }
 
-/// The flows with the largest of something.
+/// The flows with the largest delay, deviation or loss.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct FlowsDocument {
-    /// What was asked for.
+    /// The requested time.
     pub range: TimeRange,
-    /// What is missing. Not complete either when there were too many flows to add up all.
+    /// What is missing. Also not complete if there were too many flows to sum.
     pub completeness: CompletenessDocument,
-    /// What they are ordered by: `delay`, `deviation` or `loss`.
+    /// Sort order: `delay`, `deviation` or `loss`.
     pub order: String,
-    /// How many flows there are a name of; one may count once for each algorithm.
+    /// Number of flows with a known key; a flow may count once for each algorithm.
     pub found: u64,
-    /// The largest first. Those whose order is not known come last.
+    /// Largest first, unknown last.
     pub flows: Vec<EstimateDocument>,
     /// Why flows are missing, if some are.
     pub reason: Option<String>,
