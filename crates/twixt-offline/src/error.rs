@@ -26,7 +26,7 @@ pub enum ErrorKind {
 #[non_exhaustive]
 pub enum OfflineError {
     /// The algorithm cannot answer per flow. Use another, or do not split by flow.
-    #[error("{algorithm} does not tell flows apart")]
+    #[error("{algorithm} does not separate flows")]
     NotPerFlow {
         /// Its name.
         algorithm: &'static str,
@@ -38,10 +38,10 @@ pub enum OfflineError {
         algorithm: &'static str,
     },
     /// Packets are weighed by class, and the named flows have none. Name their classes.
-    #[error("packets are weighed by rules, and the list of flows does not name them")]
+    #[error("packets are weighted by rules, and the list of flows does not name the rules")]
     NoClasses,
     /// A recording has no flow keys. Name the flows.
-    #[error("{algorithm} keeps no flow keys, so a recording cannot name flows")]
+    #[error("{algorithm} keeps no flow keys")]
     NoFlowKeys {
         /// Its name.
         algorithm: &'static str,
@@ -62,10 +62,10 @@ pub enum OfflineError {
     #[error("a sample is kept beside another algorithm, not beside itself")]
     SampleTwice,
     /// How large a sample may become depends on the length of an epoch. Choose one.
-    #[error("the size of a sample is given per second, and the length of an epoch is not known")]
+    #[error("the size of a sample is per second, and the length of an epoch is unknown")]
     SampleWithoutLength,
     /// The sample would hold nothing. Allow more bytes.
-    #[error("{bytes} bytes for an epoch are too few for a sample")]
+    #[error("{bytes} bytes per epoch are too few for a sample")]
     SampleTooSmall {
         /// What an epoch may take.
         bytes: u64,
@@ -99,13 +99,13 @@ pub enum OfflineError {
     #[error("the two captures have no packet in common")]
     NothingInCommon,
     /// Every packet in common goes the other way. Swap the captures.
-    #[error("every packet in common goes the other way")]
+    #[error("all common packets go in the other direction")]
     OtherWayOnly,
     /// The captures were taken one after the other.
     #[error("the two captures do not overlap in time")]
     NoOverlap,
     /// An epoch file is empty.
-    #[error("{path}: there are no epochs in it", path = path.display())]
+    #[error("{path}: no epochs", path = path.display())]
     NoEpochs {
         /// The file.
         path: PathBuf,

@@ -106,7 +106,7 @@ fn nothing_in_common(files: Files<'_>, up: &Surveyed, down: &Surveyed) -> Offlin
     let Some((path, surveyed)) = empty else { return OfflineError::NothingInCommon };
     let skipped = surveyed.skipped.iter().map(|(skip, count)| format!("{} {count}", skip.name()));
     let why = match skipped.collect::<Vec<_>>().as_slice() {
-        [] => "it holds no packets at all".to_owned(),
+        [] => "it has no packets".to_owned(),
         reasons => format!("everything was skipped: {}", reasons.join(", ")),
     };
     OfflineError::NothingToMeasure { path: path.to_owned(), why }

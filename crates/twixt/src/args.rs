@@ -70,11 +70,12 @@ impl Cut {
         match self {
             Self::Time => Ok(Cutting::Timed),
             Self::Markers if rule == EpochRule::WHOLE => {
-                Err(usage("--cut markers needs --epoch: the length that the markers were sent for"))
+                Err(usage("--cut markers needs --epoch: the epoch length of the markers"))
             }
-            Self::Markers if split == Split::Class => {
-                Err(usage("markers are not sent by class: --cut markers cannot go with --by class"))
-            }
+            Self::Markers if split == Split::Class => Err(usage(
+                "markers are not sent by class: --cut markers cannot be combined with \
+                     --by class",
+            )),
             Self::Markers => Ok(Cutting::FollowMarkers { upstream: PointId(upstream.to_owned()) }),
         }
     }
@@ -83,10 +84,10 @@ impl Cut {
 /// What is done about the clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ClockArg {
-    /// Say what they differ by, and leave delays as they were seen
+    /// Report the difference, and leave delays as they were measured
     #[default]
     Report,
-    /// Take out of delays what is known: skew, steps, and with both directions the offset
+    /// Correct delays by what is known: skew, steps, and with both directions the offset
     Correct,
 }
 

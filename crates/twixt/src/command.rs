@@ -37,7 +37,7 @@ use crate::exit::Exit;
 #[derive(Parser)]
 #[command(name = "twixt", version, about, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// Defaults of your own; see `twixt config init`
+    /// Configuration file with your own defaults; see `twixt config init`
     #[arg(long, global = true, value_name = "FILE", env = "TWIXT_CONFIG")]
     config: Option<PathBuf>,
     #[command(subcommand)]

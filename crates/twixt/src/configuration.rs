@@ -154,7 +154,7 @@ impl Configuration {
         if let Some(name) = &self.algorithm
             && !ALGORITHMS.iter().any(|entry| entry.name == name)
         {
-            return Err(format!("no algorithm {name:?}"));
+            return Err(format!("unknown algorithm {name:?}"));
         }
         for class in &self.class {
             named(
@@ -170,7 +170,7 @@ impl Configuration {
         for synopsis in &self.synopsis {
             let algorithm = synopsis
                 .of_registry()
-                .ok_or_else(|| format!("no algorithm {:?}", synopsis.algorithm))?;
+                .ok_or_else(|| format!("unknown algorithm {:?}", synopsis.algorithm))?;
             (algorithm.start)(&synopsis.options).map_err(|error| error.to_string())?;
         }
         Ok(())
@@ -187,13 +187,13 @@ fn named<T>(field: &str, read: Option<Result<T, String>>) -> Result<(), String> 
 /// A file to start from: what runs when nothing is said, with every key explained.
 pub(crate) fn template() -> String {
     let mut text = String::from(
-        "# twixt: defaults for what the command line leaves out. Unknown keys are refused.\n\n\
-         # The algorithm, if not that which suits the command: exact for delay, else lda.\n\
+        "# twixt: defaults for options that the command line leaves out. Unknown keys are refused.\n\n\
+         # The algorithm; default: exact for delay, lda for the others.\n\
          # algorithm = \"lda\"\n\n\
-         # How packets are recognised; the same at both points of a segment.\n\
+         # How packets are identified; the same at both points of a segment.\n\
          [digest]\n\
-         profile = \"default\"   # or \"headers\" (cut captures), \"nat\" (translated addresses)\n\
-         hash = \"xxh3\"         # or \"siphash\", where senders may be hostile\n\
+         profile = \"default\"   # or \"headers\" (truncated captures), \"nat\" (translated addresses)\n\
+         hash = \"xxh3\"         # or \"siphash\", if senders may be hostile\n\
          payload_bytes = 24\n\
          # group_by = \"prefix/24,48\"   # prefixes that group flows, for algorithms with banks\n\
          # key = \"a secret that both points share\"\n\n\
@@ -217,7 +217,7 @@ pub(crate) fn template() -> String {
             }
         }
     }
-    text += "\n# Classes of traffic, for --by class; the first that matches counts.\n\
+    text += "\n# Classes of traffic, for --by class; the first match wins.\n\
              # [[class]]\n\
              # name = \"voice\"\n\
              # filter = \"udp and dscp ef\"\n";
@@ -246,8 +246,8 @@ mod tests {
             ("[digest]\nprofile = \"x\"", "digest.profile"),
             ("[digest]\ngroup_by = \"flow\"", "digest.group_by"),
             ("[epoch]\nlength = \"5 parsecs\"", "epoch.length"),
-            ("[[synopsis]]\nalgorithm = \"x\"", "no algorithm \"x\""),
-            ("algorithm = \"x\"", "no algorithm \"x\""),
+            ("[[synopsis]]\nalgorithm = \"x\"", "unknown algorithm \"x\""),
+            ("algorithm = \"x\"", "unknown algorithm \"x\""),
             ("[[synopsis]]\nalgorithm = \"lda\"\nrows = 0", "rows must be"),
             ("[[synopsis]]\nalgorithm = \"lda\"\ncolumns = 4", "columns"),
             ("[[class]]\nname = \"a\"\nfilter = \"port\"", "class"),

@@ -86,7 +86,7 @@ impl RecordSource {
                     false => Capture::from_reader(input, path),
                 };
                 let capture = opened.with_context(|| {
-                    format!("{shown} is neither IPFIX nor a capture of exports")
+                    format!("{shown} is neither IPFIX nor a capture of export traffic")
                 })?;
                 let progress = ReadProgress::new(capture.size_bytes());
                 Content::Exports { capture: Box::new(capture), progress }
@@ -138,7 +138,7 @@ impl RecordSource {
             }
             SplitEnd::Lost { offset } => {
                 note(format_args!(
-                    "{shown}: no IPFIX message at byte {offset}; what follows is not read"
+                    "{shown}: no IPFIX message at byte {offset}; the rest is not read"
                 ));
             }
         }

@@ -26,7 +26,7 @@ use serde::Serialize;
 /// `-F`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// A table for people
+    /// A human-readable table
     #[default]
     Human,
     /// One JSON document

@@ -37,7 +37,7 @@ pub(crate) fn svg(figure: &Figure) -> String {
 pub(crate) fn png(figure: &Figure) -> anyhow::Result<Vec<u8>> {
     const SCALE: f32 = 2.0;
     let drawn = PngBackend::new().with_scale(SCALE).render_scene(&scene(figure));
-    drawn.map_err(|problem| anyhow::anyhow!("cannot draw {}: {problem}", figure.name))
+    drawn.map_err(|problem| anyhow::anyhow!("cannot plot {}: {problem}", figure.name))
 }
 
 /// Writes the figure into a file: pixels if its name says so, else SVG.

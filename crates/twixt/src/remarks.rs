@@ -32,17 +32,21 @@ pub(crate) fn note_ending(capture: &Capture) -> bool {
 /// What the user can do about an error, if anything.
 pub(crate) fn advice(error: &OfflineError) -> Option<Cow<'static, str>> {
     Some(match error {
-        OfflineError::NotPerFlow { .. } => "use --by all or --by class, or another algorithm".into(),
-        OfflineError::NoTable { .. } => "give it one with --heavy-entries N, if it can have one".into(),
+        OfflineError::NotPerFlow { .. } => {
+            "use --by all or --by class, or another algorithm".into()
+        }
+        OfflineError::NoTable { .. } => {
+            "add one with --heavy-entries N, if the algorithm supports it".into()
+        }
         OfflineError::NoClasses => {
-            "with --weights, the file of flows needs a column `class`: the number of the rule that \
-             each flow matches"
+            "with --weights, the file of flows needs a column `class` with the number of the rule \
+             that each flow matches"
                 .into()
         }
-        OfflineError::NoFlowKeys { .. } => "give --flow or --flows FILE".into(),
-        OfflineError::LargeFlowKeys { .. } => "give --flows heavy, --flow or --flows FILE".into(),
+        OfflineError::NoFlowKeys { .. } => "use --flow or --flows FILE".into(),
+        OfflineError::LargeFlowKeys { .. } => "use --flows heavy, --flow or --flows FILE".into(),
         OfflineError::OtherKey { .. } => {
-            "give the same --key and --hash, or no flow will be recognised".into()
+            "use the same --key and --hash, or no flow will be recognised".into()
         }
         OfflineError::SampleTwice => {
             "with --algorithm sample, use --memory instead of --sample-budget".into()
@@ -50,16 +54,16 @@ pub(crate) fn advice(error: &OfflineError) -> Option<Cow<'static, str>> {
         OfflineError::SampleWithoutLength => "with --one-pass, add --epoch".into(),
         OfflineError::SampleTooSmall { .. } => "use a larger --sample-budget".into(),
         OfflineError::EpochsTooShort { spread_ns, .. } => format!(
-            "they differ by up to {}, so packets in flight at the end of an epoch could not be told \
-             from lost ones; use --epoch {}ms or more, or none",
+            "they differ by up to {}, so packets in flight at the end of an epoch could not be \
+             distinguished from lost ones; use --epoch {}ms or more, or none",
             units::duration(*spread_ns as f64),
             // Twice what is needed: then losses are told from late packets as well.
             4 * spread_ns / 1_000_000 + 1
         )
         .into(),
         OfflineError::NothingInCommon => {
-            "were they taken on the same path at the same time? If addresses are translated between \
-             them, try --digest nat; if one is cut to headers, --digest headers"
+            "were they taken on the same path at the same time? If addresses are translated \
+             between them, try --digest nat; if one holds headers only, --digest headers"
                 .into()
         }
         OfflineError::OtherWayOnly => "swap the two captures, or use --both".into(),
@@ -74,24 +78,22 @@ fn text(remark: &Remark) -> String {
             format!("{path}: {ending}; the {frames} frames before that were used")
         }
         Remark::HeadersCut { path, packets } => format!(
-            "{}: {} packets are cut within their headers and may not be recognised; capture with a \
-             larger snap length",
+            "{}: {} packets are truncated within their headers and may not be recognised; capture \
+             with a larger snap length",
             path.display(),
             units::count(*packets)
         ),
         Remark::UnequalCuts { shorter, longer, recognition } => format!(
-            "{} is cut shorter than {}: packets are recognised by {}, which both have",
+            "{} has a shorter snap length than {}: packets are identified by {}, which both have",
             shorter.display(),
             longer.display(),
             by_what(*recognition)
         ),
         Remark::NothingGoes { upstream, downstream } => {
             let (from, to) = (upstream.display(), downstream.display());
-            format!("no packet that both captures hold goes from {from} to {to}")
+            format!("no packet in both captures goes from {from} to {to}")
         }
-        Remark::ClocksUnknown => {
-            "nothing is known of the clocks that could be taken out of delays".to_owned()
-        }
+        Remark::ClocksUnknown => "no clock error is known: delays are not corrected".to_owned(),
         Remark::StampsRefused(packets) => {
             format!("the send times of {} packets could not be kept", units::count(*packets))
         }

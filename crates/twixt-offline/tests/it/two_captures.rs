@@ -88,7 +88,7 @@ fn a_plan_that_makes_no_sense_is_a_usage_error() {
     let error = by_flow.check().unwrap_err();
     assert_eq!(
         (error.kind(), error.to_string().as_str()),
-        (ErrorKind::Usage, "lda does not tell flows apart")
+        (ErrorKind::Usage, "lda does not separate flows")
     );
     let captures = Captures::of(&simulation());
     let short = twixt_offline::Plan { rule: EpochRule::every(1).unwrap(), ..plan("exact") };

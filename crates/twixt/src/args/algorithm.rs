@@ -46,7 +46,7 @@ pub(crate) struct Reorderings;
 
 impl Asks for Reorderings {
     const PURPOSE: Purpose = Purpose::Reorder;
-    const DEFAULT: Option<&str> = Some("exact; of interfaces hybrid");
+    const DEFAULT: Option<&str> = Some("exact; for interfaces hybrid");
 }
 
 /// Those for round trips at one point.
@@ -55,7 +55,7 @@ pub(crate) struct RoundTrips;
 
 impl Asks for RoundTrips {
     const PURPOSE: Purpose = Purpose::RoundTrip;
-    const DEFAULT: Option<&str> = Some("exact; of interfaces fridge");
+    const DEFAULT: Option<&str> = Some("exact; for interfaces fridge");
 }
 
 /// What the user said about the algorithm.
@@ -98,7 +98,7 @@ impl<A: Asks> AlgorithmArgs<A> {
         {
             let known: Vec<&str> = algorithm.sound_estimators().collect();
             return Err(usage(match known.as_slice() {
-                [] => format!("{name} has but one estimator"),
+                [] => format!("{name} has only one estimator"),
                 known => {
                     format!("{name} has no estimator {estimator:?}; it has: {}", known.join(", "))
                 }
@@ -115,7 +115,7 @@ impl<A: Asks> AlgorithmArgs<A> {
         let asked = self.choose(name)?;
         if asked.algorithm.name != name {
             let asked = asked.algorithm.name;
-            return Err(usage(format!("it was recorded with {name}, not with {asked}")));
+            return Err(usage(format!("it was recorded with {name}, not {asked}")));
         }
         Ok(ChosenAlgorithm { prototype: first.synopsis.fresh(), ..asked })
     }
@@ -153,7 +153,7 @@ impl<A: Asks> AlgorithmArgs<A> {
     fn sized(&self, algorithm: &Algorithm, bytes: u64) -> anyhow::Result<toml::Table> {
         let sized = (algorithm.sized)(bytes).ok_or_else(|| cannot_size(algorithm, bytes))?;
         match self.given.keys().any(|&name| sized.contains_key(name)) {
-            true => Err(usage("give either --memory or the sizes themselves, not both")),
+            true => Err(usage("use either --memory or the individual sizes, not both")),
             false => Ok(sized),
         }
     }
@@ -161,7 +161,7 @@ impl<A: Asks> AlgorithmArgs<A> {
 
 fn unknown_algorithm(purpose: Purpose, name: &str) -> anyhow::Error {
     let known: Vec<&str> = of_purpose(purpose).map(|entry| entry.name).collect();
-    usage(format!("no algorithm {name:?} for this command; there are: {}", known.join(", ")))
+    usage(format!("unknown algorithm {name:?} for this command; known are: {}", known.join(", ")))
 }
 
 fn only_to_compare(algorithm: &Algorithm) -> anyhow::Error {
@@ -185,7 +185,7 @@ fn cannot_size(algorithm: &Algorithm, bytes: u64) -> anyhow::Error {
     let smallest = (algorithm.sized)(u64::from(u32::MAX)).is_some();
     usage(match smallest {
         true => format!("{}: {bytes} bytes are too few", algorithm.name),
-        false => format!("{} grows with what it sees; --memory cannot size it", algorithm.name),
+        false => format!("{} grows with traffic; --memory cannot size it", algorithm.name),
     })
 }
 
@@ -206,7 +206,7 @@ fn value(option: &ConfigOption, text: &str) -> anyhow::Result<toml::Value> {
         },
         OptionKind::Choice(words) => match words.contains(&text) {
             true => Ok(text.into()),
-            false => Err(wrong(format!("is none of: {}", words.join(", ")))),
+            false => Err(wrong(format!("is not one of: {}", words.join(", ")))),
         },
         OptionKind::Text(_) => Ok(text.into()),
         OptionKind::Weights => {

@@ -13,13 +13,14 @@ use twixt_wire::{Digester, HashKey, PAYLOAD_BYTES_MAX};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Recognising packets")]
 pub(crate) struct DigestArgs {
-    /// Fields that identify a packet: default, headers (cut captures) or nat (translated addresses)
+    /// Fields that identify a packet: default, headers (truncated captures) or nat (translated
+    /// addresses)
     #[arg(long, value_name = "PROFILE")]
     digest: Option<DigestProfile>,
     /// Hash function: xxh3, or siphash where senders may be hostile
     #[arg(long, value_name = "NAME")]
     hash: Option<DigestHash>,
-    /// Secret that both points share; without it digests are the same for everyone
+    /// Secret shared by both points; without it, digests are the same for everyone
     #[arg(long, value_name = "TEXT", env = "TWIXT_KEY", hide_env_values = true)]
     key: Option<String>,
     /// Payload bytes that identify a packet [default: as many as both captures have, up to 24]

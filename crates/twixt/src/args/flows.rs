@@ -17,18 +17,18 @@ use crate::flow_record_input::{is_ipfix_file, note_troubles, read_records};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Flows, for algorithms that keep no flow keys")]
 pub(crate) struct FlowsArgs {
-    /// Flows to answer for: all that pass, the large ones, or a file with one on each line
+    /// Flows to report: all, heavy (the large ones), or a file with one per line
     ///
-    /// `heavy` asks for the flows of the table kept beside the sketch. The file may also be CSV
-    /// with a column `scope`, one `packets` for sizes, such as truth.csv of `twixt simulate`, and
-    /// one `class` with the number of the rule of --weights that a flow matches, from 1 on; or flow
-    /// records (IPFIX), which tell sizes epoch by epoch.
+    /// `heavy` reports the flows of the table kept beside the sketch. The file may also be CSV with
+    /// a column `scope`, optionally `packets` for sizes, such as truth.csv of `twixt simulate`, and
+    /// `class` with the number of the rule of --weights that a flow matches, from 1 on; or flow
+    /// records (IPFIX), which give sizes by epoch.
     #[arg(long, value_name = "all|heavy|FILE", default_value = "all")]
     flows: FlowSource,
-    /// A flow to answer for, such as 'tcp 10.0.0.1:40312 > 10.0.1.9:443'; repeatable
+    /// A flow to report, such as 'tcp 10.0.0.1:40312 > 10.0.1.9:443'; repeatable
     #[arg(long, value_name = "FLOW", conflicts_with = "flows")]
     flow: Vec<FlowKey>,
-    /// Whether flow sizes are taken as known, or estimated from the synopsis alone
+    /// Whether flow sizes are known, or estimated from the synopsis alone
     #[arg(long, value_enum)]
     sizes: Option<SizesArg>,
 }
@@ -98,7 +98,7 @@ fn read_sizes(path: &Path) -> anyhow::Result<RecordedSizes> {
     let shown = path.display().to_string();
     note_troubles(&shown, &reader);
     match count {
-        0 => Err(usage(format!("{shown}: there is no flow record in it"))),
+        0 => Err(usage(format!("{shown}: no flow records"))),
         1..=RECORDS_MAX => Ok(sizes),
         _ => Err(usage(format!("{shown}: more than {RECORDS_MAX} flow records; split it"))),
     }
@@ -127,9 +127,10 @@ fn parse(text: &str) -> Result<Vec<NamedFlow>, (usize, String)> {
             .map_err(|error: twixt_model::ParseFlowKeyError| wrong(error.to_string()))?;
         let number = |column: Option<usize>, what: &str| match column.map(at) {
             Some("") | None => Ok(None),
-            Some(text) => {
-                text.parse::<u64>().map(Some).map_err(|_| wrong(format!("{text:?} is no {what}")))
-            }
+            Some(text) => text
+                .parse::<u64>()
+                .map(Some)
+                .map_err(|_| wrong(format!("{text:?} is not a {what}"))),
         };
         let packets = number(packets_at, "number of packets")?;
         // Rules are numbered from 1; no rule is the class beyond all of them.

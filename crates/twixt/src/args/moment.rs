@@ -36,8 +36,8 @@ impl FromStr for Moment {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            "write 2024-01-31T10:00:00Z, another offset in place of Z such as +01:00, 2024-01-31, \
-             @ and seconds since 1970, nanoseconds since 1970, now, or -1d for a day ago"
+            "not a valid time (try 2024-01-31T12:00:00Z, 2024-01-31T12:00:00+01:00, 2024-01-31, \
+             @1706702400, now or -15m)"
                 .to_owned()
         };
         if text == "now" {

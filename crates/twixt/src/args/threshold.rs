@@ -32,9 +32,9 @@ pub(crate) fn threshold(measure: Measure, text: &str) -> Result<f64, String> {
     }
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share = number.trim().parse::<f64>().ok().map(|number| number / scale);
-    share.filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| {
-        format!("{text:?} is no share of something: write 0.001 or 0.1%, from 0 to 1")
-    })
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| format!("{text:?} is not a valid share: write 0.001 or 0.1%, from 0 to 1"))
 }
 
 #[cfg(test)]

@@ -16,21 +16,21 @@ use crate::exit::usage;
 /// Which packets are measured.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct TrafficArgs {
-    /// Count only packets for this prefix, as those that go downstream
+    /// Count only packets to this prefix, as those that go downstream
     #[arg(long, value_name = "PREFIX")]
     pub(crate) toward: Option<Prefix>,
-    /// Measure the outermost IP packet, not the one inside the tunnels
+    /// Measure the outermost IP packet, not the one inside tunnels
     #[arg(long)]
     pub(crate) outer: bool,
-    /// A class of traffic, by a filter; the first that matches counts
+    /// A class of traffic, by a filter; repeatable, the first match wins
     #[arg(long = "class", value_name = "NAME=FILTER")]
     classes: Vec<ClassFilter>,
-    /// A file of classes, a line NAME=FILTER each
+    /// A file of classes, one line NAME=FILTER each
     #[arg(long = "classes", value_name = "FILE")]
     classes_file: Option<PathBuf>,
     #[arg(skip)]
     weights_file: Option<PathBuf>,
-    /// Never resolve names (twixt never does; for the habit)
+    /// Do not resolve names (twixt never does; accepted for tcpdump users)
     #[arg(short = 'n', hide = true)]
     _numeric: bool,
     /// Measure only these packets: host, net, port, portrange, proto, vlan, dscp, and, or, not
@@ -123,7 +123,7 @@ impl TrafficArgs {
     fn all_classes(&self) -> anyhow::Result<Vec<(String, Filter)>> {
         if let Some(path) = &self.weights_file {
             if !self.classes.is_empty() || self.classes_file.is_some() {
-                return Err(usage("--weights makes classes of its own: leave --class out"));
+                return Err(usage("--weights defines its own classes: omit --class"));
             }
             let rules = weights::read(path)?.into_iter().enumerate();
             return Ok(rules

@@ -22,7 +22,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<WeightRule>> {
     let rules = parse(&text)
         .map_err(|(line, problem)| usage(format!("{shown}, line {line}: {problem}")))?;
     match rules.is_empty() {
-        true => Err(usage(format!("{shown}: there is no rule in it"))),
+        true => Err(usage(format!("{shown}: no rules"))),
         false => Ok(rules),
     }
 }
@@ -40,7 +40,7 @@ fn rule(line: &str) -> Result<WeightRule, String> {
     let filter = filter.trim().parse::<Filter>().map_err(|error| error.to_string())?;
     let weight = weight.trim();
     let weight =
-        weight.parse().map_err(|_| format!("{weight:?} is no weight: use a whole number"))?;
+        weight.parse().map_err(|_| format!("{weight:?} is not a weight: use a whole number"))?;
     Ok(WeightRule { filter, weight })
 }
 

@@ -17,26 +17,26 @@ use crate::output::units;
 
 /// Observe interfaces, and send sealed epochs to a collector
 ///
-/// Settings are in the file of --config; the options are for the simple case of one point, and come
-/// before those of the file.
+/// Settings are in the file of --config; the options are for the simple case of one point, and
+/// override the file.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Check the configuration and end: exit code 2 and a message if something is wrong
+    /// Check the configuration and exit: code 2 and a message if something is wrong
     #[arg(long)]
     check: bool,
-    /// Interface to observe, if the file names no points
+    /// Interface to observe, if the file has no points
     #[arg(short = 'i', long, value_name = "INTERFACE")]
     interface: Option<String>,
     /// Only frames that the interface receives, or sends: in, out, both
     #[arg(long, value_name = "DIRECTION", requires = "interface")]
     direction: Option<String>,
-    /// Name of the observation point [default: that of the interface]
+    /// Name of the observation point [default: the interface]
     #[arg(long, value_name = "NAME", requires = "interface")]
     point: Option<String>,
-    /// Threads among which the flows of the interface are spread [default: 1]
+    /// Threads to spread the flows of the interface over [default: 1]
     #[arg(long, value_name = "N", requires = "interface")]
     threads: Option<usize>,
-    /// Within which point names are unique
+    /// Domain within which point names are unique
     #[arg(long, value_name = "NAME")]
     domain: Option<String>,
     /// Algorithm whose synopsis to keep; repeatable [default: those of the file, or lda]
@@ -45,25 +45,26 @@ pub(crate) struct Args {
     /// Length of epochs [default: 1s]
     #[arg(long, value_name = "DURATION")]
     epoch: Option<String>,
-    /// Keep whole observations this near to an epoch's boundary, beyond any delay [default: a tenth of an epoch]
+    /// Keep whole observations this close to an epoch's boundary; must exceed any delay [default: a
+    /// tenth of an epoch]
     #[arg(long, value_name = "DURATION")]
     guard: Option<String>,
-    /// Where epochs wait until the collector has stored them: a folder, made if it is not there
+    /// Directory where epochs wait until the collector has stored them; created if missing
     #[arg(long, value_name = "DIR")]
     spool: Option<PathBuf>,
-    /// What the spool may take; the oldest epochs go when it is full [default: 1GiB]
+    /// Maximum size of the spool; when it is full, the oldest epochs are discarded [default: 1GiB]
     #[arg(long, value_name = "SIZE")]
     spool_bytes: Option<String>,
     /// The collector, such as https://collector:9443
     #[arg(long, value_name = "URL")]
     collector: Option<String>,
-    /// File with the token that this agent shows
+    /// File with the token that this agent sends
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Authority that signed the collector's certificate, in PEM
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// Certificate that this agent shows, in PEM
+    /// Certificate of this agent, in PEM
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
     /// Key of that certificate, in PEM
@@ -72,7 +73,7 @@ pub(crate) struct Args {
     /// Address for /metrics and /healthz, such as 127.0.0.1:9470
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
-    /// Become this user once the sockets are open
+    /// Switch to this user once the sockets are open
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     #[command(flatten)]
@@ -94,15 +95,15 @@ pub(crate) fn run(args: Args, file: Option<&Path>) -> anyhow::Result<Exit> {
     if check {
         Agent::check(&config).map_err(explained)?;
         let points: Vec<&str> = config.points.iter().map(|point| point.name.as_str()).collect();
-        note(format_args!("the configuration is fine; points: {}", points.join(", ")));
+        note(format_args!("the configuration is valid; points: {}", points.join(", ")));
         return Ok(Exit::Done);
     }
-    let signals = Signals::listen().context("cannot listen to signals")?;
+    let signals = Signals::listen().context("cannot handle signals")?;
     let agent = Agent::open(config, &signals.stop).map_err(explained)?;
     tell_start(&agent);
     let left = agent.run()?;
     if left > 0 {
-        note(format_args!("{} epochs wait in the spool for the next start", units::count(left)));
+        note(format_args!("{} epochs remain in the spool for the next start", units::count(left)));
     }
     Ok(match signals.interrupted.load(Ordering::Relaxed) {
         true => Exit::Interrupted,
@@ -151,12 +152,12 @@ impl Args {
     fn over(self, mut written: AgentSettings) -> anyhow::Result<AgentSettings> {
         match self.named_point() {
             Some(_) if !written.point.is_empty() => {
-                return Err(usage("the file names points: leave --interface out"));
+                return Err(usage("the file configures points: omit --interface"));
             }
             Some(point) => written.point.push(point),
             None if written.point.is_empty() => {
                 return Err(usage(
-                    "what to observe? Give --interface, or --config FILE with points",
+                    "nothing to observe: use --interface, or --config FILE with points",
                 ));
             }
             None => {}

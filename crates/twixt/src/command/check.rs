@@ -20,9 +20,9 @@ use judging::{Finding, State, judge};
 const NAGIOS_CRITICAL: Exit = Exit::Usage;
 const NAGIOS_UNKNOWN: Exit = Exit::Partial;
 
-/// Compares what a collector remembers of late with thresholds: for cron and Nagios
+/// Compare a collector's latest estimates with thresholds, for cron and Nagios
 ///
-/// Ends with 0 if all is well, 10 if a threshold is broken, 4 if there is not enough data.
+/// Ends with 0 if all is well, 10 if a threshold is exceeded, 4 if there is not enough data.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("source").required(true))]
 pub(crate) struct Args {
@@ -34,22 +34,23 @@ pub(crate) struct Args {
     /// Class of traffic [default: each class]
     #[arg(long, value_name = "NAME")]
     class: Option<String>,
-    /// By which algorithm [default: each]
+    /// Algorithm [default: each]
     #[arg(short = 'a', long, value_name = "NAME")]
     algorithm: Option<String>,
-    /// What must not be exceeded: mean, deviation, p50, p95, p99, p999 (as 5ms), loss, gaps (as 0.1%); may be repeated
+    /// Threshold: mean, deviation, p50, p95, p99, p999, jitter (such as 5ms), loss, gaps (such as
+    /// 0.1%); repeatable
     #[arg(long, value_name = "MEASURE=VALUE", required = true)]
     fail_above: Vec<Threshold>,
     /// How far to look back, in whole minutes
     #[arg(long, value_name = "DURATION", default_value = "5m")]
     window: Nanoseconds,
-    /// With fewer packets than this there is not enough data
+    /// Minimum number of packets for enough data
     #[arg(long, value_name = "N", default_value_t = 1)]
     minimum_packets: u64,
-    /// Exit codes as Nagios wants them: 0, 2 for critical, 3 for unknown
+    /// Exit codes for Nagios: 0, 2 for critical, 3 for unknown
     #[arg(long)]
     nagios: bool,
-    /// How to print
+    /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: CheckFormat,
 }
@@ -57,7 +58,7 @@ pub(crate) struct Args {
 /// `-F`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum CheckFormat {
-    /// One line, as Nagios reads it
+    /// One line, for Nagios
     #[default]
     Human,
     /// One JSON document

@@ -26,9 +26,9 @@ use crate::output::Format;
 use file::Written;
 use follow::{Following, Quiet};
 
-/// Takes epochs from agents, stores them, and pairs them into estimates
+/// Receive epochs from agents, store them, and pair them into estimates
 ///
-/// Everything can stand in a file (--config FILE); options win over it.
+/// Everything can be set in a file (--config FILE); options override it.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -37,19 +37,19 @@ pub(crate) struct Args {
     /// Address and port for agents [default: 127.0.0.1:9443]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Folder for everything that must survive
+    /// Directory for all persistent state
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
-    /// A segment to estimate: names of its points; may be repeated
+    /// A segment to estimate: names of its points; repeatable
     #[arg(long = "segment", value_name = "UPSTREAM:DOWNSTREAM", value_parser = segment)]
     segments: Vec<Segment>,
-    /// Find segments: points that see the same packets
+    /// Find segments: pairs of points that see the same packets
     #[arg(long)]
     discover: bool,
-    /// How long both halves of an epoch are waited for [default: 5s]
+    /// How long to wait for both halves of an epoch [default: 5s]
     #[arg(long, value_name = "DURATION")]
     patience: Option<Nanoseconds>,
-    /// File with a token that agents must show; it allows every point
+    /// File with a token that agents must send; it allows every point
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Address and port for /metrics and /healthz [default: none]
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// Print estimates as they come
     #[arg(long)]
     follow: bool,
-    /// How to print them: human, jsonl
+    /// Their format: human, jsonl
     #[arg(short = 'F', long, value_enum, default_value_t, requires = "follow")]
     format: Format,
     /// Check the configuration, keys and directory, and exit
@@ -78,14 +78,14 @@ pub(crate) fn run(args: &Args, config: Option<&Path>) -> anyhow::Result<Exit> {
         return ca::run(args);
     }
     if !matches!(args.format, Format::Human | Format::Jsonl) {
-        return Err(usage("estimates come one by one: use -F human or -F jsonl"));
+        return Err(usage("estimates are printed one by one: use -F human or -F jsonl"));
     }
     let written = config.map(Written::load).transpose()?.unwrap_or_default();
     let config = args.over(written).config()?;
     let collector = Collector::new(config).map_err(|error| usage(error.to_string()))?;
     if args.check {
         collector.check().map_err(failure)?;
-        note("the configuration is fine");
+        note("the configuration is valid");
         return Ok(Exit::Done);
     }
     logging::start();
@@ -163,7 +163,7 @@ impl Signals {
             }
             flag::register(SIGINT, Arc::clone(&interrupted))
         };
-        register().context("cannot listen to signals")?;
+        register().context("cannot handle signals")?;
         Ok(Self { interrupted, any })
     }
 

@@ -6,7 +6,7 @@ use crate::configuration::{self, Configuration};
 use crate::exit::{Exit, note};
 use crate::output;
 
-/// The configuration file: make one, check one, show what is in effect
+/// Create, check or show the configuration file
 #[derive(clap::Subcommand)]
 pub(crate) enum Args {
     /// Print a file to start from, with every key explained
@@ -16,7 +16,7 @@ pub(crate) enum Args {
         /// The file
         file: PathBuf,
     },
-    /// Print what is in effect: the file of --config, without its key
+    /// Print the effective configuration, without its key
     Dump,
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Args, configuration: &Configuration) -> anyhow::Result<
         Args::Init => output::text(&configuration::template())?,
         Args::Check { file } => {
             Configuration::load(Some(file))?;
-            note(format_args!("{} is fine", file.display()));
+            note(format_args!("{} is valid", file.display()));
         }
         Args::Dump => output::text(&toml::to_string(&configuration.in_effect())?)?,
     }

@@ -27,13 +27,13 @@ pub(crate) struct Args {
     /// Split estimates: all, flow, prefix/24, class
     #[arg(long, value_name = "SCOPE", default_value = "all")]
     by: Split,
-    /// Keep a sample beside the algorithm, of so many bytes per second: it tells percentiles
+    /// Keep a sample beside the algorithm, of this many bytes per second, for percentiles
     #[arg(long, value_name = "SIZE", value_parser = crate::args::bytes)]
     sample_budget: Option<u64>,
-    /// How to print
+    /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
-    /// Rows of the table for people, worst first
+    /// Rows of the table to show, worst first
     #[arg(long, value_name = "N", default_value_t = ROWS_DEFAULT)]
     rows_shown: usize,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub(super) struct PairArgs {
     /// What ends an epoch: time, or markers (needs --one-pass)
     #[arg(long, value_enum, default_value_t)]
     cut: Cut,
-    /// Read each capture once: needs --toward or a filter, and captures that cover the same stretch
+    /// Read each capture once: needs --toward or a filter, and captures that cover the same time
     #[arg(long)]
     one_pass: bool,
     /// What to do about clocks that differ
@@ -109,22 +109,24 @@ impl PairArgs {
         }
         if stdin.contains(&true) && !self.one_pass {
             return Err(usage(
-                "standard input can be read once only: add --one-pass, with --toward or a filter",
+                "standard input can be read only once: add --one-pass, with --toward or a filter",
             ));
         }
         if self.cut == Cut::Markers && !self.one_pass {
             return Err(usage(
-                "--cut markers needs --one-pass: markers say where to begin and to end",
+                "--cut markers needs --one-pass: markers decide where epochs begin and end",
             ));
         }
         if self.one_pass && self.clock == ClockArg::Correct {
             return Err(usage(
-                "--clock correct cannot go with --one-pass: what clocks do is known after a first read",
+                "--clock correct cannot be combined with --one-pass: clock errors are known only \
+                 after a first read",
             ));
         }
         if self.one_pass && !self.traffic.tells_direction() {
             return Err(usage(
-                "--one-pass needs --toward PREFIX or a filter: it cannot find out which packets go downstream",
+                "--one-pass needs --toward PREFIX or a filter: it cannot detect which packets go \
+                 downstream",
             ));
         }
         Ok(())
@@ -169,7 +171,7 @@ impl PairArgs {
             return Err(applies_when_recorded());
         }
         if self.clock == ClockArg::Correct {
-            return Err(usage("--clock correct needs captures: recorded times stay as they are"));
+            return Err(usage("--clock correct needs captures: recorded times cannot be changed"));
         }
         let plan = self.plan(self.algorithm.recorded(first)?, split)?;
         plan.check_recorded(first)?;
@@ -181,8 +183,8 @@ impl PairArgs {
         let reads_stamps = |chosen: &ChosenAlgorithm| chosen.prototype.reads_stamps();
         if is_standard_input(&self.upstream) && plan.algorithms.iter().any(reads_stamps) {
             return Err(usage(
-                "the upstream capture says when packets were sent, so it is read before the \
-                 other: it cannot be standard input",
+                "the upstream capture is read first, for the send times of packets: it cannot be \
+                 standard input",
             ));
         }
         self.measure_between(plan, self.files(), both)
@@ -215,7 +217,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let problems: usize = measured.segments.iter().map(note_problems).sum();
     let known = measured.segments.iter().any(has_answer);
     if !known && args.format == Format::Human && measured.segments.iter().all(is_empty) {
-        return Err(no_answer("there is no epoch that both points have: nothing can be compared"));
+        return Err(no_answer("the two points have no epoch in common: nothing to compare"));
     }
     args.print(&plan, &measured)?;
     let exit = if known { Exit::Done } else { Exit::NoAnswer };
@@ -288,8 +290,8 @@ impl Args {
 
 fn applies_when_recorded() -> anyhow::Error {
     usage(
-        "--epoch, --both, --sample-budget, --toward and filters apply when packets are recorded, \
-         not afterwards",
+        "--epoch, --both, --sample-budget, --toward and filters apply to recording, not to epoch \
+         files",
     )
 }
 

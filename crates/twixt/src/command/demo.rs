@@ -18,17 +18,17 @@ use scenario::Scenario;
 
 /// A first look: simulate a segment with a queue that fills, and measure it
 ///
-/// Everything happens in memory and takes a few seconds; no root, no files, no network. LDA, which
-/// keeps kilobytes, is shown beside the exact referee, which keeps every packet.
+/// Runs in memory and takes a few seconds; no root, no files, no network. LDA, which keeps
+/// kilobytes, is compared with the exact referee, which keeps every packet.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Run once and end, as it does anyway: for scripts that shall go on to work
+    /// Run once and exit (it always does; accepted for scripts)
     #[arg(long = "once", hide = true)]
     _once: bool,
-    /// Everything random follows from this
+    /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How to print
+    /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
 }

@@ -16,32 +16,32 @@ use crate::output::{self, Format};
 use finding::{Document, Finding, Status, report};
 use reach::Collector;
 
-/// What works here: capabilities, interfaces and their offloads, time stamps, clocks, disks
+/// Check this machine: capabilities, interfaces and their offloads, timestamps, clocks, disks
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only this interface; repeatable [default: all]
     #[arg(short = 'i', long = "interface", value_name = "INTERFACE")]
     interfaces: Vec<String>,
-    /// Folder where an agent keeps epochs until a collector has them
+    /// Directory where an agent keeps epochs until a collector has stored them
     #[arg(long, value_name = "DIR")]
     spool: Option<PathBuf>,
-    /// Folder of a store
+    /// Directory of a store
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// Collector to connect to, such as https://collector:9443; nothing is sent
     #[arg(long, value_name = "URL")]
     collector: Option<Collector>,
-    /// Certificates that the collector's must come from, as PEM
+    /// Certificates of the authority that signed the collector's, as PEM
     #[arg(long, value_name = "FILE", requires = "collector")]
     ca: Option<PathBuf>,
-    /// Output
+    /// Output format
     #[arg(short = 'F', long, value_enum, default_value_t)]
     format: Format,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if !matches!(args.format, Format::Human | Format::Json) {
-        return Err(usage("doctor writes -F human or -F json"));
+        return Err(usage("doctor supports -F human or -F json"));
     }
     let findings = examine(args);
     let fails = findings.iter().any(|finding| finding.status == Status::Fail);

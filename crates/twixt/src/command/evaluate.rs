@@ -14,13 +14,13 @@ use crate::output::{self, Format};
 
 use self::report::Document;
 
-/// Rerun the published experiments, beside what was published
+/// Rerun the published experiments and compare the results
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Experiments to run
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Say which experiments there are
+    /// List the experiments
     #[arg(long, exclusive = true)]
     list: bool,
     /// Run all of them
@@ -29,13 +29,13 @@ pub(crate) struct Args {
     /// Less traffic and fewer seeds; all experiments unless some are named
     #[arg(long)]
     quick: bool,
-    /// Seeds of each experiment [default: as many as the experiment wants]
+    /// Seeds of each experiment [default: as the experiment requires]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
-    /// Write a page, plots and the measured numbers here; an interrupted run goes on from there
+    /// Write a page, plots and the measured numbers here; an interrupted run resumes from there
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// How to print: human or json
+    /// Output format: human or json
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
 }
@@ -72,11 +72,11 @@ impl Args {
         if self.names.is_empty() {
             return match self.all || self.quick {
                 true => Ok(EXPERIMENTS.to_vec()),
-                false => Err(usage("name experiments (see --list), or say --all or --quick")),
+                false => Err(usage("name experiments (see --list), or use --all or --quick")),
             };
         }
         let known = |name: &String| {
-            find(name).ok_or_else(|| usage(format!("no experiment {name:?}; see --list")))
+            find(name).ok_or_else(|| usage(format!("unknown experiment {name:?}; see --list")))
         };
         let mut names = self.names.clone();
         let mut seen = BTreeSet::new();

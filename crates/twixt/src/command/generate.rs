@@ -15,12 +15,13 @@ use crate::exit::Exit;
 use crate::output;
 use systemd::Service;
 
-/// Manual pages, shell completions, units for systemd, a dashboard, and the description of the query API
+/// Manual pages, shell completions, systemd units, a dashboard, and the description of the query
+/// API
 #[derive(clap::Subcommand)]
 pub(crate) enum Args {
-    /// The manual page, or with --out one page per command into a folder
+    /// The manual page, or with --out one page per command into a directory
     Man {
-        /// Folder to write to
+        /// Directory to write to
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
@@ -29,22 +30,22 @@ pub(crate) enum Args {
         /// Which shell
         shell: Shell,
     },
-    /// The description of the collector's interface (OpenAPI), to standard output
+    /// The OpenAPI description of the collector's query API, to standard output
     Openapi,
-    /// A dashboard for Grafana, of the collector's metrics, to standard output
+    /// A Grafana dashboard of the collector's metrics, to standard output
     Grafana,
-    /// The unit of a service for systemd, to standard output
+    /// A systemd unit, to standard output
     Systemd {
         /// Which service
         #[arg(value_enum, default_value = "agent")]
         service: Service,
-        /// As whom it runs
+        /// User that it runs as
         #[arg(long, value_name = "NAME", default_value = "twixt")]
         user: String,
         /// Its configuration [default: /etc/twixt/agent.toml or /etc/twixt/collector.toml]
         #[arg(long = "configuration", value_name = "FILE")]
         configuration: Option<String>,
-        /// The program
+        /// Path of the program
         #[arg(long, value_name = "FILE", default_value = "/usr/bin/twixt")]
         program: String,
     },

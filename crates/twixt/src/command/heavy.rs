@@ -18,16 +18,16 @@ use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
 /// The largest flows at one point, from a fixed number of counters
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What makes a flow large
+    /// Rank flows by packets or bytes
     #[arg(long, value_enum, default_value_t)]
     by: Size,
-    /// Tell only so many flows [default: all; 30 for people]
+    /// Print only this many flows [default: all; 30 in human output]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Stop after so many packets
+    /// Stop after this many packets
     #[arg(short = 'c', long = "count", value_name = "COUNT")]
     count: Option<u64>,
-    /// Format of the output
+    /// Output format
     #[arg(short = 'F', long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -41,10 +41,10 @@ pub(crate) struct Args {
 /// What makes a flow large.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Size {
-    /// Many packets
+    /// By packets
     #[default]
     Packets,
-    /// Many bytes
+    /// By bytes
     Bytes,
 }
 

@@ -16,19 +16,20 @@ use crate::flow_record_input;
 use crate::frame_input::{FrameSource, LiveArgs};
 use crate::output::Format;
 
-/// What is in a capture, an epoch file, a store or a file of flow records, or passes an interface
+/// Describe a capture, an epoch file, a store, a file of flow records, or the traffic of an
+/// interface
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The file, or the folder of a store; - is standard input
+    /// The file, or the directory of a store; - is standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["read", "interface"])]
     file: Option<PathBuf>,
-    /// The file, as tcpdump users write it
+    /// The file (like tcpdump's -r)
     #[arg(short = 'r', long = "read", value_name = "FILE", conflicts_with_all = ["file", "interface"])]
     read: Option<PathBuf>,
-    /// Stop after so many frames
+    /// Stop after this many frames
     #[arg(short = 'c', long = "count", value_name = "COUNT")]
     count: Option<u64>,
-    /// How to print: human or json
+    /// Output format: human or json
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -39,7 +40,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if matches!(args.format, Format::Jsonl | Format::Csv) {
-        return Err(usage("info prints -F human or -F json"));
+        return Err(usage("info supports -F human or -F json"));
     }
     if args.live.is_given() {
         // What would be the file is the first word of the filter.

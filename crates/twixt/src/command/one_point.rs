@@ -49,7 +49,7 @@ fn path(
     most: Option<u64>,
 ) -> anyhow::Result<PacketPath<SynopsisFeed>> {
     if traffic.has_classes() {
-        return Err(usage("this command does not tell classes apart: use a filter"));
+        return Err(usage("this command has no classes: use a filter"));
     }
     // Hashes never leave this command: a fixed key will do.
     let key = HashKey::from_seed(0);

@@ -21,18 +21,18 @@ use twixt_offline::{
 
 /// Which segment of a chain of captures or epoch files added the delay, the variance, the loss
 ///
-/// Give the files in the order in which packets pass: `twixt path a.pcap b.pcap c.pcap`. Each
-/// segment is measured as `delay` does, and so is the whole, from the first to the last.
+/// Name the files in the order in which packets pass: `twixt path a.pcap b.pcap c.pcap`. Each
+/// segment is measured like `delay`, and so is the whole, from the first to the last.
 #[derive(clap::Args)]
 #[command(override_usage = "twixt path [OPTIONS] A B [C]... [FILTER]...")]
 #[command(mut_arg("filter", |filter| filter
     .value_name("C]... [FILTER")
-    .help("Further points, in order; then a filter, from the first word that is no file")))]
+    .help("Further points, in order; then a filter, from the first word that is not a file")))]
 pub(crate) struct Args {
     /// Split estimates: all, flow, prefix/24, class
     #[arg(long, value_name = "SCOPE", default_value = "all")]
     by: Split,
-    /// How to print
+    /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -104,7 +104,7 @@ impl Args {
         let points = self.points();
         if points.iter().any(|point| is_standard_input(point)) {
             return Err(usage(
-                "the captures of a path are read several times: give files, not standard input",
+                "the captures of a path are read several times: use files, not standard input",
             ));
         }
         let recorded = points.iter().filter(|point| is_epoch_file(point)).count();

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::output::{self, Format};
 
-/// Size a synopsis for the traffic and the loss that you expect; choose routers to upgrade
+/// Size a synopsis for the expected traffic and loss; choose routers to upgrade
 #[derive(clap::Subcommand)]
 pub(crate) enum Args {
     Colate(colate::Args),

@@ -28,14 +28,14 @@ use document::{Missing, QueryDocument};
 use epochs::Epochs;
 use touched::Touched;
 
-/// One-way delay, deviation and loss between two points, at any time that is stored
+/// One-way delay, deviation and loss between two points, at any stored time
 ///
-/// Asks a collector (--collector), reads its folder (--directory), or pairs the epochs of a store
-/// anew (--store).
+/// Queries a collector (--collector), reads its directory (--directory), or pairs the epochs of a
+/// store (--store).
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("source").required(true))]
 pub(crate) struct Args {
-    /// The store: a folder that `record --store` wrote
+    /// The store: a directory written by `record --store`
     #[arg(long, value_name = "DIR", group = "source", requires_all = ["from", "to"])]
     store: Option<PathBuf>,
     /// The point that packets pass first, in a store
@@ -58,31 +58,32 @@ pub(crate) struct Args {
     to: String,
     #[command(flatten)]
     estimates: estimates::EstimateArgs,
-    /// From when on: 2024-01-31T10:00:00Z or with another offset (without one: UTC), 2024-01-31, @ and seconds since 1970, nanoseconds, or -1d for a day ago [default: all that is stored]
+    /// Start: 2024-01-31T10:00:00Z or with another offset (without one: UTC), 2024-01-31, @ and
+    /// seconds since 1970, nanoseconds, or -1d for a day ago [default: everything stored]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     start: Option<Moment>,
-    /// Until when, this moment included; as --start
+    /// End, inclusive; like --start
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     end: Option<Moment>,
     /// Split estimates: all, flow, prefix/24, class [default: all; flow if flows are named]
     #[arg(long, value_name = "SCOPE")]
     by: Option<Split>,
-    /// One estimate for all epochs together, in place of one for each
+    /// One estimate for all epochs together, instead of one for each
     #[arg(long)]
     total: bool,
-    /// How to print
+    /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: QueryFormat,
-    /// Rows of the table for people
+    /// Rows of the table to show
     #[arg(long, value_name = "N", default_value_t = ROWS_DEFAULT)]
     rows_shown: usize,
-    /// The algorithm that recorded, where several did
+    /// The algorithm of the recording, if there are several
     #[arg(short = 'a', long, value_name = "NAME")]
     algorithm: Option<String>,
-    /// Algorithm and settings as `twixt info DIR` shows them, where several were recorded
+    /// Algorithm and settings as `twixt info DIR` shows them, if there are several
     #[arg(long, value_name = "NAME")]
     stream: Option<String>,
-    /// How to conclude, where the algorithm knows several ways
+    /// Estimator to use
     #[arg(long, value_name = "NAME")]
     estimator: Option<String>,
     #[command(flatten)]
@@ -96,7 +97,7 @@ pub(crate) struct Args {
 /// `-F`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum QueryFormat {
-    /// A table for people
+    /// A human-readable table
     #[default]
     Human,
     /// One JSON document
@@ -105,7 +106,7 @@ enum QueryFormat {
     Jsonl,
     /// Comma-separated values
     Csv,
-    /// A Parquet file, from a collector or its folder
+    /// A Parquet file, from a collector or its directory
     Parquet,
 }
 
@@ -118,9 +119,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn run_store(args: &Args, store: &Path) -> anyhow::Result<Exit> {
     if let Some(name) = args.estimates.first() {
-        return Err(usage(format!(
-            "--{name} asks for what a collector remembers, not for --store"
-        )));
+        return Err(usage(format!("--{name} is for --collector or --directory, not for --store")));
     }
     let format = args.format.plain()?;
     let log = Log::open(store, Options::default());
@@ -138,7 +137,7 @@ fn run_store(args: &Args, store: &Path) -> anyhow::Result<Exit> {
     let problems = note_problems(&measured);
     let known = has_answer(&measured);
     if !known && format == Format::Human && is_empty(&measured) {
-        return Err(no_answer("there is no epoch that both points have: nothing can be compared"));
+        return Err(no_answer("the two points have no epoch in common: nothing to compare"));
     }
     args.print(format, &plan, measured, &missing, epochs.touched())?;
     let exit = if known { Exit::Done } else { Exit::NoAnswer };
@@ -157,7 +156,10 @@ impl Args {
                 && let Some(zone) = foreign_zone()
             {
                 let text = twixt_history::moment_text(time);
-                note(format_args!("--{name} has no offset: it is {text}, not the time in {zone}"));
+                note(format_args!(
+                    "--{name} has no offset: it is taken as {text}, not as local \
+                     time in {zone}"
+                ));
             }
         }
         let start = self.start.map_or(Timestamp::MIN, Moment::resolve);
@@ -174,8 +176,8 @@ impl Args {
         let flows = self.flows.list(FlowSizes::Estimated)?;
         if flows.has_whole_sizes() && epochs.count() > 1 {
             return Err(usage(
-                "--sizes known: the list says how many packets flows have in all, not in each of \
-                 several epochs; give flow records, or leave it out",
+                "--sizes known: the list has the total packets of flows, not those of each epoch; \
+                 use flow records, or omit it",
             ));
         }
         let named = if flows.is_all() { By::All } else { By::Flow };
@@ -238,7 +240,7 @@ impl QueryFormat {
             Self::Jsonl => Format::Jsonl,
             Self::Csv => Format::Csv,
             Self::Parquet => {
-                return Err(usage("-F parquet is for what a collector remembers, not for --store"));
+                return Err(usage("-F parquet is for --collector or --directory, not for --store"));
             }
         })
     }

@@ -27,15 +27,15 @@ pub(crate) struct Args {
     /// Epoch file to write; - is standard output
     #[arg(short = 'w', long = "write", value_name = "FILE", required_unless_present = "store")]
     write: Option<PathBuf>,
-    /// Store to append to, for `query`: a folder, made if it is not there
+    /// Store to append to, for `query`: a directory, created if missing
     #[arg(long, value_name = "DIR", conflicts_with = "write")]
     store: Option<PathBuf>,
     #[command(flatten)]
     retention: Retention,
-    /// Name of the observation point [default: that of the capture or interface]
+    /// Name of the observation point [default: the capture or interface]
     #[arg(long, value_name = "NAME")]
     point: Option<String>,
-    /// Within which point names are unique
+    /// Domain within which point names are unique
     #[arg(long, value_name = "NAME", default_value = "")]
     domain: String,
     /// Cut time into epochs of this length [default: whole]
@@ -50,10 +50,11 @@ pub(crate) struct Args {
     /// One synopsis for all traffic, or one per class: all, class
     #[arg(long, value_name = "SCOPE", default_value = "all")]
     by: Split,
-    /// Keep whole observations this near to an epoch's boundary, beyond any delay [default: a tenth of an epoch]
+    /// Keep whole observations this close to an epoch's boundary; must exceed any delay [default: a
+    /// tenth of an epoch]
     #[arg(long, value_name = "DURATION")]
     guard: Option<twixt_model::quantity::Nanoseconds>,
-    /// Stop after so many packets
+    /// Stop after this many packets
     #[arg(short = 'c', long = "count", value_name = "COUNT")]
     count: Option<u64>,
     #[command(flatten)]
@@ -187,13 +188,14 @@ fn conclude(
     }
     if !args.traffic.tells_direction() && !args.source.live.tells_direction() {
         note(
-            "packets of both directions were recorded, if there are such; --toward or a filter picks one",
+            "packets of both directions are recorded, if present; select one with --toward or a \
+             filter",
         );
     }
     if path.cut() > 0 {
         note(format_args!(
-            "{} packets were cut short by the snap length: record the other point with the same one, \
-             or both with --digest headers",
+            "{} packets were truncated by the snap length: use the same one at the other point, \
+             or --digest headers at both",
             units::count(path.cut())
         ));
     }

@@ -14,19 +14,19 @@ use crate::exit::{Exit, usage};
 use crate::frame_input::SourceArgs;
 use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
 
-/// TCP reordering by the prefix that packets come from, at one point
+/// TCP reordering by source prefix, at one point
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Share of packets out of order above which a prefix is said to suffer
+    /// Share of packets out of order above which a prefix is affected
     #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
     threshold: f64,
-    /// Tell only so many prefixes [default: all; 30 for people]
+    /// Print only this many prefixes [default: all; 30 in human output]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Stop after so many packets
+    /// Stop after this many packets
     #[arg(short = 'c', long = "count", value_name = "COUNT")]
     count: Option<u64>,
-    /// Format of the output
+    /// Output format
     #[arg(short = 'F', long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -147,8 +147,15 @@ fn report(seen: &SeenAtPoint, prefixes: &[ReorderEstimate], threshold: f64, rows
     let (name, bytes) = (seen.synopsis.name(), units::bytes(seen.synopsis.state_bytes()));
     let mut report = format!("{}   ({name}, {bytes})\n\n", seen.name);
     let above = format!("above {}", units::percent(threshold));
-    let mut table =
-        Table::new(&["from", "packets", "out of order", "share", "sent again", "extent", &above]);
+    let mut table = Table::new(&[
+        "from",
+        "packets",
+        "out of order",
+        "share",
+        "retransmitted",
+        "extent",
+        &above,
+    ]);
     for estimate in prefixes.iter().take(rows) {
         let share = estimate.fraction().map_or("–".to_owned(), units::percent);
         let extent =
@@ -170,7 +177,7 @@ fn report(seen: &SeenAtPoint, prefixes: &[ReorderEstimate], threshold: f64, rows
     }
     let sum = |count: fn(&ReorderEstimate) -> u64| units::count(prefixes.iter().map(count).sum());
     report += &format!(
-        "\n{} packets with data judged, {} out of order, {} sent again\n",
+        "\n{} packets with data judged, {} out of order, {} retransmitted\n",
         sum(|estimate| estimate.packets),
         sum(|estimate| estimate.out_of_order),
         sum(|estimate| estimate.retransmitted),

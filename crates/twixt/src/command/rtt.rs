@@ -23,24 +23,25 @@ pub(crate) use watching::{Watched, WatchedEpoch};
 
 /// Round-trip times at one point, from a capture or an interface
 ///
-/// Both directions of the traffic must pass it. Kinds of round trip are measured and
-/// reported apart: tcp-handshake, tcp-sequence, tcp-timestamp, tcp-duration, dns, ntp, icmp,
+/// The point must see both directions of the traffic. Kinds of round trip are measured and reported
+/// separately: tcp-handshake, tcp-sequence, tcp-timestamp, tcp-duration, dns, ntp, icmp,
 /// quic-handshake, quic-spin.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Print every round trip as it is found; needs -F jsonl or csv
     #[arg(long)]
     samples: bool,
-    /// Cut time into epochs of this length, for a series; those of an interface are shown as they end [default: whole]
+    /// Cut time into epochs of this length, for a series; with an interface, each is shown as it
+    /// ends [default: whole]
     #[arg(long, value_name = "DURATION")]
     epoch: Option<EpochLength>,
-    /// Stop after so many packets
+    /// Stop after this many packets
     #[arg(short = 'c', long = "count", value_name = "COUNT")]
     count: Option<u64>,
-    /// How to print
+    /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
-    /// Rows of the table for people, largest first
+    /// Rows of the table to show, largest first
     #[arg(long, value_name = "N", default_value_t = ROWS_DEFAULT)]
     rows_shown: usize,
     #[command(flatten)]
@@ -103,7 +104,8 @@ impl Args {
     fn check(&self) -> anyhow::Result<()> {
         if self.traffic.toward.is_some() {
             return Err(usage(
-                "round trips need both directions: use a filter that keeps both, or --by prefix/24",
+                "round trips need both directions: use a filter that passes both, or --by \
+                 prefix/24",
             ));
         }
         if self.samples && !matches!(self.format, Format::Jsonl | Format::Csv) {

@@ -24,20 +24,20 @@ use crate::output::{self, Format, units};
 use arrivals::OwnTrace;
 use output_files::{Frames, Written, write_all};
 
-/// Make a pair of captures with known truth
+/// Write a pair of captures with known truth
 ///
-/// Writes upstream.pcap and downstream.pcap, what two observation points would have captured
-/// (nanosecond pcap, headers only), and truth.csv, what really happened to every flow. Everything
-/// follows from the seed: the same command gives the same bytes, everywhere.
+/// Writes upstream.pcap and downstream.pcap as two observation points would have captured them
+/// (nanosecond pcap, headers only), and truth.csv with the true delays and losses of every flow.
+/// Everything is derived from the seed: the same command gives the same bytes, everywhere.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Directory to write to; made if missing, files of the same names are replaced
+    /// Directory to write to; created if missing, files of the same names are replaced
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Everything random follows from this
+    /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = Config::default().seed)]
     seed: u64,
-    /// How to print the summary
+    /// Output format of the summary
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -50,14 +50,14 @@ pub(crate) struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Traffic")]
 struct TrafficArgs {
-    /// How many flows
+    /// Number of flows
     #[arg(long, value_name = "N", default_value_t = Config::default().flows)]
     flows: u32,
     /// Mean rate of all flows together: 800pps, 500kpps, 5Mpps
     #[arg(long, value_name = "RATE", default_value_t = Config::default().rate)]
     rate: PacketRate,
-    /// How many packets: flows are scaled up to as many, or the trace is cut after as many
-    /// [default: as many as the flows have]
+    /// Number of packets: flows are scaled up to it, or the trace is cut after it [default: the sum
+    /// of flow sizes]
     #[arg(long, value_name = "N")]
     packets: Option<u64>,
     /// Packets of a flow
@@ -66,7 +66,7 @@ struct TrafficArgs {
     /// zipf:exponent=1.2,max=100000
     #[arg(long, value_name = "MODEL", default_value_t = Config::default().flow_size)]
     flow_size: FlowSize,
-    /// How packets of a flow follow each other: mean length of a burst, mean gap within it
+    /// Bursts of a flow: mean length of a burst, mean gap within it
     #[arg(long, value_name = "BURST", default_value_t = Config::default().burst)]
     burst: Burst,
     /// Bytes of a packet
@@ -74,17 +74,17 @@ struct TrafficArgs {
     /// One of: imix (40, 576 and 1500 bytes at 7:4:1); fixed:bytes=512
     #[arg(long, value_name = "MODEL", default_value_t = Config::default().packet_size)]
     packet_size: PacketSize,
-    /// Return traffic, through a delay model of its own
+    /// Return traffic, through its own delay model
     ///
-    /// One of: none; any model of --delay. For every second delivered packet a small one comes back,
-    /// as TCP acknowledges; it passes downstream first.
+    /// One of: none; any model of --delay. For every second delivered packet a small one comes
+    /// back, like a TCP acknowledgement; it passes downstream first.
     #[arg(long, value_name = "MODEL", default_value_t = Config::default().reverse)]
     reverse: Reverse,
-    /// A capture of your own in the place of made-up traffic
+    /// A capture of your own instead of synthetic traffic
     ///
-    /// All of its IP packets cross the segment from upstream to downstream, whichever way they
-    /// went in reality; the rest is skipped. Frames are cut to 128 bytes, and downstream the time
-    /// to live is one less. - is standard input.
+    /// All of its IP packets cross the segment from upstream to downstream, whatever their real
+    /// direction; the rest is skipped. Frames are cut to 128 bytes, and the TTL is one lower
+    /// downstream. - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "flows", "rate", "packets", "flow_size", "burst", "packet_size", "reverse",
     ])]
@@ -108,7 +108,7 @@ struct SegmentArgs {
     /// red:drain=1gbit,queue=10000,min=4000,max=9000,weight=0.002,max-p=0.02.
     #[arg(long, value_name = "MODEL", default_value_t = Config::default().delay)]
     delay: DelayModel,
-    /// What every packet takes in addition
+    /// Constant delay added to every packet
     #[arg(long, value_name = "DURATION", default_value_t = Config::default().propagation)]
     propagation: Nanoseconds,
     /// Which packets are lost
@@ -116,14 +116,14 @@ struct SegmentArgs {
     /// One of: none; uniform:0.001; burst:rate=0.01,length=100
     #[arg(long, value_name = "MODEL", default_value_t = Config::default().loss)]
     loss: Loss,
-    /// Which packets are overtaken
+    /// Which packets are reordered
     ///
     /// One of: none; uniform:rate=0.01,extent=1ms; prefixes:share=0.03,rate=0.05
     #[arg(long, value_name = "MODEL", default_value_t = Config::default().reorder)]
     reorder: Reorder,
     /// Error of the downstream clock
     ///
-    /// Such as offset=-3ms,skew=20ppm. Delays in truth.csv are those that the two clocks show.
+    /// Such as offset=-3ms,skew=20ppm. Delays in truth.csv include it.
     #[arg(long, value_name = "ERROR", default_value_t = Config::default().clock)]
     clock: Clock,
     /// Send a marker at the end of every epoch of this length, for `delay --cut markers`

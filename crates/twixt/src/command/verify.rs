@@ -13,12 +13,12 @@ use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer};
 use crate::output::{self, Format, Table, units};
 
-/// An algorithm beside the exact referee: its error, by flow size
+/// The error of an algorithm compared with the exact referee, by flow size
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     pair: PairArgs,
-    /// How to print
+    /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
 }
@@ -136,8 +136,8 @@ impl VerifyDocument {
         let shown = |error: Option<f64>| error.map_or_else(|| "–".to_owned(), units::percent);
         let lost = |lost: Option<u64>| lost.map_or_else(|| "–".to_owned(), units::count);
         let mut report = format!(
-            "{} ({} per point) beside the exact referee\n\n\
-             all traffic  mean off by {}, deviation off by {}, lost {} (referee {})\n",
+            "{} ({} per point) compared with the exact referee\n\nall traffic  mean off by {}, \
+             deviation off by {}, lost {} (referee {})\n",
             self.algorithm,
             units::bytes(self.synopsis_bytes),
             shown(self.all.relative_error_mean),
@@ -149,7 +149,7 @@ impl VerifyDocument {
             let flows = units::count(self.flows);
             return report
                 + &format!(
-                    "flows        none of {flows} answered: {} does not tell flows apart\n",
+                    "flows        none of {flows} answered: {} does not separate flows\n",
                     self.algorithm
                 );
         }

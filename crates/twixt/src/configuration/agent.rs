@@ -183,7 +183,7 @@ impl AgentSettings {
 fn start(synopsis: &SynopsisSettings) -> anyhow::Result<Box<dyn AnySynopsis>> {
     let algorithm = synopsis
         .of_registry()
-        .ok_or_else(|| usage(format!("no algorithm {:?}", synopsis.algorithm)))?;
+        .ok_or_else(|| usage(format!("unknown algorithm {:?}", synopsis.algorithm)))?;
     (algorithm.start)(&synopsis.options).map_err(|error| usage(error.to_string()))
 }
 
@@ -226,9 +226,10 @@ impl PointSettings {
 
 impl SpoolSettings {
     fn resolve(&self) -> anyhow::Result<SpoolConfig> {
-        let folder = self.directory.clone().ok_or_else(|| {
-            usage("where do epochs wait? Give --spool DIR, or `directory` in [spool]")
-        })?;
+        let folder = self
+            .directory
+            .clone()
+            .ok_or_else(|| usage("no spool: use --spool DIR, or `directory` in [spool]"))?;
         let bytes_max = self.bytes_max.as_ref().map(|text| size("spool.bytes_max", text));
         Ok(SpoolConfig { folder, bytes_max: bytes_max.transpose()?.unwrap_or(SPOOL_BYTES_MAX) })
     }
@@ -236,24 +237,31 @@ impl SpoolSettings {
 
 impl CollectorSettings {
     fn resolve(&self) -> anyhow::Result<DeliveryConfig> {
-        let url = self.url.clone().ok_or_else(|| {
-            usage("where do epochs go? Give --collector URL, or `url` in [collector]")
-        })?;
+        let url = self
+            .url
+            .clone()
+            .ok_or_else(|| usage("no collector: use --collector URL, or `url` in [collector]"))?;
         let identity = match (&self.certificate, &self.key) {
             (Some(certificate), Some(key)) => Some((contents(certificate)?, contents(key)?)),
             (None, None) => None,
-            _ => return Err(usage("a certificate and its key belong together: give both")),
+            _ => {
+                return Err(usage(
+                    "a certificate needs its key, and a key its certificate: set both",
+                ));
+            }
         };
         let token = self.token_file.as_deref().map(contents).transpose()?;
         let token = token.map(String::from_utf8).transpose();
         let plain_http_forced = match self.plain_http.as_deref() {
             None => false,
             Some("forced") => true,
-            Some(_) => return Err(usage("collector.plain_http: only \"forced\" is known")),
+            Some(_) => {
+                return Err(usage("collector.plain_http: the only valid value is \"forced\""));
+            }
         };
         Ok(DeliveryConfig {
             url,
-            token: token.map_err(|_| usage("the token is no text"))?,
+            token: token.map_err(|_| usage("the token is not text"))?,
             ca: self.ca.as_deref().map(contents).transpose()?,
             identity,
             plain_http_forced,
@@ -265,7 +273,7 @@ impl MetricsSettings {
     fn resolve(&self) -> anyhow::Result<Option<SocketAddr>> {
         let listen = |text: &String| {
             text.parse().map_err(|_| {
-                usage(format!("metrics.listen: {text:?} is no address such as 127.0.0.1:9470"))
+                usage(format!("metrics.listen: {text:?} is not an address such as 127.0.0.1:9470"))
             })
         };
         self.listen.as_ref().map(listen).transpose()

@@ -40,13 +40,13 @@ pub(crate) struct LiveArgs {
     /// Bytes to keep of each frame [default: all]
     #[arg(short = 's', long = "snap-length", value_name = "BYTES")]
     snap_length: Option<NonZeroU32>,
-    /// Who takes the time of a frame
+    /// Source of timestamps
     #[arg(long, value_enum, value_name = "CLOCK", default_value_t)]
     times: TimesArg,
     /// Memory shared with the kernel, for frames that wait to be read [default: 32MiB]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     ring: Option<u64>,
-    /// Who reads the interface
+    /// How the interface is read
     #[cfg_attr(not(feature = "libpcap"), arg(skip))]
     #[cfg_attr(feature = "libpcap", arg(long, value_enum, value_name = "READER", default_value_t))]
     capture: ReaderArg,
@@ -63,9 +63,9 @@ enum TimesArg {
     /// The kernel
     #[default]
     Kernel,
-    /// The adapter, if its time stamps are switched on
+    /// The adapter, if its timestamps are switched on
     Adapter,
-    /// The adapter, after switching its time stamps on
+    /// The adapter, after switching its timestamps on
     SwitchOnAdapter,
 }
 
@@ -98,7 +98,7 @@ impl LiveArgs {
             ("--capture", self.capture != ReaderArg::Ring),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => Err(usage(format!("{option} is for captures of an --interface"))),
+            Some((option, _)) => Err(usage(format!("{option} needs --interface"))),
             None => Ok(()),
         }
     }
@@ -150,9 +150,9 @@ impl LiveInterface {
         let name = args.interface().to_owned();
         let source = InterfaceReader::open(args.capture, &name, &options)?;
         if let Some(remark) = source.time_remark() {
-            note(format_args!("{name}: {remark}; the kernel takes the time"));
+            note(format_args!("{name}: {remark}; using kernel timestamps"));
         }
-        let interrupted = interruption().context("cannot listen to signals")?;
+        let interrupted = interruption().context("cannot handle signals")?;
         // For people who wait, and for scripts that start traffic now.
         note(format_args!("{name}: capturing"));
         Ok(Self {
@@ -243,15 +243,15 @@ impl LiveInterface {
         }
         if live.unsplit > 0 {
             note(format_args!(
-                "{name}: {} super-packets could not be split into the packets of the wire; switch the \
-                 offload off with: ethtool -K {name} gro off gso off tso off",
+                "{name}: {} super-packets could not be split into packets; switch the offload off \
+                 with: ethtool -K {name} gro off gso off tso off",
                 units::count(live.unsplit)
             ));
         }
         if self.other_clock > 0 {
             note(format_args!(
-                "{name}: {} frames without a time of the adapter were skipped; it stamps what it \
-                 receives: --direction in",
+                "{name}: {} frames without an adapter timestamp were skipped; it timestamps \
+                 received frames only: use --direction in",
                 units::count(self.other_clock)
             ));
         }
@@ -259,7 +259,7 @@ impl LiveInterface {
         if is_gone {
             let frames = units::count(counts.frames);
             note(format_args!(
-                "{name}: the interface went away; {frames} frames before that were used"
+                "{name}: the interface disappeared; {frames} frames before that were used"
             ));
         }
         if self.was_interrupted() { Exit::Interrupted } else { exit.or_partial(is_gone) }

@@ -17,7 +17,7 @@ pub(super) enum ReaderArg {
     /// A ring shared with the kernel
     #[default]
     Ring,
-    /// The library libpcap, which does not tell super-packets apart
+    /// The library libpcap, which does not mark super-packets
     #[cfg(feature = "libpcap")]
     Libpcap,
 }

@@ -214,7 +214,7 @@ fn footer(measured: &Measured) -> String {
     let mut footer = String::new();
     if let Some(span) = measured.stretch {
         let length = units::duration((span.end - span.start).as_nanos() as f64);
-        footer += &format!("stretch    {length} from {} UTC\n", units::moment(span.start));
+        footer += &format!("overlap    {length} from {} UTC\n", units::moment(span.start));
     }
     footer += &format!("direction  decided by {}", measured.direction.decided_by);
     match measured.direction.unknown_flows {
@@ -241,10 +241,10 @@ fn drift(measured: &Measured) -> String {
         let (moment, size) = (units::moment(step.time), step.step.as_nanos());
         let onward = if size < 0 { "back" } else { "ahead" };
         let size = units::duration(size.unsigned_abs() as f64);
-        lines += &format!("           downstream was set {onward} by {size} at {moment} UTC\n");
+        lines += &format!("           downstream was stepped {onward} by {size} at {moment} UTC\n");
     }
     if measured.corrected {
-        lines += "           what is known of this was taken out of delays\n";
+        lines += "           delays are corrected by what is known of this\n";
     }
     lines
 }
@@ -252,8 +252,8 @@ fn drift(measured: &Measured) -> String {
 fn clock(measured: &Measured) -> String {
     let drifts = measured.clocks.as_ref().is_some_and(|clocks| clocks.sure_skew().is_some());
     let Some(clock) = measured.clock else {
-        let taken = if drifts { "taken to agree at first" } else { "taken to agree" };
-        return format!("clocks     {taken}: one direction alone cannot tell\n");
+        let taken = if drifts { "assumed synchronised at first" } else { "assumed synchronised" };
+        return format!("clocks     {taken} (only one direction seen)\n");
     };
     let ahead = if clock.offset < Delay::ZERO { "behind" } else { "ahead" };
     let offset = units::duration(clock.offset.as_nanos().unsigned_abs() as f64);
@@ -263,7 +263,7 @@ fn clock(measured: &Measured) -> String {
         }
         Some(bound) => {
             let bound = units::duration(bound.as_nanos() as f64);
-            let included = if measured.corrected { "" } else { "; delays include that" };
+            let included = if measured.corrected { "" } else { "; delays include it" };
             format!("clocks     downstream is {ahead} by {offset} ± {bound}{included}\n")
         }
         None => format!(

@@ -113,7 +113,7 @@ impl RoundTripDocument {
             let (horizon_ns, p99_ns) = (kind.times.horizon_ns?, kind.times.percentile_ns(0.99)?);
             (p99_ns > horizon_ns).then(|| {
                 format!(
-                    "{}: p99 lies beyond the horizon of {}: give more --memory",
+                    "{}: p99 lies beyond the horizon of {}: use more --memory",
                     kind.kind,
                     units::duration(horizon_ns as f64)
                 )
@@ -188,7 +188,7 @@ impl TimesDocument {
             percentiles: percentiles(times, |found| found.time_ns.into()),
             percentiles_ci95: percentiles(times, |found| vec![found.low_ns, found.high_ns].into()),
             horizon_ns: estimate.horizon_ns,
-            reason: times.is_none().then_some("no request met its response"),
+            reason: times.is_none().then_some("no request was matched with a response"),
         }
     }
 

@@ -154,7 +154,7 @@ fn epochs_wait_for_a_collector_that_is_unwell() {
             collector.packets("far", "exact") == u64::from(PACKETS)
         });
         agent.signal("TERM");
-        agent.ended().expect(0).says(&["503", "takes epochs again"]);
+        agent.ended().expect(0).says(&["503", "accepts epochs again"]);
         check_complete(&collector.epochs("far", "exact"));
         assert!(collector.duplicates() > 0, "what it forgot to answer was sent again");
     });
@@ -280,7 +280,7 @@ fn wrong_configurations_are_explained() {
     check(&format!("{rest}{point}colour = 1\n"), 2, "colour");
     check(&format!("[run]\nname = \"x\"\n{rest}{point}"), 2, "name");
     check(rest, 2, "--interface");
-    check(&format!("{rest}{point}{point}"), 2, "two points are called");
+    check(&format!("{rest}{point}{point}"), 2, "duplicate point name");
     check(&format!("{rest}{point}direction = \"up\"\n"), 2, "direction");
     check(&format!("{rest}{point}threads = 0\n"), 2, "threads");
     check(&format!("{rest}{point}filter = \"port\"\n"), 2, "filter");

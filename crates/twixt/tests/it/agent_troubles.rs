@@ -50,7 +50,7 @@ fn a_point_that_is_not_allowed_holds_up_no_other() {
         agent.ended().expect(0).says(&[
             "may not write that point",
             "not allowed to write point",
-            "takes epochs",
+            "accepts epochs",
         ]);
     });
 }

@@ -72,7 +72,7 @@ fn exit_codes_say_how_it_is() {
     check(&with("--fail-above mean=5ms -F json"), 0, "\"state\": \"ok\"");
     check("--segment up:nowhere --fail-above mean=5ms", 4, "no estimate is stored");
     check(&with("--fail-above mean=5"), 2, "has no known unit");
-    check(&with("--fail-above jitter=5ms"), 4, "jitter is not known");
+    check(&with("--fail-above jitter=5ms"), 4, "jitter is unknown");
     check("--fail-above mean=5ms", 2, "--segment");
 }
 

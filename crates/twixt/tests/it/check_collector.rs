@@ -61,6 +61,6 @@ fn every_exit_code_of_a_live_collector() {
     expect(&url, &with("--fail-above mean=5"), 2, "has no known unit");
     // Unreachable.
     process.kill();
-    expect(&url, well, 1, "cannot ask");
+    expect(&url, well, 1, "cannot query");
     expect(&url, &format!("{well} --nagios"), 3, "TWIXT UNKNOWN - cannot ask");
 }

@@ -31,13 +31,13 @@ fn a_configuration_is_checked_and_explained() {
     let write = |text: &str| std::fs::write(file, format!("directory = {directory:?}\n{text}"));
     let args = ["collector", "--config", file, "--check"];
     write("patience = \"2s\"\n[[segment]]\nupstream = \"a\"\ndownstream = \"b\"\n").unwrap();
-    check(&args, 0, "the configuration is fine");
+    check(&args, 0, "the configuration is valid");
     for (text, problem) in [
         ("listne = \"127.0.0.1:1\"", "unknown field `listne`"),
         ("patience = \"2\"", "patience: \"2\" has no known unit"),
         ("listen = \"0.0.0.0:1\"", "connections would not be encrypted"),
         ("plain_http = \"always\"", "plain_http"),
-        ("[[token]]\nname = \"a\"\npoints = [\"*\"]", "give either token_file or hash"),
+        ("[[token]]\nname = \"a\"\npoints = [\"*\"]", "set either token_file or hash"),
         ("[[token]]\nname = \"a\"\nhash = \"12\"\npoints = [\"*\"]", "64 hexadecimal digits"),
         ("[tls]\ncertificate = \"nowhere\"\nkey = \"nowhere\"", "cannot read certificates"),
         ("[limits]\npoints_max = 0", "points_max must not be 0"),
@@ -51,7 +51,7 @@ fn a_configuration_is_checked_and_explained() {
         write(text).unwrap();
         check(&args, 2, problem);
     }
-    check(&["collector"], 2, "name a folder");
+    check(&["collector"], 2, "no directory for persistent state");
     check(&["collector", "--directory", directory, "--segment", "a"], 2, "UPSTREAM:DOWNSTREAM");
 }
 
@@ -63,7 +63,11 @@ fn certificates_come_in_three_commands() {
     check(&["collector", "ca", "init", keys, "--name", "localhost"], 0, "for 825 days");
     check(&["collector", "ca", "issue", keys, "rack-1", "--point", "r-*"], 0, "rack-1-key.pem");
     check(&["collector", "ca", "init", keys, "--name", "localhost"], 2, "not overwritten");
-    check(&["collector", "ca", "issue", keys, "../x", "--point", "a"], 2, "cannot name");
+    check(
+        &["collector", "ca", "issue", keys, "../x", "--point", "a"],
+        2,
+        "is not a valid certificate name",
+    );
     for file in ["ca.pem", "ca-key.pem", "collector.pem", "collector-key.pem", "rack-1.pem"] {
         assert!(folder.path().join("keys").join(file).exists(), "{file}");
     }

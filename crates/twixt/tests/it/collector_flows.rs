@@ -165,10 +165,10 @@ fn flows_of_sketches_have_the_intervals_of_the_captures() {
         }
     }
     let reason = document["reason"].as_str().unwrap();
-    assert!(reason.contains("lda does not tell flows apart"), "{reason}");
-    assert!(reason.contains("lds names its large flows only"), "{reason}");
+    assert!(reason.contains("lda does not separate flows"), "{reason}");
+    assert!(reason.contains("lds keeps the keys of its large flows only"), "{reason}");
     let lda = lab.query(&format!("{asked} -a lda")).expect(4).json();
-    assert_eq!((flows(&lda).len(), &lda["reason"]), (0, &"lda does not tell flows apart".into()));
+    assert_eq!((flows(&lda).len(), &lda["reason"]), (0, &"lda does not separate flows".into()));
 }
 
 #[test]

@@ -127,12 +127,12 @@ fn bad_input_is_named() {
     check("-r empty.pcap", 4, "no packets");
     check("-r torn.pcap tcp", 4, "no packets");
     check("-r torn.pcap", 3, "torn.pcap");
-    check("-r torn.pcap -a lda", 2, "no algorithm \"lda\"");
+    check("-r torn.pcap -a lda", 2, "unknown algorithm \"lda\"");
     check("-r torn.pcap -a rap --ways 4", 2, "rap has no option --ways");
     check("-r torn.pcap --entries 0", 2, "entries must be");
-    check("-r torn.pcap -a exact --memory 1MiB", 2, "grows with what it sees");
+    check("-r torn.pcap -a exact --memory 1MiB", 2, "grows with traffic");
     check("-r torn.pcap --memory 10B", 2, "too few");
-    check("-r torn.pcap --class a=udp", 2, "does not tell classes apart");
+    check("-r torn.pcap --class a=udp", 2, "has no classes");
     check("-r torn.pcap port", 2, "filter");
 }
 

@@ -153,7 +153,7 @@ fn check_doctor(bed: &Testbed, folder: &Path) {
     let mut command = bed.twixt(Place::A, folder);
     let ended = command.args(line.split_whitespace()).output().unwrap();
     let shown = String::from_utf8_lossy(&ended.stdout);
-    assert!(ended.status.success() && shown.contains("its certificate is good"), "{shown}");
+    assert!(ended.status.success() && shown.contains("its certificate is valid"), "{shown}");
 }
 
 #[test]

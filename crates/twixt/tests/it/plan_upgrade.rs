@@ -109,9 +109,9 @@ fn what_was_left_out_or_made_up_is_said() {
         {"from": "b", "to": "a", "weight": 2}, {"from": "c", "to": "c", "weight": 1}]}"#;
     let said = [
         "2 directed links without a weight",
-        "2 directed links beside a cheaper or equal one",
+        "2 directed links parallel to a cheaper or equal one",
         "2 directed links from a router to itself",
-        "4 ordered pairs of routers without a path",
+        "4 ordered pairs of routers have no path",
         "only 3 routers",
     ];
     plan(topology, "--count 9").expect(0).says(&said);

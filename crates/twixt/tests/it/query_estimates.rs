@@ -126,7 +126,7 @@ fn damaged_hours_are_named_and_others_answered() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains(path.to_str().unwrap()) && said.contains("damaged"), "{said}");
     let lines = text(&output, 3);
-    assert!(lines.contains("what was stored cannot be read"), "{lines}");
+    assert!(lines.contains("stored data cannot be read"), "{lines}");
     assert!(lines.lines().filter(|line| line.contains("\"mean_ns\":1000000")).count() == 2);
 }
 

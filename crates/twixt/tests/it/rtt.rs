@@ -116,7 +116,7 @@ fn no_round_trip_comes_from_a_segment_that_was_sent_again() {
             slow_ones += 1;
         }
         println!(
-            "{arguments:?}: {slow_ones} above 50 ms, {again} of segments that were sent again"
+            "{arguments:?}: {slow_ones} above 50 ms, {again} of segments that were retransmitted"
         );
         assert!(again <= most && slow_ones > 0);
     }

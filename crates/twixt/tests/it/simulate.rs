@@ -177,7 +177,7 @@ fn a_capture_without_packets_is_not_enough() {
     let header = &fs::read(source.path().join("upstream.pcap")).unwrap()[..24];
     fs::write(&empty, header).unwrap();
     let words = format!("simulate --arrivals {}", empty.display());
-    check_refused(&words, directory.path(), 4, "there are no IP packets in it");
+    check_refused(&words, directory.path(), 4, "no IP packets");
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn flows_are_asked_for_by_name() {
         let mean_ns = number(row, "/mean_ns");
         assert!((mean_ns - 2 * MILLISECOND).abs() < MILLISECOND / 50, "{algorithm}: {mean_ns}");
     }
-    scene.run(&query("")).expect(2).says(&["several recordings fit", "exact.", "lds."]);
+    scene.run(&query("")).expect(2).says(&["several recordings match", "exact.", "lds."]);
     scene.run(&query("-a lds --by flow")).expect(2).says(&["--flow"]);
     scene.run(&query("-a lda")).expect(4);
     fs::write(scene.path().join("flows"), "tcp 10.0.0.1:40000 > 10.0.1.9:443\n").expect("it can");
@@ -143,7 +143,7 @@ fn sizes_come_from_flow_records() {
     let list = "scope,packets\ntcp 10.0.0.1:40000 > 10.0.1.9:443,300\n";
     fs::write(scene.path().join("list"), list).expect("it can be written");
     let sized = scene.run(&query("--flows list --sizes known"));
-    sized.expect(2).says(&["not in each of several epochs"]);
+    sized.expect(2).says(&["not those of each epoch"]);
     scene.run(&query("--flows list")).expect(0);
 }
 
@@ -243,7 +243,7 @@ fn recording_twice_changes_nothing() {
     store(&scene, "-a lda --epoch 100ms");
     let once = fs::read(day_file(&scene, "up", "twxl")).expect("it was written");
     let again = scene.run("record -r up.pcap --store s -a lda --epoch 100ms").expect(0);
-    again.says(&["11 epochs were there already"]);
+    again.says(&["11 epochs were already stored"]);
     assert_eq!(fs::read(day_file(&scene, "up", "twxl")).expect("it is there"), once);
 }
 
@@ -316,7 +316,7 @@ fn epochs_that_one_point_lacks_are_said() {
     let late = whole.downstream.clone().between(500 * MILLISECOND, 9 * SECOND);
     late.write(scene.path().join("down.pcap"));
     store(&scene, "-a exact --epoch 100ms");
-    let run = scene.run(&query("-F json")).expect(3).says(&["down: ", "epochs are not there"]);
+    let run = scene.run(&query("-F json")).expect(3).says(&["down: ", "epochs are missing"]);
     let document = run.json();
     let absent = document["missing"]["downstream"].as_array().expect("it is a list");
     assert_eq!(absent.len(), 1);
@@ -337,7 +337,7 @@ fn epochs_that_both_points_lack_are_said() {
         }
     }
     let run = scene.run(&query("-F json")).expect(3);
-    let run = run.says(&["up: 2 epochs are not there", "down: 2 epochs are not there"]);
+    let run = run.says(&["up: 2 epochs are missing", "down: 2 epochs are missing"]);
     let document = run.json();
     for point in ["upstream", "downstream"] {
         assert_eq!(document["missing"][point].as_array().map(Vec::len), Some(1), "{document}");

@@ -71,9 +71,9 @@ fn of_rows(
     if largest.is_none() {
         let reason = rows.iter().find_map(|row| row.reason.clone());
         finding.reason = Some(match rows.iter().find(|row| evidence(row, measure) > 0) {
-            None => "no estimate is stored of that time".to_owned(),
+            None => "no estimate stored for that time".to_owned(),
             Some(row) if evidence(row, measure) < minimum_packets => "too few packets".to_owned(),
-            Some(_) => reason.unwrap_or_else(|| format!("{measure} is not known")),
+            Some(_) => reason.unwrap_or_else(|| format!("{measure} is unknown")),
         });
     }
     finding
@@ -85,7 +85,7 @@ fn of_gaps(document: &HistogramDocument, class: &str, threshold: Threshold) -> F
     let all = epochs.saturating_add(gaps);
     let value = (all > 0).then(|| gaps as f64 / all as f64);
     let mut finding = Finding::new(class, threshold, value);
-    finding.reason = value.is_none().then(|| "no estimate is stored of that time".to_owned());
+    finding.reason = value.is_none().then(|| "no estimate stored for that time".to_owned());
     finding
 }
 

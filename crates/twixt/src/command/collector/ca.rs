@@ -10,28 +10,28 @@ use crate::exit::{Exit, note, usage};
 /// A certificate authority for collector and agents
 #[derive(clap::Subcommand)]
 pub(crate) enum Args {
-    /// Make an authority, and the collector's certificate
+    /// Create an authority, and the collector's certificate
     Init {
-        /// Folder for them, made if it is not there
+        /// Directory for them, created if missing
         directory: PathBuf,
-        /// Name or address under which agents reach the collector; may be repeated
+        /// Name or address under which agents reach the collector; repeatable
         #[arg(long = "name", value_name = "HOST", required = true, num_args = 1..)]
         names: Vec<String>,
-        /// How long the collector's certificate holds
+        /// Lifetime of the collector's certificate
         #[arg(long, value_name = "DAYS", default_value_t = CERTIFICATE_DAYS,
               value_parser = clap::value_parser!(u32).range(1..=36_500))]
         days: u32,
     },
     /// Sign a certificate for an agent
     Issue {
-        /// Folder of the authority
+        /// Directory of the authority
         directory: PathBuf,
         /// Name of the agent, and of its files
         name: String,
-        /// A point that the agent may write, or a beginning and *; may be repeated
+        /// A point that the agent may write, or a prefix and *; repeatable
         #[arg(long = "point", value_name = "POINT", required = true)]
         points: Vec<PointPattern>,
-        /// How long the certificate holds
+        /// Lifetime of the certificate
         #[arg(long, value_name = "DAYS", default_value_t = CERTIFICATE_DAYS,
               value_parser = clap::value_parser!(u32).range(1..=36_500))]
         days: u32,

@@ -130,7 +130,10 @@ impl Written {
     /// What it means.
     pub(super) fn config(self) -> anyhow::Result<CollectorConfig> {
         let directory = self.directory.ok_or_else(|| {
-            usage("name a folder for what must survive: --directory DIR, or directory in the file")
+            usage(
+                "no directory for persistent state: set --directory DIR, or directory in the \
+                 file",
+            )
         })?;
         let default = || LISTEN_DEFAULT.parse().expect("it is an address");
         let mut config = CollectorConfig::new(self.listen.unwrap_or_else(default), directory);
@@ -263,7 +266,7 @@ fn token_hash(what: &str, file: Option<&Path>, hash: Option<&str>) -> anyhow::Re
             TokenHash::of_token(&token)
         }
         (None, Some(hash)) => TokenHash::from_hexadecimal(hash),
-        _ => return Err(problem("give either token_file or hash".to_owned())),
+        _ => return Err(problem("set either token_file or hash".to_owned())),
     };
     hash.map_err(|error| problem(error.to_string()))
 }

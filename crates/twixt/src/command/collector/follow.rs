@@ -103,7 +103,7 @@ fn minute_text(row: &Row) -> String {
             let tail = p99.map(|p99_ns| format!(", p99 {}", nanos(p99_ns))).unwrap_or_default();
             format!("mean {}{tail}", nanos(delay.mean_ns()))
         }
-        None => row.reason.clone().unwrap_or_else(|| "delay not known".to_owned()),
+        None => row.reason.clone().unwrap_or_else(|| "delay unknown".to_owned()),
     };
     format!(
         "{}  {upstream} > {downstream}{class}  {algorithm}  {}: {delay}, {}  (minute: {} epochs, {} \
@@ -120,7 +120,7 @@ fn loss_text(packets: u64, lost: Option<u64>) -> String {
     let packets = units::count(packets);
     match lost {
         Some(lost) => format!("{} of {packets} lost", units::count(lost)),
-        None => format!("{packets} packets, loss not known"),
+        None => format!("{packets} packets, loss unknown"),
     }
 }
 
@@ -140,7 +140,7 @@ fn shown(estimate: &Estimate) -> String {
                 estimate.percentile(0.99).map(|found| format!(", p99 {}", nanos(found.time_ns)));
             format!("mean {}{}", nanos(delay.mean().as_nanos()), tail.unwrap_or_default())
         }
-        None => estimate.reason.clone().unwrap_or_else(|| "delay not known".to_owned()),
+        None => estimate.reason.clone().unwrap_or_else(|| "delay unknown".to_owned()),
     };
     let loss = loss_text(estimate.evidence.packets, estimate.evidence.lost);
     format!("{scope}: {delay}, {loss}")

@@ -16,15 +16,15 @@ const FLOWS_SHOWN: usize = 5;
 const FLOW_PACKETS_MIN: u64 = 100;
 
 const ALGORITHMS: &str = "\
-Two algorithms answer. The exact referee remembers every packet at both points and
-matches it with itself. LDA only adds up times in a few thousand cells; where none of
-a cell's packets was lost, the difference of the two sums is their delay. (Bars: LDA.)
+Two algorithms are compared. The exact referee keeps every packet at both points and
+matches it individually. LDA only sums times in a few thousand cells; if none of a
+cell's packets was lost, the difference of the two sums is their delay. (Bars: LDA.)
 ";
 
 const NEXT: &str = "\
 What to try next:
 
-  # a pair of captures with a busy queue between them, and the truth about every flow
+  # a pair of captures with a busy queue between them, and the true delays of every flow
   twixt simulate --out /tmp/twixt --delay droptail:drain=1300mbit,queue=5000
   # what happened to all packets, and to each flow
   twixt delay /tmp/twixt/upstream.pcap /tmp/twixt/downstream.pcap
@@ -39,10 +39,10 @@ What to try next:
 pub(super) fn report(scenario: &Scenario, found: &DemoMeasured) -> String {
     [
         scenario.words(),
-        format!("{ALGORITHMS}\nMean delay in every {} of it:\n", Nanoseconds(EPOCH_NS)),
+        format!("{ALGORITHMS}\nMean delay in every {}:\n", Nanoseconds(EPOCH_NS)),
         series(found),
         congestion(found),
-        format!("All of it:\n\n{}", comparison(found)),
+        format!("The whole run:\n\n{}", comparison(found)),
         verdict(found),
         flows(found),
         NEXT.to_owned(),
@@ -74,8 +74,8 @@ fn congestion(found: &DemoMeasured) -> String {
     let start = found.lda_series.estimates.first().map_or(first.span.start, |all| all.span.start);
     let end = Timestamp::from_nanos(last.span.start.as_nanos() + EPOCH_NS);
     format!(
-        "First packets wait longer, then the queue is full and packets are lost: the segment is\n\
-         congested from {} to {}.\n",
+        "First packets wait longer, then the queue is full and packets are lost: the segment \
+         is\ncongested from {} to {}.\n",
         elapsed(start, first.span.start),
         elapsed(start, end)
     )
@@ -115,19 +115,18 @@ fn verdict(found: &DemoMeasured) -> String {
     let delay = |estimates: &[Estimate]| estimates.first().and_then(|all| all.delay);
     let (Some(exact), Some(lda)) = (delay(&found.exact.estimates), delay(&found.lda.estimates))
     else {
-        return "There is not enough to compare.\n".to_owned();
+        return "There is not enough data to compare.\n".to_owned();
     };
     let times = found.exact.state_bytes / found.lda.state_bytes.max(1);
     let covered = match covers(&lda, exact.mean_ns()) {
         Some(true) => "The true mean lies within the interval that LDA states.",
         Some(false) => {
-            "The true mean lies outside of the interval that LDA states, as one in twenty does."
+            "The true mean lies outside the interval that LDA states, as happens once in twenty."
         }
         None => "LDA states no interval here.",
     };
     format!(
-        "LDA needs 1/{times} of the referee's memory, and no more when there are more packets.\n\
-         {covered}\n"
+        "LDA needs 1/{times} of the referee's memory, however many packets there are.\n{covered}\n"
     )
 }
 

@@ -66,9 +66,9 @@ impl Scenario {
         let begins_s = BACKUP_AFTER.as_nanos() as f64 / 1e9;
         let backup_s = self.backup.packets.unwrap_or(0) as f64 / self.backup.rate.0 as f64;
         format!(
-            "A simulated router sends {} flows out of a port of {}, before which up to\n\
-             {} packets can wait. At {begins_s:.1} s a backup starts, and ends at {:.1} s: together they\n\
-             are more than the port can take. One observation point sees packets before the\n\
+            "A simulated router sends {} flows out of a {} port, with a queue of up to\n\
+             {} packets. At {begins_s:.1} s a backup starts, and ends at {:.1} s: together they\n\
+             exceed the port's capacity. One observation point sees packets before the\n\
              queue, one behind it; no packet is added or changed. What happens betwixt the two?\n",
             units::count(u64::from(self.usual.flows)),
             self.drain,

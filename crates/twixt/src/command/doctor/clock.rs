@@ -25,7 +25,7 @@ pub(super) fn examine() -> Vec<Finding> {
     let keepers = running_keepers(|path| Path::new(path).exists());
     match kernel_clock() {
         Ok(clock) => vec![judge(clock, &keepers)],
-        Err(error) => vec![Finding::warn(NAME, "system", format!("cannot be asked: {error}"))],
+        Err(error) => vec![Finding::warn(NAME, "system", format!("cannot be queried: {error}"))],
     }
 }
 
@@ -44,10 +44,10 @@ fn judge(clock: KernelClock, keepers: &[&str]) -> Finding {
     let error = |error: Delay| units::duration(error.as_nanos() as f64);
     if !clock.synchronised {
         let who = match keepers {
-            [] => "nobody keeps it in step".to_owned(),
-            keepers => format!("{} runs, but it is not in step", keepers.join(" and ")),
+            [] => "not synchronised".to_owned(),
+            keepers => format!("{} runs, but the clock is not synchronised", keepers.join(" and ")),
         };
-        let detail = format!("{who}: delays between two machines mean nothing");
+        let detail = format!("{who}: delays between two machines are meaningless");
         return Finding::warn(NAME, "system", detail).mended_by(match keepers {
             [] => REMEDY,
             ["chrony", ..] => "chronyc waitsync; chronyc sources -v",
@@ -57,12 +57,12 @@ fn judge(clock: KernelClock, keepers: &[&str]) -> Finding {
     }
     let bound = error(clock.error_max);
     if clock.error_max <= ERROR_GOOD {
-        return Finding::ok(NAME, "system", format!("in step{by}, wrong by {bound} at most"));
+        return Finding::ok(NAME, "system", format!("synchronised{by}, error at most {bound}"));
     }
     let estimated = error(clock.error_estimate);
     let detail = format!(
-        "in step{by}, wrong by {bound} at most and {estimated} probably: so are delays between \
-         two machines"
+        "synchronised{by}, error at most {bound}, probably {estimated}; delays between two \
+         machines are no more accurate"
     );
     let keeper_is_good = keepers.iter().any(|keeper| matches!(*keeper, "chrony" | "ptp4l"));
     let finding = match keeper_is_good {
@@ -96,7 +96,7 @@ mod tests {
         check(true, 80, &[], (Status::Ok, "in step, wrong by 80.00 µs"));
         check(true, 20_000, &["chrony"], (Status::Ok, "2.000 ms probably"));
         check(true, 400_000, &["systemd-timesyncd"], (Status::Warn, "wrong by 400.0 ms"));
-        check(false, 16_000_000, &[], (Status::Warn, "nobody keeps it in step"));
+        check(false, 16_000_000, &[], (Status::Warn, "not synchronised"));
         check(false, 16_000_000, &["chrony"], (Status::Warn, "chrony runs, but"));
     }
 

@@ -98,7 +98,7 @@ pub(super) fn report(findings: &[Finding]) -> String {
     }
     let count = |status| findings.iter().filter(|finding| finding.status == status).count();
     let [ok, warnings, failures] = [Status::Ok, Status::Warn, Status::Fail].map(count);
-    report + &format!("\n{ok} ok, {warnings} to improve, {failures} to mend\n")
+    report + &format!("\n{ok} ok, {warnings} warnings, {failures} failures\n")
 }
 
 #[cfg(test)]
@@ -123,7 +123,7 @@ mod tests {
                                             → ethtool -K eth0 gro off
             FAIL  interface  a-longer-name  is down
 
-            1 ok, 1 to improve, 1 to mend
+            1 ok, 1 warnings, 1 failures
         "#]]
         .assert_eq(&report(&findings()));
     }

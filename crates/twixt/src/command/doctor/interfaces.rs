@@ -12,7 +12,9 @@ pub(super) fn examine(named: &[String]) -> Vec<Finding> {
     }
     match interface_names() {
         Ok(names) => names.iter().flat_map(|name| examine_one(name, Wish::Found)).collect(),
-        Err(error) => vec![Finding::fail("interface", "all", format!("cannot be told: {error}"))],
+        Err(error) => {
+            vec![Finding::fail("interface", "all", format!("cannot be determined: {error}"))]
+        }
     }
 }
 
@@ -45,13 +47,13 @@ fn judge(name: &str, adapter: &Adapter, wish: Wish) -> Vec<Finding> {
 }
 
 fn judge_state(name: &str, adapter: &Adapter, wish: Wish) -> Finding {
-    let driver = adapter.driver.as_deref().unwrap_or("no driver known");
+    let driver = adapter.driver.as_deref().unwrap_or("unknown driver");
     let mtu = adapter.packet_bytes_max;
     if adapter.is_running || (adapter.is_up && adapter.is_loopback) {
         return Finding::ok("interface", name, format!("up, MTU {mtu}, {driver}"));
     }
     if adapter.is_up {
-        let detail = format!("up, but without carrier: nothing passes; MTU {mtu}, {driver}");
+        let detail = format!("up, but no carrier; MTU {mtu}, {driver}");
         return Finding::warn("interface", name, detail).mended_by(format!("ip link show {name}"));
     }
     let finding = match wish {
@@ -68,18 +70,19 @@ fn judge_offloads(name: &str, offloads: Offloads) -> Finding {
     let Offloads { gro, gso, tso, lro } = offloads;
     let all = [("gro", gro), ("gso", gso), ("tso", tso), ("lro", lro)];
     if all.iter().all(|(_, is_on)| is_on.is_none()) {
-        return Finding::warn("offload", name, "the driver does not tell what it joins and splits");
+        return Finding::warn("offload", name, "the driver does not report its offloads");
     }
     let on: Vec<&str> =
         all.iter().filter(|(_, is_on)| *is_on == Some(true)).map(|(offload, _)| *offload).collect();
     if on.is_empty() {
-        return Finding::ok("offload", name, "off: every packet is seen as the wire carries it");
+        return Finding::ok("offload", name, "off: packets are seen as on the wire");
     }
     let detail = match lro {
         Some(true) => {
-            "the adapter joins packets for good: other packets are measured than the wire carries"
+            "the adapter merges packets irreversibly: the measured packets differ from those on \
+             the wire"
         }
-        _ => "packets are joined; they are measured one by one, but with one time for all",
+        _ => "packets are merged; they are measured individually, but share one timestamp",
     };
     let fix = on.iter().map(|offload| format!(" {offload} off")).collect::<String>();
     let detail = format!("{} on: {detail}", on.join(", "));
@@ -92,12 +95,14 @@ fn judge_stamps(name: &str, adapter: &Adapter) -> Finding {
             let clock = stamps
                 .clock
                 .map_or("no clock".to_owned(), |number| format!("its clock is /dev/ptp{number}"));
-            format!("the adapter can stamp all that it receives (--times adapter); {clock}")
+            format!("the adapter can timestamp all received frames (--times adapter); {clock}")
         }
         Some(stamps) if stamps.clock.is_some() => {
-            "the adapter stamps some frames only: the kernel takes the times".to_owned()
+            "the adapter timestamps only some frames: kernel timestamps are used".to_owned()
         }
-        _ => "the adapter takes no times: the kernel does, when a frame reaches it".to_owned(),
+        _ => "the adapter has no timestamps: kernel timestamps are used, taken when a frame \
+             reaches the kernel"
+            .to_owned(),
     };
     Finding::ok("timestamp", name, detail)
 }
@@ -106,11 +111,11 @@ fn judge_rings(name: &str, adapter: &Adapter) -> Option<Finding> {
     let rings = adapter.rings?;
     let [received, most] = [rings.received, rings.received_max].map(u64::from).map(units::count);
     if rings.received >= rings.received_max {
-        let detail = format!("room for {received} received frames, which is the most");
+        let detail = format!("receive ring of {received} frames, which is the maximum");
         return Some(Finding::ok("adapter-ring", name, detail));
     }
     let detail = format!(
-        "room for {received} received frames of {most}: a burst may be lost before anybody sees it"
+        "receive ring of {received} frames, of {most} possible: bursts may be dropped unnoticed"
     );
     let fix = format!("ethtool -G {name} rx {}", rings.received_max);
     Some(Finding::warn("adapter-ring", name, detail).mended_by(fix))

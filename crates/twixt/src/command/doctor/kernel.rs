@@ -26,12 +26,12 @@ pub(super) fn examine(interfaces: &[String]) -> Vec<Finding> {
 
 fn judge_release(release: &str) -> Finding {
     let Some(version) = Version::read(release) else {
-        let detail = format!("{RELEASE} tells no version; capturing needs Linux");
+        let detail = format!("{RELEASE} has no version; capturing needs Linux");
         return Finding::warn("kernel", "unknown", detail);
     };
     let Version { major, minor } = OLDEST;
     match version >= OLDEST {
-        true => Finding::ok("kernel", release, format!("{major}.{minor} or later, as is needed")),
+        true => Finding::ok("kernel", release, format!("{major}.{minor} or later, as required")),
         false => {
             let detail = format!("older than {major}.{minor}: interfaces cannot be captured");
             Finding::fail("kernel", release, detail).mended_by("apt-get dist-upgrade && reboot")
@@ -86,8 +86,8 @@ fn judge_types() -> Finding {
         "bpf",
         "BTF",
         match Path::new(TYPES).exists() {
-            true => "the kernel describes its types; nothing needs it",
-            false => "the kernel does not describe its types; nothing needs it",
+            true => "kernel type information is available; not needed",
+            false => "kernel type information is not available; not needed",
         },
     )
 }

@@ -28,7 +28,7 @@ const BPF: Capability = Capability { name: "CAP_BPF", number: 39 };
 pub(super) fn examine() -> Vec<Finding> {
     let text = std::fs::read_to_string(STATUS).unwrap_or_default();
     let Some(capabilities) = Capabilities::read(&text) else {
-        let detail = format!("{STATUS} tells no capabilities; capturing needs Linux");
+        let detail = format!("{STATUS} has no capabilities; capturing needs Linux");
         return vec![Finding::fail(NAME, NET_RAW.name, detail)];
     };
     capabilities.judge()
@@ -51,7 +51,7 @@ impl Capabilities {
         if self.has(&NET_RAW) {
             return Finding::ok(NAME, NET_RAW.name, "interfaces can be captured");
         }
-        let detail = "is missing: no interface can be captured";
+        let detail = "missing: no interface can be captured";
         Finding::fail(NAME, NET_RAW.name, detail).mended_by(match self.can_have(&NET_RAW) {
             true => "sudo setcap cap_net_raw=ep \"$(command -v twixt)\"",
             false => {
@@ -65,8 +65,8 @@ impl Capabilities {
             NAME,
             NET_ADMIN.name,
             match self.has(&NET_ADMIN) {
-                true => "the adapter's time stamps can be switched on",
-                false => "is missing: only --times switch-on-adapter needs it",
+                true => "the adapter's timestamps can be switched on",
+                false => "missing: only --times switch-on-adapter needs it",
             },
         )
     }
@@ -76,8 +76,8 @@ impl Capabilities {
             NAME,
             SETUID.name,
             match self.has(&SETUID) {
-                true => "an agent can go on as another user after it opened its sockets",
-                false => "is missing: an agent goes on as the user who starts it",
+                true => "an agent can switch to another user once its sockets are open",
+                false => "missing: an agent keeps running as the user who starts it",
             },
         )
     }
@@ -87,8 +87,8 @@ impl Capabilities {
             NAME,
             BPF.name,
             match self.has(&BPF) {
-                true => "is there; nothing needs it",
-                false => "is missing; nothing needs it",
+                true => "present; not needed",
+                false => "missing; not needed",
             },
         )
     }

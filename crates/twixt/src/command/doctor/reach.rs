@@ -23,18 +23,18 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) fn examine_folder(name: &'static str, folder: &Path) -> Finding {
     let shown = folder.display().to_string();
     if !folder.is_dir() {
-        let detail = "is no folder: epochs cannot be kept there";
+        let detail = "not a directory: epochs cannot be kept there";
         let fix = format!("install -d -m 0750 {shown}");
         return Finding::fail(name, shown, detail).mended_by(fix);
     }
     if let Err(error) = try_writing(folder) {
-        let detail = format!("cannot be written to, so epochs cannot be kept there: {error}");
+        let detail = format!("not writable, so epochs cannot be kept there: {error}");
         let fix = format!("chown \"$(id -u)\" {shown} && chmod u+rwx {shown}");
         return Finding::fail(name, shown, detail).mended_by(fix);
     }
     match free_bytes(folder) {
         Ok(free) => judge_room(name, shown, free),
-        Err(error) => Finding::warn(name, shown, format!("writable; its room is unknown: {error}")),
+        Err(error) => Finding::warn(name, shown, format!("writable; free space unknown: {error}")),
     }
 }
 
@@ -108,11 +108,11 @@ impl Collector {
             Err(error) => return self.unreachable(&error),
         };
         if !self.encrypted {
-            return Finding::ok("collector", &self.url, "takes connections, without encryption");
+            return Finding::ok("collector", &self.url, "accepts connections, without encryption");
         }
         match shake_hands(&self.host, stream, trusted) {
             Ok(Handshake::Trusted) => {
-                Finding::ok("collector", &self.url, "answers, and its certificate is good")
+                Finding::ok("collector", &self.url, "answers, and its certificate is valid")
             }
             Ok(Handshake::Distrusted(reason)) => self.distrusted(&reason, ca),
             Err(error) => {
@@ -124,7 +124,7 @@ impl Collector {
     }
 
     fn connect(&self) -> io::Result<TcpStream> {
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name does not resolve");
         for address in (self.host.as_str(), self.port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, PATIENCE) {
                 Ok(stream) => {

@@ -28,7 +28,7 @@ pub(super) fn write(
     let plots = folder.join(PLOTS);
     if size == Size::Full {
         fs::create_dir_all(&plots)
-            .with_context(|| format!("cannot create the folder {}", plots.display()))?;
+            .with_context(|| format!("cannot create directory {}", plots.display()))?;
         for figure in evaluated.iter().flat_map(|run| (run.experiment.figures)(&run.summary)) {
             put(&plots.join(format!("{}.svg", figure.name)), plot::svg(&figure).as_bytes())?;
             put(&plots.join(format!("{}.png", figure.name)), &plot::png(&figure)?)?;
@@ -46,17 +46,16 @@ fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 fn page(size: Size, seeds: Option<u64>, evaluated: &[Evaluated]) -> String {
     let mut page = String::from(match size {
         Size::Quick => {
-            "# Accuracy, quickly\n\nThe experiments of [the accuracy page](accuracy.md) with less \
-             traffic and fewer seeds, as continuous integration runs them."
+            "# Accuracy, quick version\n\nThe experiments of [the accuracy page](accuracy.md) \
+             with less traffic and fewer seeds, as continuous integration runs them."
         }
         Size::Full => {
-            "# Accuracy\n\nThe experiments of the papers, rerun with our implementations: what \
-             was published, what we measure, and where we differ, why."
+            "# Accuracy\n\nThe experiments of the papers, rerun with our implementations: the \
+             published result, ours, and the reason where they differ."
         }
     });
     page += " Written by `twixt evaluate`; do not edit. Numbers are means over seeds ± their \
-             standard deviation; errors are relative (0.01 is 1 %) unless the claim says \
-             otherwise.\n";
+         standard deviation; errors are relative (0.01 is 1 %) unless the claim says otherwise.\n";
     let mut section = "";
     for run in evaluated {
         if run.experiment.algorithm != section {

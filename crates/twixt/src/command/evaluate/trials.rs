@@ -93,7 +93,7 @@ struct KeptTrials {
 impl KeptTrials {
     fn open(folder: &Path, size: Size) -> anyhow::Result<Self> {
         fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create the folder {}", folder.display()))?;
+            .with_context(|| format!("cannot create directory {}", folder.display()))?;
         let executable = std::env::current_exe().and_then(fs::metadata);
         let stamp = executable.and_then(|metadata| Ok((metadata.len(), metadata.modified()?)));
         let program = format!("{} {stamp:?}", env!("CARGO_PKG_VERSION"));

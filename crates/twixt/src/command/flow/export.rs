@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// Send over a connection
     #[arg(long, requires = "to")]
     tcp: bool,
-    /// Stop after so many packets
+    /// Stop after this many packets
     #[arg(short = 'c', long = "count", value_name = "COUNT")]
     count: Option<u64>,
     #[command(flatten)]
@@ -53,25 +53,25 @@ pub(crate) struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Metering")]
 struct MeterArgs {
-    /// Meter this part of the packets or flows, chosen by a hash: the same ones at every point
+    /// Meter this share of the packets or flows, selected by a hash: the same ones at every point
     #[arg(long, value_name = "RATE", default_value_t = 1.0)]
     sampling: f64,
-    /// What is chosen: packet or flow
+    /// What is selected: packet or flow
     #[arg(long, value_enum, default_value_t)]
     select: SelectArg,
-    /// The hash that chooses: keyed, or bob, ipsx, crc32 as other meters have them
+    /// The hash that selects: keyed, or bob, ipsx, crc32 for other meters
     #[arg(long, value_name = "NAME", default_value = "keyed")]
     select_hash: SelectionFunction,
-    /// Where the hash starts
+    /// Initial value of the hash
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     select_initialiser: u32,
     /// Close records that are this old
     #[arg(long, value_name = "DURATION", default_value = "30m")]
     active_timeout: Nanoseconds,
-    /// Close records without a packet for so long
+    /// Close records without a packet for this long
     #[arg(long, value_name = "DURATION", default_value = "15s")]
     inactive_timeout: Nanoseconds,
-    /// Flows that are open at once; the idlest makes room
+    /// Flows open at once; beyond that, the one idle for longest is closed
     #[arg(long, value_name = "N", default_value_t = FlowCacheConfig::DEFAULT.entries_max)]
     entries: u32,
 }
@@ -146,7 +146,7 @@ impl Args {
         let selector = Selector::at_rate(select_hash, sampling, input)
             .map_err(|error| usage(error.to_string()))?;
         if select == SelectArg::Flow && select_hash == SelectionFunction::Ipsx {
-            return Err(usage("ipsx chooses packets only: use --select-hash bob or keyed"));
+            return Err(usage("ipsx selects packets only: use --select-hash bob or keyed"));
         }
         let needs =
             Needs { digest: true, flow: select == SelectArg::Flow, detail: true, group: false };
@@ -206,7 +206,7 @@ fn conclude(metering: &Metering, counts: &PointCounts, records: u64, refused: u6
         && metering.selector.rate() < 1.0
     {
         let (asked, achieved) = (units::percent(metering.selector.rate()), units::percent(rate));
-        note(format_args!("{achieved} of packets were metered, {asked} were asked for"));
+        note(format_args!("{achieved} of packets were metered, {asked} were requested"));
     }
     if selection.undefined > 0 {
         let packets = units::count(selection.undefined);
@@ -224,11 +224,16 @@ fn conclude(metering: &Metering, counts: &PointCounts, records: u64, refused: u6
     let cached = metering.cache.counts();
     if cached.evicted > 0 {
         let flows = units::count(cached.evicted);
-        note(format_args!("{flows} records ended early for want of room: use --entries"));
+        note(format_args!(
+            "{flows} records were closed early because the table was full: use a \
+             larger --entries"
+        ));
     }
     if refused > 0 {
         let records = units::count(refused);
-        note(format_args!("{records} records have times that IPFIX cannot say; they are left out"));
+        note(format_args!(
+            "{records} records have times that IPFIX cannot represent; they are left out"
+        ));
     }
     let (packets, records) = (units::count(cached.packets), units::count(records));
     note(format_args!("{packets} packets in {records} records"));

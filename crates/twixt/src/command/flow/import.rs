@@ -20,22 +20,22 @@ const RECORDS_MAX: usize = 1 << 20;
 /// Read flow records, from files or as exporters send them
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// IPFIX files, or captures of exports
+    /// IPFIX files, or captures of export traffic
     #[arg(value_name = "FILE", required_unless_present = "listen")]
     files: Vec<PathBuf>,
-    /// Take what exporters send: udp:PORT or tcp:PORT, or with an address, udp:ADDRESS:PORT
+    /// Receive from exporters: udp:PORT or tcp:PORT, or with an address, udp:ADDRESS:PORT
     #[arg(long, value_name = "WHERE", conflicts_with = "files")]
     listen: Option<Listen>,
-    /// Stop listening after so long
+    /// Stop listening after this time
     #[arg(long = "for", value_name = "DURATION", requires = "listen")]
     listen_for: Option<Nanoseconds>,
-    /// Stop after so many records
+    /// Stop after this many records
     #[arg(short = 'c', long = "count", value_name = "COUNT")]
     count: Option<u64>,
     /// Enterprise number under which twixt wrote its own elements
     #[arg(long, value_name = "NUMBER", default_value_t = EXAMPLE_ENTERPRISE)]
     enterprise: u32,
-    /// How to print: human, json, jsonl or csv
+    /// Output format: human, json, jsonl or csv
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
 }
@@ -148,7 +148,7 @@ impl RecordPrinter {
                 if self.refused > 0 {
                     let records = units::count(self.refused);
                     note(format_args!(
-                        "{records} records more than one document holds: use -F jsonl"
+                        "{records} records exceed the limit of one document: use -F jsonl"
                     ));
                 }
                 output::json(&self.document(reader))

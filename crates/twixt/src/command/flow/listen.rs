@@ -134,7 +134,7 @@ fn accept(listener: &TcpListener, sender: &SyncSender<Sent>) {
     for connection in listener.incoming().flatten() {
         open.retain(|thread| !thread.is_finished());
         if open.len() >= CONNECTIONS_MAX {
-            note(format_args!("more than {CONNECTIONS_MAX} connections: one is closed"));
+            note(format_args!("more than {CONNECTIONS_MAX} connections: closing one"));
             continue;
         }
         let sender = sender.clone();
@@ -162,7 +162,9 @@ fn messages(mut connection: TcpStream, sender: &SyncSender<Sent>) -> io::Result<
             }
         }
         if let SplitEnd::Lost { offset } = splitter.end() {
-            note(format_args!("{exporter}: no IPFIX message at byte {offset}; it is closed"));
+            note(format_args!(
+                "{exporter}: no IPFIX message at byte {offset}; closing the connection"
+            ));
             return Ok(());
         }
     }

@@ -10,7 +10,7 @@ use twixt_wire::{Observer, SelectionCounts, SelectionFunction, Selector, Skip};
 /// What is chosen by the hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum SelectArg {
-    /// Packets, by what no router changes
+    /// Packets, by fields that no router changes
     #[default]
     Packet,
     /// Flows with all their packets

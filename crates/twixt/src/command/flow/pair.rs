@@ -18,10 +18,11 @@ use crate::output::{
     self, DelayDocument, Format, ROWS_DEFAULT, delay_report, estimate_rows, units,
 };
 
-/// One-way delays out of the flow records of two points
+/// One-way delays from the flow records of two points
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Records of the point where packets pass first: an IPFIX file or pipe, or a capture of exports
+    /// Records of the point where packets pass first: an IPFIX file or pipe, or a capture of export
+    /// traffic
     #[arg(value_name = "UP")]
     upstream: PathBuf,
     /// Records of the point where packets pass second
@@ -33,11 +34,11 @@ pub(crate) struct Args {
     /// Split estimates: all, flow, prefix/24
     #[arg(long, value_name = "SCOPE", default_value = "flow")]
     by: Split,
-    /// How delays of flows are concluded: hybrid, multiflow or endpoint
+    /// Estimator of flow delays: hybrid, multiflow or endpoint
     #[arg(long, value_name = "NAME", default_value = RecordEstimator::NAMES[0],
           value_parser = RecordEstimator::NAMES)]
     estimator: String,
-    /// Share of packets that were metered [default: as the records say, or all]
+    /// Share of packets that were metered [default: as in the records, or all]
     #[arg(long, value_name = "NUMBER")]
     sampling: Option<f64>,
     /// Leave out this share of the largest delays
@@ -48,13 +49,13 @@ pub(crate) struct Args {
     enterprise: u32,
     #[command(flatten)]
     association: AssociationArgs,
-    /// How to print
+    /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
     /// Also write the delays of flows to this IPFIX file, with elements 530 and 533
     #[arg(short = 'w', long = "write", value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Rows of the table for people, worst first
+    /// Rows of the table to show, worst first
     #[arg(long, value_name = "N", default_value_t = ROWS_DEFAULT)]
     rows_shown: usize,
 }
@@ -63,32 +64,33 @@ pub(crate) struct Args {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Association")]
 struct AssociationArgs {
-    /// By packet labels or by times alone [default: label, if all records have labels]
+    /// Match records by packet labels or by times alone [default: label, if all records have
+    /// labels]
     #[arg(long, value_name = "HOW", value_parser = ["label", "timing"])]
     associate: Option<String>,
-    /// Timing: least propagation delay
+    /// Timing: smallest propagation delay
     #[arg(long, value_name = "DURATION", default_value = "0ms")]
     propagation_min: Nanoseconds,
-    /// Timing: greatest propagation delay
+    /// Timing: largest propagation delay
     #[arg(long, value_name = "DURATION", default_value = "20ms")]
     propagation_max: Nanoseconds,
-    /// Timing: greatest time in queues
+    /// Timing: largest time in queues
     #[arg(long, value_name = "DURATION", default_value = "50ms")]
     processing: Nanoseconds,
-    /// Timing: greatest difference of the clocks
+    /// Timing: largest clock difference
     #[arg(long, value_name = "DURATION", default_value = "1ms")]
     clock: Nanoseconds,
-    /// The meters close records that are this old
+    /// Active timeout of the meters
     #[arg(long, value_name = "DURATION", default_value = "30m")]
     active_timeout: Nanoseconds,
-    /// The meters close records without a packet for so long
+    /// Inactive timeout of the meters
     #[arg(long, value_name = "DURATION", default_value = "15s")]
     inactive_timeout: Nanoseconds,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.write.is_some() && args.by.by() != By::Flow {
-        return Err(usage("delays are written by flow: leave out --by, or --write"));
+        return Err(usage("delays are written by flow: omit --by, or --write"));
     }
     let open = |path: &Path| PointRecords::open(path, args.enterprise, args.toward);
     let window_ns = args.settings("label", 1.0)?.1.window_ns();
@@ -256,8 +258,8 @@ impl Paired {
             [upstream, downstream, associated, unmatched, doubtful].map(|n| units::count(*n));
         format!(
             "records    {upstream} upstream, {downstream} downstream: {associated} associated, \
-             {unmatched} without a partner, {doubtful} doubtful\n\
-             resolution {}: single delays are not known better\n",
+             {unmatched} without a partner, {doubtful} doubtful\nresolution {}: single delays are \
+             no more precise\n",
             units::duration(self.resolution_ns as f64)
         )
     }

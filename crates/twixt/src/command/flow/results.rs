@@ -29,7 +29,9 @@ pub(super) fn write(path: &Path, estimates: &[Estimate], enterprise: u32) -> any
     outlet.finish()?;
     if refused > 0 {
         let flows = units::count(refused);
-        note(format_args!("{flows} flows have delays or times that IPFIX cannot say: not written"));
+        note(format_args!(
+            "{flows} flows have delays or times that IPFIX cannot represent: not written"
+        ));
     }
     Ok(refused)
 }

@@ -89,6 +89,6 @@ impl Outlet {
 
 fn resolved(collector: &str) -> anyhow::Result<SocketAddr> {
     let mut addresses =
-        collector.to_socket_addrs().with_context(|| format!("{collector} is no HOST:PORT"))?;
-    addresses.next().with_context(|| format!("{collector} has no address"))
+        collector.to_socket_addrs().with_context(|| format!("{collector} is not HOST:PORT"))?;
+    addresses.next().with_context(|| format!("{collector} does not resolve"))
 }

@@ -85,8 +85,8 @@ impl Streams {
         }
         if let Some(rate) = self.rate().filter(|rate| self.unknown_rate && *rate < 1.0) {
             note(format_args!(
-                "that {} of packets were metered was said after records had come, and small flows \
-                 were told apart without it: use --sampling",
+                "the sampling rate {} was announced after the first records, and small flows were \
+                 classified without it: use --sampling",
                 units::percent(rate)
             ));
         }
@@ -112,12 +112,16 @@ impl Streams {
 fn note_counts(counts: &PairingCounts) -> bool {
     let association = &counts.association;
     let unusable = [
-        (association.overdue, "records came later than the timeouts allow: were they given?"),
-        (counts.late_delays, "delays came later than the timeouts allow: flows do without them"),
-        (association.displaced, "records made place for others before their partners came"),
-        (counts.hurried, "records did not wait for the delays of others, for want of room"),
-        (counts.forgotten_delays, "delays made place for others"),
-        (counts.beyond_scopes, "records of flows beyond those that are told apart: use --by"),
+        (
+            association.overdue,
+            "records came later than the timeouts allow: check --active-timeout \
+             and --inactive-timeout",
+        ),
+        (counts.late_delays, "delays came later than the timeouts allow: not used"),
+        (association.displaced, "records were evicted before their partners came"),
+        (counts.hurried, "records did not wait for the delays of others: too many were waiting"),
+        (counts.forgotten_delays, "delays were evicted"),
+        (counts.beyond_scopes, "records of flows beyond the maximum number: use --by"),
     ];
     for (count, what) in unusable.into_iter().chain([(association.clock_steps, "steps of a clock")])
     {

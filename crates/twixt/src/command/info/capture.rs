@@ -289,7 +289,7 @@ impl CaptureDocument {
                 (units::count(live.super_packets), units::count(live.pieces));
             lines.push((
                 "offload",
-                format!("{pieces} packets came as {super_packets} super-packets"),
+                format!("{pieces} packets arrived as {super_packets} super-packets"),
             ));
         }
         if live.adapter_times > 0 {
@@ -332,7 +332,7 @@ impl CaptureDocument {
         }
         if self.out_of_order > 0 {
             let frames = units::count(self.out_of_order);
-            lines.push(("order", format!("{frames} frames are earlier than one before them")));
+            lines.push(("order", format!("{frames} frames are out of time order")));
         }
         lines
     }

@@ -22,7 +22,7 @@ pub(super) fn run(path: &Path, format: Format) -> anyhow::Result<Exit> {
     }
     let report = scan.report();
     if points.is_empty() && report.is_whole() {
-        anyhow::bail!("{}: a folder, but not a store: there are no records in it", path.display());
+        anyhow::bail!("{}: a directory, but not a store: it has no records", path.display());
     }
     let document = StoreDocument::new(path, points, report);
     match format {

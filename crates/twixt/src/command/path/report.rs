@@ -161,9 +161,9 @@ fn name(section: &Section<'_>) -> String {
 
 fn why_nobody(breakdown: &Breakdown, part: Summand) -> &'static str {
     match breakdown.sum(part) {
-        None => "not known of every segment",
+        None => "unknown for some segments",
         Some(0.0) => "there is none",
-        Some(_) => "a negative delay is a matter of clocks, and has no share",
+        Some(_) => "a negative delay is due to clocks, and has no share",
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Share of requests that are answered
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
     answered: f64,
-    /// How to print
+    /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
 }
@@ -93,9 +93,8 @@ impl FridgeDocument {
 
     fn report(&self) -> String {
         let mut report = format!(
-            "fridge with {} of state: --entries {} --entry-probability {:.6}\n\n\
-             round trips measured in an epoch   {}\n\
-             nothing is to be trusted beyond    {}\n\n",
+            "fridge with {} of state: --entries {} --entry-probability {:.6}\n\nround trips \
+             measured per epoch     {}\nnot reliable beyond                {}\n\n",
             units::bytes(self.synopsis_bytes),
             self.entries,
             self.entry_probability,

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Deviation of the delay, relative to its mean
     #[arg(long, value_name = "RATIO", default_value_t = 1.0)]
     variation: f64,
-    /// How to print: human or json
+    /// Output format: human or json
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
 }

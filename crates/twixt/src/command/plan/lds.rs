@@ -23,16 +23,16 @@ pub(crate) struct Args {
     /// Packets of a flow that counts as large
     #[arg(long, value_name = "PACKETS", default_value_t = 1000)]
     large: u64,
-    /// Share of other flows' packets in a large flow's cell that is tolerable
+    /// Tolerable share of other flows' packets in a large flow's cell
     #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
     error: f64,
-    /// Share of large flows that shall be measured so well
+    /// Share of large flows that must be measured within that error
     #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
     confidence: f64,
     /// Packets that a flow may lose and still be measured [default: none]
     #[arg(long, value_name = "PACKETS", default_value_t = 0)]
     losses: u64,
-    /// State to use at each point, in place of --confidence
+    /// State to use at each point, instead of --confidence
     #[arg(long, value_name = "SIZE", value_parser = bytes, conflicts_with = "confidence")]
     memory: Option<u64>,
     /// A capture to take the number of flows and their sizes from
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// Deviation of the flows' mean delays, relative to their mean
     #[arg(long, value_name = "RATIO", default_value_t = 1.0)]
     variation: f64,
-    /// How to print: human or json
+    /// Output format: human or json
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
 }
@@ -147,13 +147,13 @@ impl Args {
     fn traffic(&self) -> anyhow::Result<(u64, Pareto)> {
         let Some(path) = &self.read else {
             let flows = self.flows.filter(|&flows| flows > 0);
-            let flows = flows.ok_or_else(|| usage("give --flows N, or a capture with -r FILE"))?;
+            let flows = flows.ok_or_else(|| usage("use --flows N, or a capture with -r FILE"))?;
             return Ok((flows, Pareto { shape: self.shape, least: self.min }));
         };
         let found = capture::flow_sizes(path)?;
         let sizes = Pareto::fit(&found).ok_or_else(|| {
             usage(format!(
-                "{}: too few flows of different sizes to fit; give --flows, --shape and --min",
+                "{}: too few flows of different sizes to fit; use --flows, --shape and --min",
                 path.display()
             ))
         })?;
@@ -176,7 +176,9 @@ impl Args {
         let (virtual_cells, sampling) = self.spread();
         let columns = large_flows / largest_load / f64::from(plan.rows) * f64::from(virtual_cells);
         if columns > COLUMNS_MAX {
-            return Err(usage("no sketch is that large: ask for less, or measure fewer flows"));
+            return Err(usage(
+                "that would need too large a sketch: relax the target, or measure fewer flows",
+            ));
         }
         let sampling = sampling.unwrap_or_else(|| vec![1.0; plan.rows.min(ROWS_MAX) as usize]);
         let columns = (columns.ceil() as u32).max(virtual_cells);

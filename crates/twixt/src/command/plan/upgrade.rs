@@ -26,19 +26,19 @@ pub(crate) struct Args {
     /// Routers and links: Rocketfuel weights, GML, GraphML or JSON; - is standard input
     #[arg(long, value_name = "FILE")]
     topology: PathBuf,
-    /// How many routers to upgrade
+    /// Number of routers to upgrade
     #[arg(long, value_name = "N")]
     count: usize,
     /// How to choose them
     #[arg(long, value_enum, default_value_t)]
     strategy: StrategyName,
-    /// What random choices follow from
+    /// Seed of random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Draw hops by upgraded routers into this file, SVG or (by its ending) PNG
+    /// Plot hops by upgraded routers into this file; SVG or PNG, by the extension
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// How to print
+    /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
 }
@@ -126,10 +126,10 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 fn say_remarks(topology: &Topology, paths: &ShortestPaths) {
     let remarks = topology.remarks();
     for (number, remark) in [
-        (remarks.unweighted_links, "directed links without a weight, which count as 1"),
-        (remarks.parallel_links, "directed links beside a cheaper or equal one, left out"),
-        (remarks.self_links, "directed links from a router to itself, left out"),
-        (paths.unreachable_pairs(), "ordered pairs of routers without a path between them"),
+        (remarks.unweighted_links, "directed links without a weight count as 1"),
+        (remarks.parallel_links, "directed links parallel to a cheaper or equal one ignored"),
+        (remarks.self_links, "directed links from a router to itself ignored"),
+        (paths.unreachable_pairs(), "ordered pairs of routers have no path between them"),
     ] {
         if number > 0 {
             note(format_args!("{} {remark}", units::count(number as u64)));

@@ -34,9 +34,7 @@ impl Missing {
                 let (first, last) = (range.start().0, range.end().0);
                 let moment = units::moment(self.rule.span_of(*range.start()).start);
                 let count = units::count(last.abs_diff(first) + 1);
-                format!(
-                    "{point}: {count} epochs are not there, from {moment} UTC on (epoch {first})"
-                )
+                format!("{point}: {count} epochs are missing, from {moment} UTC on (epoch {first})")
             });
         }
         note_some(&self.damages, |damage| format!("{damage}; it is left out"));

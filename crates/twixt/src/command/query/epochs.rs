@@ -51,7 +51,7 @@ impl<'a> Epochs<'a> {
         }
         let mut records = in_order(heads, families);
         let (Some((_, low)), Some((_, high))) = (records.first(), records.last()) else {
-            return Err(no_answer("there is no record of that time"));
+            return Err(no_answer("no record of that time"));
         };
         let asked = low.epoch..=high.epoch;
         // Any flow will do to learn how they were recorded, which is no reason to read all of one.
@@ -61,7 +61,7 @@ impl<'a> Epochs<'a> {
             touched.add_record(found);
             read(&mut payloads, found, &anyone).ok()
         });
-        let first = first.ok_or_else(|| no_answer("no record of that time can be read"))?;
+        let first = first.ok_or_else(|| no_answer("no readable record of that time"))?;
         if let Some(length_ns) = first.rule.length_ns() {
             let beside = twixt_model::Delay::from_nanos(length_ns.saturating_mul(2));
             let wider = Span { start: span.start - beside, end: span.end + beside };

@@ -26,16 +26,16 @@ const ANY_SCOPE: &str = "*";
 /// Whom to ask.
 #[derive(clap::Args)]
 pub(crate) struct SourceArgs {
-    /// A collector that runs: http://HOST:PORT or https://HOST:PORT
+    /// A running collector: http://HOST:PORT or https://HOST:PORT
     #[arg(long, value_name = "URL", group = "source")]
     collector: Option<String>,
     /// File with the token of a reader
     #[arg(long, value_name = "FILE", requires = "collector")]
     token_file: Option<PathBuf>,
-    /// Certificates of who signed the collector's [default: well-known authorities]
+    /// Certificates of the authority that signed the collector's [default: well-known authorities]
     #[arg(long, value_name = "FILE", requires = "collector")]
     ca: Option<PathBuf>,
-    /// The folder of a collector, whether or not it runs
+    /// The directory of a collector, whether or not it runs
     #[arg(long, value_name = "DIR", group = "source")]
     directory: Option<PathBuf>,
 }
@@ -50,16 +50,16 @@ pub(super) struct EstimateArgs {
     /// Class of traffic [default: all classes]
     #[arg(long, value_name = "NAME")]
     class: Option<String>,
-    /// What estimates are about: all, a flow, … or * for everything [default: all]
+    /// Scope of the estimates: all, a flow, … or * for everything [default: all]
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
-    /// How long rows are: epoch, minute, hour [default: minute]
+    /// Length of the rows: epoch, minute, hour [default: minute]
     #[arg(long, value_name = "STEP")]
     step: Option<Step>,
-    /// With --by flow: which flows come first, those with the largest of this [default: delay]
+    /// With --by flow: sort flows by this, largest first [default: delay]
     #[arg(long, value_name = "WHAT", value_enum)]
     order: Option<flows::Order>,
-    /// With --by flow: so many flows at most [default: 20]
+    /// With --by flow: maximum number of flows [default: 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
     top: Option<u64>,
 }
@@ -121,7 +121,7 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
                 _ => show(args, &read(&reader, &question)?),
             }
         }
-        (None, None) => Err(usage("say what to ask: --collector, --directory or --store")),
+        (None, None) => Err(usage("nothing to query: use --collector, --directory or --store")),
     }
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn totals(
                 reason: None,
             })
         }
-        (None, None) => Err(usage("say what to ask: --collector or --directory")),
+        (None, None) => Err(usage("nothing to query: use --collector or --directory")),
     }
 }
 
@@ -155,7 +155,7 @@ fn folder(directory: &Path) -> anyhow::Result<PathBuf> {
         () if directory.join("open").is_dir() || directory.join("rollups").is_dir() => {
             Ok(directory.to_owned())
         }
-        () => Err(no_answer(format!("{} holds no estimates", directory.display()))),
+        () => Err(no_answer(format!("{} has no estimates", directory.display()))),
     }
 }
 
@@ -210,7 +210,7 @@ fn table(reader: &Reader, question: &Question) -> anyhow::Result<Exit> {
     let answer: Answer = reader.answer(question)?;
     answer.problems.iter().for_each(note);
     if answer.next.is_some() {
-        return Err(usage(format!("more than {ROWS_MAX} rows: ask for a shorter time")));
+        return Err(usage(format!("more than {ROWS_MAX} rows: query a shorter time")));
     }
     output::bytes(&to_parquet(&answer.rows)?)?;
     let is_known = answer.rows.iter().any(|row| !row.is_gap());
@@ -226,7 +226,7 @@ fn show(args: &super::Args, document: &EstimatesDocument) -> anyhow::Result<Exit
         QueryFormat::Jsonl => output::jsonl(&document.estimates)?,
         QueryFormat::Csv => output::csv(&document.estimates)?,
         _ if document.estimates.is_empty() => {
-            return Err(no_answer("no estimate is stored of that segment and time"));
+            return Err(no_answer("no estimate is stored for that segment and time"));
         }
         _ => output::text(&showing::report(document, args.rows_shown))?,
     }

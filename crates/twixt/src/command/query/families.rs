@@ -55,7 +55,7 @@ pub(super) fn choose(log: &Log, args: &Args, span: Span) -> anyhow::Result<Famil
         several => {
             let several: Vec<&str> = several.iter().map(|family| family.as_str()).collect();
             Err(usage(format!(
-                "several recordings fit, choose one with --algorithm or --stream: {}",
+                "several recordings match, choose one with --algorithm or --stream: {}",
                 several.join(", ")
             )))
         }

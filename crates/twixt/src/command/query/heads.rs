@@ -24,9 +24,7 @@ impl Heads {
         let mut scan = log.scan(query)?;
         let records: Vec<Found> = scan.by_ref().take(RECORDS_MAX).collect();
         if records.len() >= RECORDS_MAX {
-            return Err(usage(
-                "too many epochs for one query: ask for less with --start and --end",
-            ));
+            return Err(usage("too many epochs for one query: narrow it with --start and --end"));
         }
         let report = scan.report();
         let mut touched = Touched::default();

@@ -12,10 +12,10 @@ const DAY_NS: i64 = 86_400_000_000_000;
 /// How much of a store is kept. Days of all points count.
 #[derive(Clone, Copy, Default, clap::Args)]
 pub(super) struct Retention {
-    /// Delete days of the store that ended so many days before the newest epoch
+    /// Delete days of the store that ended more than this many days before the newest epoch
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     keep_days: Option<u32>,
-    /// Delete the oldest days of the store while its files have more than this together
+    /// Delete the oldest days of the store while its files exceed this size in total
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     keep_bytes: Option<u64>,
 }
@@ -68,7 +68,7 @@ impl Forgotten {
         if let Some(left) = self.left_bytes {
             let left = units::bytes(left);
             note(format_args!(
-                "{store}: {left} are left, more than --keep-bytes: days that are being written stay"
+                "{store}: {left} remain, more than --keep-bytes: days being written are kept"
             ));
         }
     }

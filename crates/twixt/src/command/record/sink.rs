@@ -163,7 +163,7 @@ impl StoreWriter {
         if self.known_epochs > 0 {
             let known = units::count(self.known_epochs);
             note(format_args!(
-                "{}: {known} epochs were there already, and stay as they are",
+                "{}: {known} epochs were already stored, and are unchanged",
                 self.name
             ));
         }

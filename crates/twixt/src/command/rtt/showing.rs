@@ -52,7 +52,7 @@ impl<'a> Showing<'a> {
         self.show_new()?;
         if self.left_out > 0 {
             let epochs = units::count(self.left_out);
-            note(format_args!("{epochs} more epochs are left out; -F jsonl has no bound"));
+            note(format_args!("{epochs} more epochs are left out; -F jsonl has no limit"));
         }
         Ok((self.path, self.kept))
     }

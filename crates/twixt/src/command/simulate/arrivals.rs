@@ -68,9 +68,7 @@ impl OwnTrace {
         let simulation =
             Simulation::with_arrivals(config, self.arrivals).map_err(|error| match error {
                 ConfigError::Range(_) => refused(&error),
-                ConfigError::NoArrivals => {
-                    no_answer(format!("{}: there are no IP packets in it", path.display()))
-                }
+                ConfigError::NoArrivals => no_answer(format!("{}: no IP packets", path.display())),
                 _ => anyhow::Error::new(error).context(path.display().to_string()),
             })?;
         Ok(Made {
@@ -159,14 +157,14 @@ impl OwnFrames {
         }
         if link != self.link {
             bail!(
-                "holds both {} and {link} frames, but pcap can hold one kind only: keep one \
+                "has both {} and {link} frames, but pcap supports only one kind: keep one \
                  interface of the capture",
                 self.link
             );
         }
         if (self.bytes.len() + bytes.len()) as u64 > TRACE_BYTES_MAX {
             bail!(
-                "the headers of its packets take more than {}: take a part of the capture",
+                "the headers of its packets take more than {}: use a part of the capture",
                 units::bytes(TRACE_BYTES_MAX)
             );
         }

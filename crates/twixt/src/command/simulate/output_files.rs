@@ -37,7 +37,7 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// these names are still whole.
 pub(super) fn write_all(directory: &Path, made: &Made, truth: &Truth) -> anyhow::Result<Written> {
     fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+        .with_context(|| format!("cannot create directory {}", directory.display()))?;
     let upstream = Unfinished::write(&directory.join("upstream.pcap"), |out| {
         write_capture(made, Point::Upstream, out)
     })?;

@@ -120,7 +120,7 @@ fn footer(document: &RoundTripDocument) -> String {
         document.kinds.iter().filter_map(|kind| Some((kind.kind, kind.times.horizon_ns?)));
     if let Some((kind, horizon_ns)) = horizons.min_by_key(|(_, horizon_ns)| *horizon_ns) {
         let horizon = units::duration(horizon_ns as f64);
-        footer += &format!("horizon    nothing beyond {horizon} is to be trusted ({kind})\n");
+        footer += &format!("horizon    times beyond {horizon} are not reliable ({kind})\n");
     }
     for kind in &document.kinds {
         if let Some(ambiguous) = kind.ambiguous.filter(|&ambiguous| ambiguous > 0) {
@@ -131,8 +131,10 @@ fn footer(document: &RoundTripDocument) -> String {
     for kind in &document.kinds {
         if let Some(flows) = kind.forgotten_flows.filter(|&flows| flows > 0) {
             let (flows, kind) = (units::count(flows), kind.kind);
-            footer +=
-                &format!("forgotten  {flows} flows of {kind} gave way to others: raise --flows\n");
+            footer += &format!(
+                "forgotten  {flows} flows of {kind} were evicted by others: raise \
+                     --flows\n"
+            );
         }
     }
     let skipped: Vec<String> = document

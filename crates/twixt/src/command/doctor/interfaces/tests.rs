@@ -47,7 +47,7 @@ fn an_interface_that_is_down_matters_to_whoever_named_it() {
     check_state(&adapter(false, false), Wish::Found, Status::Ok, "down, MTU 1500, ixgbe");
     let down = "is down: it cannot be captured";
     check_state(&adapter(false, false), Wish::Named, Status::Fail, down);
-    let idle = "up, but without carrier: nothing passes; MTU 1500, ixgbe";
+    let idle = "up, but no carrier; MTU 1500, ixgbe";
     check_state(&adapter(true, false), Wish::Named, Status::Warn, idle);
 }
 
@@ -75,8 +75,8 @@ fn check_stamps(stamps: Option<AdapterStamps>, detail: &str) {
 #[test]
 fn time_stamps_are_of_all_frames_some_or_none() {
     let stamps = |all, clock| Some(AdapterStamps { can_stamp_all_received: all, clock });
-    check_stamps(stamps(true, Some(0)), "the adapter can stamp all that it receives");
-    check_stamps(stamps(false, Some(0)), "the adapter stamps some frames only");
-    check_stamps(stamps(false, None), "the adapter takes no times");
-    check_stamps(None, "the adapter takes no times");
+    check_stamps(stamps(true, Some(0)), "the adapter can timestamp all received frames");
+    check_stamps(stamps(false, Some(0)), "the adapter timestamps only some frames");
+    check_stamps(stamps(false, None), "the adapter has no timestamps");
+    check_stamps(None, "the adapter has no timestamps");
 }

@@ -66,7 +66,7 @@ fn certificates_that_cannot_be_read_are_told() {
     };
     check("No such file");
     std::fs::write(&file, "no PEM").unwrap();
-    check("it holds no certificate");
+    check("it contains no certificate");
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(super) fn trusted(ca: Option<&Path>) -> io::Result<RootCertStore> {
         roots.add(certificate.map_err(io::Error::other)?).map_err(io::Error::other)?;
     }
     match roots.is_empty() {
-        true => Err(io::Error::other("it holds no certificate")),
+        true => Err(io::Error::other("it contains no certificate")),
         false => Ok(roots),
     }
 }

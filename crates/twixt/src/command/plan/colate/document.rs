@@ -80,7 +80,7 @@ impl Args {
         };
         let asked = within(self.reliability, self.interval);
         match reachable.interval <= self.interval {
-            true => format!("reachable as asked: {asked}"),
+            true => format!("reachable: {asked}"),
             false => format!(
                 "not reachable: {asked}; but {}, or {}",
                 within(reachable.reliability, self.interval),

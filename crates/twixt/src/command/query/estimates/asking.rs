@@ -68,7 +68,7 @@ impl Collector {
             let text =
                 response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
             let mut page: EstimatesDocument =
-                serde_json::from_str(&text).context("the collector's answer is not understood")?;
+                serde_json::from_str(&text).context("cannot parse the collector's answer")?;
             cursor = page.next.take();
             whole.add(page);
             if cursor.is_none() {
@@ -84,12 +84,12 @@ impl Collector {
         parameters.push(("format", "parquet".to_owned()));
         let mut response = self.ask("estimates", &parameters)?;
         if response.headers().contains_key(NEXT_HEADER) {
-            return Err(usage(format!("more than {ROWS_MAX} rows: ask for a shorter time")));
+            return Err(usage(format!("more than {ROWS_MAX} rows: query a shorter time")));
         }
         let complete = response.headers().get(COMPLETE_HEADER).cloned();
         let is_complete = complete.is_some_and(|value| value == "true");
         if !is_complete {
-            note("something is missing: rows say what; -F json lists files that cannot be read");
+            note("some data are missing: the rows say which; -F json lists unreadable files");
         }
         output::bytes(&response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec()?)?;
         Ok(exit(true, is_complete))
@@ -102,7 +102,7 @@ impl Collector {
         parameters.retain(|(name, _)| *name != "step");
         let mut response = self.ask("histogram", &parameters)?;
         let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
-        serde_json::from_str(&text).context("the collector's answer is not understood")
+        serde_json::from_str(&text).context("cannot parse the collector's answer")
     }
 
     /// The flows with the largest of something.
@@ -121,7 +121,7 @@ impl Collector {
         parameters.push(("limit", question.limit.to_string()));
         let mut response = self.ask("flows", &parameters)?;
         let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
-        serde_json::from_str(&text).context("the collector's answer is not understood")
+        serde_json::from_str(&text).context("cannot parse the collector's answer")
     }
 
     fn ask(&self, about: &str, parameters: &[(&str, String)]) -> anyhow::Result<Response<Body>> {
@@ -132,14 +132,14 @@ impl Collector {
         if let Some(token) = &self.token {
             request = request.header("Authorization", format!("Bearer {token}"));
         }
-        let mut response = request.call().with_context(|| format!("cannot ask {}", self.url))?;
+        let mut response = request.call().with_context(|| format!("cannot query {}", self.url))?;
         if response.status().is_success() {
             return Ok(response);
         }
         let text = response.body_mut().read_to_string().unwrap_or_default();
         let said = serde_json::from_str::<ErrorDocument>(&text).map_or(text, |said| said.error);
         match response.status().as_u16() {
-            401 => Err(usage(format!("{}: {said}; give --token-file", self.url))),
+            401 => Err(usage(format!("{}: {said}; use --token-file", self.url))),
             400 => Err(usage(format!("{}: {said}", self.url))),
             status => bail!("{}: {status}: {said}", self.url),
         }

@@ -41,15 +41,15 @@ pub(super) struct FlowQuestion {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let estimates = &args.estimates;
     if estimates.scope.is_some() || estimates.step.is_some() {
-        return Err(usage("--scope and --step do not go with --by flow"));
+        return Err(usage("--scope and --step cannot be combined with --by flow"));
     }
     if args.format == QueryFormat::Parquet {
-        return Err(usage("-F parquet is for what a collector has stored, not for --by flow"));
+        return Err(usage("-F parquet is not available with --by flow"));
     }
     let segment = estimates.segment.clone();
     let question = FlowQuestion {
         asked: FlowsAsked {
-            segment: segment.ok_or_else(|| usage("--by flow: say which --segment"))?,
+            segment: segment.ok_or_else(|| usage("--by flow needs --segment"))?,
             class: estimates.class.clone(),
             algorithm: args.algorithm.clone(),
             span: last_minute(args)?,
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let document = match (&estimates.source.collector, &estimates.source.directory) {
         (Some(url), _) => Collector::new(url, &estimates.source)?.flows(&question)?,
         (None, Some(directory)) => read(directory, &question)?,
-        (None, None) => return Err(usage("say what to ask: --collector or --directory")),
+        (None, None) => return Err(usage("nothing to query: use --collector or --directory")),
     };
     show(args, &document)
 }
@@ -81,7 +81,7 @@ fn read(directory: &Path, question: &FlowQuestion) -> anyhow::Result<FlowsDocume
     let [epochs, estimates] = [EPOCHS_FOLDER, ESTIMATES_FOLDER].map(|name| directory.join(name));
     if !epochs.is_dir() || !estimates.is_dir() {
         let shown = directory.display();
-        return Err(no_answer(format!("{shown} is not the folder of a collector")));
+        return Err(no_answer(format!("{shown} is not the directory of a collector")));
     }
     let reader = Reader::open(&estimates);
     let log = Log::open(epochs, Options::default());
