@@ -5,6 +5,7 @@
 //! - [`wait_until`] and [`wait_for`] wait for a state instead of a length of time.
 //! - [`seed`] and [`cases`] give the same random numbers in every run, unless a run explores.
 //! - [`check_coverage`] tells a confidence interval that holds from one that does not.
+//! - [`check_snapshot`] and [`check_wording`] compare texts with committed files.
 //! - [`in_namespace`] and [`SmallDisk`] make a network and a disk that a test may break.
 
 mod coverage;
@@ -13,6 +14,7 @@ mod isolation;
 mod network;
 mod requirement;
 mod seed;
+mod snapshot;
 mod waiting;
 
 pub use coverage::{FALSE_ALARM, check_coverage};
@@ -21,4 +23,5 @@ pub use isolation::{run_again, without_capabilities};
 pub use network::{await_up, in_namespace, lay_cable, run};
 pub use requirement::{Requirement, obtain};
 pub use seed::{cases, seed};
+pub use snapshot::{check_snapshot, check_wording};
 pub use waiting::{DEADLINE, pace, wait_for, wait_until};
