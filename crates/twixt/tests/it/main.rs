@@ -36,6 +36,7 @@ mod live_one_point;
 mod live_percentiles;
 #[cfg(target_os = "linux")]
 mod live_system;
+mod pages;
 mod path;
 mod percentiles;
 mod plan_upgrade;
@@ -48,3 +49,4 @@ mod simulate;
 mod store;
 mod support;
 mod traces;
+mod wording;
