@@ -12,7 +12,7 @@ use twixt_model::{
     Batch, ClassId, Epoch, EpochRule, FlowEnd, FlowHash, FlowRecord, Observation, PacketDigest,
     PointId, Span, Timestamp,
 };
-use twixt_store::{Durability, Entry, Log, Options};
+use twixt_store::{Durability, EpochEntry, Log, Options};
 use twixt_synopsis::{Lda, LdaConfig, Synopsis};
 use twixt_wire::LinkType;
 
@@ -152,7 +152,7 @@ fn logs() -> io::Result<()> {
     let mut writer = log.writer("paris").map_err(io::Error::other)?;
     for (epoch, payload) in [(1, &b"short"[..]), (2, &[7; 100])] {
         let span = Span::at(Timestamp::from_nanos(epoch));
-        let entry = Entry { stream: "lda", span, epoch: Epoch(epoch) };
+        let entry = EpochEntry { stream: "lda", span, epoch: Epoch(epoch) };
         writer.append(&entry, payload, Durability::Written).map_err(io::Error::other)?;
     }
     let data = fs::read(folder.join("paris/1970-01-01.twxl"))?;

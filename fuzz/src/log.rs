@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use twixt_model::{Epoch, Span, Timestamp};
-use twixt_store::{Day, Depth, Durability, Entry, Log, Options, Query};
+use twixt_store::{Day, Depth, Durability, EpochEntry, Log, Options, Query};
 
 use crate::Verdict;
 
@@ -67,7 +67,7 @@ fn epochs(log: &Log) -> Vec<i64> {
 fn append(log: &Log, before: &[i64]) {
     let mut writer = log.writer("paris").expect("the name is fine");
     let span = Span::at(Timestamp::from_nanos(7));
-    let entry = Entry { stream: "fuzz", span, epoch: Epoch(i64::MAX) };
+    let entry = EpochEntry { stream: "fuzz", span, epoch: Epoch(i64::MAX) };
     if writer.append(&entry, b"appended", Durability::Written).is_ok() {
         let after = epochs(log);
         assert_eq!(after, [before, &[i64::MAX]].concat());

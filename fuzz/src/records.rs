@@ -5,10 +5,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use twixt_flow::{
     FlowReader, FlowWriter, MessageSplitter, ReadRecord, WriterConfig, looks_like_export,
 };
-use twixt_model::{FlowRecord, Span, Timestamp};
+use twixt_model::{FlowRecord, Side, Span, Timestamp};
 use twixt_synopsis::By;
 use twixt_synopsis::cnf::{
-    Merge, PairingBounds, PairingConfig, RecordEstimator, RecordPairing, Rule, Side, TimingBounds,
+    Merge, PairingBounds, RecordEstimator, RecordPairing, RecordPairingConfig, Rule, TimingBounds,
 };
 
 use crate::Verdict;
@@ -114,7 +114,7 @@ const BOUNDS: TimingBounds = TimingBounds {
 
 /// Every other record is one of the other point.
 fn pairs(records: &[FlowRecord], rule: Rule) {
-    let asked = PairingConfig {
+    let asked = RecordPairingConfig {
         rule,
         window_ns: 90_000_000_000,
         active_timeout_ns: 60_000_000_000,

@@ -1,6 +1,6 @@
 //! Topologies from other programs.
 
-use twixt_network::{HOPS_MAX, Plan, ShortestPaths, Strategy, import};
+use twixt_network::{HOPS_MAX, ShortestPaths, Strategy, UpgradePlan, import};
 
 use crate::Verdict;
 
@@ -24,7 +24,7 @@ pub fn topology(bytes: &[u8]) -> Verdict {
     }
     let Ok(paths) = ShortestPaths::of(&topology) else { return Verdict::Accepted };
     for strategy in [Strategy::Greedy, Strategy::Random { seed: 1 }] {
-        let plan = Plan::new(&paths, strategy, topology.routers());
+        let plan = UpgradePlan::new(&paths, strategy, topology.routers());
         let hops: Vec<u64> = plan.steps().iter().map(|step| step.segments.hops).collect();
         assert!(hops.is_sorted_by(|before, after| before >= after), "{hops:?}");
         assert!(hops[0] <= HOPS_MAX);

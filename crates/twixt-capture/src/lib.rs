@@ -64,5 +64,5 @@ pub use machine::{Adapter, AdapterRings, AdapterStamps, Offloads, free_bytes, in
 pub use pcapng::MAX_BLOCK_BYTES;
 pub use privileges::{PrivilegeError, User, become_user, find_user};
 pub use source::{BatchEnd, PacketSource};
-pub use twixt_model::{Direction, Frame, SourceCounts};
-pub use writer::{PcapWriter, WriteError};
+pub use twixt_model::{Frame, FrameDirection, SourceCounts};
+pub use writer::{CaptureWriteError, PcapWriter};

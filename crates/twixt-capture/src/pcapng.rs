@@ -13,7 +13,7 @@ use self::block::{Block, PacketFields, kind};
 use self::options::Options;
 use crate::decode::{Damage, Stop};
 use crate::interface::{Interface, InterfaceDescription, MAX_INTERFACE_NAME_BYTES, snap_length_of};
-use crate::{ByteOrder, Direction, Frame, MAX_INTERFACES, Resolution, SourceCounts};
+use crate::{ByteOrder, Frame, FrameDirection, MAX_INTERFACES, Resolution, SourceCounts};
 
 /// Takes frames out of a pcapng file, from its first byte on.
 pub(crate) struct PcapngDecoder {
@@ -218,7 +218,7 @@ fn time_of(interface: &Interface, units: u64, counts: &mut SourceCounts) -> Time
 /// What the options of a packet say.
 #[derive(Clone, Copy, Debug, Default)]
 struct PacketRemarks {
-    direction: Option<Direction>,
+    direction: Option<FrameDirection>,
     dropped_before: Option<u64>,
 }
 
@@ -238,10 +238,10 @@ fn packet_remarks(bytes: &[u8], order: ByteOrder) -> PacketRemarks {
 }
 
 /// The lowest two bits of the flags.
-fn direction_of(flags: u32) -> Option<Direction> {
+fn direction_of(flags: u32) -> Option<FrameDirection> {
     match flags & 0b11 {
-        0b01 => Some(Direction::Inbound),
-        0b10 => Some(Direction::Outbound),
+        0b01 => Some(FrameDirection::Inbound),
+        0b10 => Some(FrameDirection::Outbound),
         _ => None,
     }
 }

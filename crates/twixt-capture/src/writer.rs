@@ -17,7 +17,7 @@ pub struct PcapWriter<W: Write> {
 /// Why a frame was not written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum WriteError {
+pub enum CaptureWriteError {
     /// pcap has 32 unsigned bits for seconds: times lie in 1970 to 2106. Shift the times.
     #[error("a time of {nanos} ns since 1970 cannot be written to pcap, which spans 1970 to 2106")]
     TimeOutOfRange {
@@ -36,7 +36,7 @@ impl<W: Write> PcapWriter<W> {
     /// # Errors
     ///
     /// When `output` fails.
-    pub fn new(mut output: W, link_type: u16, snap_length: u32) -> Result<Self, WriteError> {
+    pub fn new(mut output: W, link_type: u16, snap_length: u32) -> Result<Self, CaptureWriteError> {
         let mut header = [0; 24];
         header[0..4].copy_from_slice(&MAGIC_NANOSECONDS.to_le_bytes());
         header[4..6].copy_from_slice(&2_u16.to_le_bytes());
@@ -57,10 +57,10 @@ impl<W: Write> PcapWriter<W> {
         time: Timestamp,
         bytes: &[u8],
         wire_length: u32,
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), CaptureWriteError> {
         let nanos = time.as_nanos();
         let seconds = u32::try_from(nanos.div_euclid(NANOS_PER_SECOND))
-            .map_err(|_| WriteError::TimeOutOfRange { nanos })?;
+            .map_err(|_| CaptureWriteError::TimeOutOfRange { nanos })?;
         let fraction = nanos.rem_euclid(NANOS_PER_SECOND) as u32; // below 10^9
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let captured = length.min(self.snap_length);
@@ -80,7 +80,7 @@ impl<W: Write> PcapWriter<W> {
     /// # Errors
     ///
     /// When `output` fails.
-    pub fn flush(&mut self) -> Result<(), WriteError> {
+    pub fn flush(&mut self) -> Result<(), CaptureWriteError> {
         Ok(self.output.flush()?)
     }
 
@@ -101,7 +101,7 @@ mod tests {
         let bytes = writer.into_inner();
         let Some((seconds, fraction)) = expected else {
             assert!(
-                matches!(written, Err(WriteError::TimeOutOfRange { nanos: at }) if at == nanos)
+                matches!(written, Err(CaptureWriteError::TimeOutOfRange { nanos: at }) if at == nanos)
             );
             assert_eq!(bytes.len(), 24, "nothing is written of a frame that cannot be");
             return;

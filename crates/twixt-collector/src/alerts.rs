@@ -31,7 +31,7 @@ use twixt_model::Scope;
 use twixt_supervise::Supervisor;
 
 use crate::estimating::EventSink;
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 use machine::Alarm;
 use message::Message;
 use remembered::{Stood, WatchName};
@@ -69,7 +69,7 @@ impl Alerting {
         alerts: Vec<AlertConfig>,
         file: AlertsFile,
         metrics: AlertMetrics,
-        stop: &Stop,
+        stop: &StopRequest,
         supervisor: &Supervisor,
         next: Box<dyn EventSink>,
     ) -> io::Result<Self> {

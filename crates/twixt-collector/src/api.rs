@@ -36,12 +36,12 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::Semaphore;
-use twixt_history::{Answer, HistoryError, Question};
+use twixt_history::{HistoryError, RowAnswer, RowQuestion};
 use twixt_store::Log;
 
 use crate::history::Estimates;
 use crate::server::Limits;
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 use access::Readers;
 use problem::Problem;
 
@@ -67,7 +67,7 @@ pub(crate) struct Api {
     waiting: Arc<Semaphore>,
     answering: Arc<Semaphore>,
     comparing: Arc<Semaphore>,
-    stop: Stop,
+    stop: StopRequest,
 }
 
 impl Api {
@@ -78,7 +78,7 @@ impl Api {
         readers: &[crate::access::ReaderConfig],
         is_open: bool,
         limits: Limits,
-        stop: Stop,
+        stop: StopRequest,
     ) -> Self {
         Self {
             estimates,
@@ -111,7 +111,7 @@ impl Api {
     }
 
     /// Answers a question to the history, when its turn comes.
-    async fn ask(&self, question: Question) -> Result<Answer, Problem> {
+    async fn ask(&self, question: RowQuestion) -> Result<RowAnswer, Problem> {
         let history = Arc::clone(&self.estimates.history);
         self.read(move || history.answer(&question)).await?.map_err(|error| self.failed(&error))
     }

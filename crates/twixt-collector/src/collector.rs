@@ -22,7 +22,7 @@ use crate::access::{Caller, Tokens};
 use crate::alerts::{Alerting, AlertsFile};
 use crate::api::Api;
 use crate::budget::ByteBudget;
-use crate::config::{CollectorConfig, ConfigError};
+use crate::config::{CollectorConfig, CollectorConfigError};
 use crate::estimating::{
     EPOCHS_WAITING_MAX, Estimating, EstimatingConfig, EventSink, ProgressFile,
 };
@@ -30,7 +30,7 @@ use crate::history::{Estimates, HistorySink, maintain};
 use crate::ingest::Ingest;
 use crate::journal::{self, Journal, JournalConfig};
 use crate::server::{Limits, Server, ServerMetrics, TlsError, WithoutCertificate, acceptor};
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 use crate::telemetry::Telemetry;
 
 /// Raw epochs, in the collector's directory. `twixt query` reads them.
@@ -60,7 +60,7 @@ pub struct Collector {
 pub enum CollectorError {
     /// The configuration makes no sense.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] CollectorConfigError),
     /// Keys or certificates cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -106,7 +106,7 @@ impl Collector {
     ///
     /// # Errors
     /// When it makes no sense.
-    pub fn new(config: CollectorConfig) -> Result<Self, ConfigError> {
+    pub fn new(config: CollectorConfig) -> Result<Self, CollectorConfigError> {
         config.check()?;
         Ok(Self { config })
     }
@@ -128,7 +128,7 @@ impl Collector {
     pub fn run(
         self,
         sink: Box<dyn EventSink>,
-        stop: &Stop,
+        stop: &StopRequest,
         ready: impl FnOnce(Addresses),
     ) -> Result<(), CollectorError> {
         let tls = self.acceptor()?;
@@ -213,7 +213,7 @@ impl Collector {
         History::open(&self.config.directory.join(ESTIMATES_FOLDER), self.config.history)
     }
 
-    fn api(&self, estimates: Estimates, stop: &Stop) -> Api {
+    fn api(&self, estimates: Estimates, stop: &StopRequest) -> Api {
         let directory = self.config.directory.clone();
         let epochs = Log::open(directory.join(EPOCHS_FOLDER), Options::default());
         let readers = &self.config.readers;
@@ -256,7 +256,7 @@ impl Collector {
     fn alerting(
         &self,
         telemetry: &Telemetry,
-        stop: &Stop,
+        stop: &StopRequest,
         supervisor: &Supervisor,
         next: Box<dyn EventSink>,
     ) -> Result<Alerting, CollectorError> {
@@ -296,7 +296,7 @@ impl Listeners {
         router: Router,
         metrics: ServerMetrics,
         health: Router,
-        stop: &Stop,
+        stop: &StopRequest,
     ) {
         let beside = metrics.beside();
         let agents = Server { listener: self.agents, tls, limits, router, metrics };
@@ -325,7 +325,7 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, CollectorError> {
 }
 
 /// Threads end when the collector is told to stop, and not before.
-fn supervisor_of(stop: &Stop) -> Supervisor {
+fn supervisor_of(stop: &StopRequest) -> Supervisor {
     let (stop, stopping) = (stop.clone(), stop.clone());
     Supervisor::new(move || stop.request(), move || stopping.is_requested())
 }

@@ -12,7 +12,7 @@ use twixt_model::{NameError, check_name};
 use crate::access::{ReaderConfig, TokenConfig};
 use crate::alerts::{ALERTS_MAX, AlertConfig};
 use crate::clock::WallClock;
-use crate::journal::Retention;
+use crate::journal::EpochRetention;
 use crate::server::{Limits, TlsConfig};
 
 /// What a collector is told.
@@ -41,7 +41,7 @@ pub struct CollectorConfig {
     /// Where metrics and health can be asked for.
     pub metrics: Option<SocketAddr>,
     /// What is forgotten of epochs, and when.
-    pub retention: Retention,
+    pub retention: EpochRetention,
     /// How estimates are kept.
     pub history: HistoryConfig,
     /// How long, after a start, points that were there before are waited for until epochs are
@@ -64,7 +64,7 @@ pub enum PlainHttp {
 /// What does not go together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ConfigError {
+pub enum CollectorConfigError {
     /// Tokens and epochs could be read on their way. Give a certificate, listen on a loopback
     /// address, or force it.
     #[error(
@@ -147,7 +147,7 @@ impl CollectorConfig {
             alerts: Vec::new(),
             limits: Limits::default(),
             metrics: None,
-            retention: Retention::default(),
+            retention: EpochRetention::default(),
             history: HistoryConfig::default(),
             resume_wait: Duration::from_secs(60),
             clock: WallClock::system(),
@@ -158,35 +158,35 @@ impl CollectorConfig {
     ///
     /// # Errors
     /// When it does not.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    pub fn check(&self) -> Result<(), CollectorConfigError> {
         let listen = self.listen;
         let is_private = is_loopback(listen.ip());
         if self.tls.is_none() && !is_private && self.plain_http != PlainHttp::Forced {
-            return Err(ConfigError::Plain { listen });
+            return Err(CollectorConfigError::Plain { listen });
         }
         if self.takes_anybody() && !is_private {
-            return Err(ConfigError::Open { listen });
+            return Err(CollectorConfigError::Open { listen });
         }
         for (index, token) in self.tokens.iter().enumerate() {
             let name = token.name.clone();
             if token.points.is_empty() {
-                return Err(ConfigError::NoPoints { name });
+                return Err(CollectorConfigError::NoPoints { name });
             }
             if self.tokens[..index].iter().any(|other| other.name == name) {
-                return Err(ConfigError::TokenName { name });
+                return Err(CollectorConfigError::TokenName { name });
             }
         }
         self.check_readers()?;
         self.check_alerts()?;
         self.check_names()?;
         match self.limits.zero() {
-            Some(name) => Err(ConfigError::Zero { name }),
+            Some(name) => Err(CollectorConfigError::Zero { name }),
             None => Ok(()),
         }
     }
 
     /// Names of what agents send, by the rule that agents have.
-    fn check_names(&self) -> Result<(), ConfigError> {
+    fn check_names(&self) -> Result<(), CollectorConfigError> {
         let segments = self.engine.segments.iter().flat_map(|of| {
             let points = [&of.segment.upstream.0, &of.segment.downstream.0];
             let class = of.class.iter().map(|class| ("class", class));
@@ -194,34 +194,34 @@ impl CollectorConfig {
         });
         let domain = self.domain.iter().map(|domain| ("domain", domain));
         for (field, name) in domain.chain(segments) {
-            let wrong = |source| ConfigError::Name { field, name: name.clone(), source };
+            let wrong = |source| CollectorConfigError::Name { field, name: name.clone(), source };
             check_name(name).map_err(wrong)?;
         }
         Ok(())
     }
 
-    fn check_readers(&self) -> Result<(), ConfigError> {
+    fn check_readers(&self) -> Result<(), CollectorConfigError> {
         for (index, reader) in self.readers.iter().enumerate() {
             let name = reader.name.clone();
             if self.readers[..index].iter().any(|other| other.name == name) {
-                return Err(ConfigError::TokenName { name });
+                return Err(CollectorConfigError::TokenName { name });
             }
             if self.tokens.iter().any(|token| token.hash == reader.hash) {
-                return Err(ConfigError::SharedToken { name });
+                return Err(CollectorConfigError::SharedToken { name });
             }
         }
         Ok(())
     }
 
-    fn check_alerts(&self) -> Result<(), ConfigError> {
+    fn check_alerts(&self) -> Result<(), CollectorConfigError> {
         if self.alerts.len() > ALERTS_MAX {
-            return Err(ConfigError::Alerts);
+            return Err(CollectorConfigError::Alerts);
         }
         for (index, alert) in self.alerts.iter().enumerate() {
             let is_taken = self.alerts[..index].iter().any(|other| other.name == alert.name);
             let taken = is_taken.then_some("duplicate name");
             if let Some(problem) = alert.problem().or(taken) {
-                return Err(ConfigError::Alert { name: alert.name.clone(), problem });
+                return Err(CollectorConfigError::Alert { name: alert.name.clone(), problem });
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ mod summing;
 
 use std::collections::BTreeSet;
 
-use twixt_history::{Answer, HistoryError, Question, Row, Step};
+use twixt_history::{HistoryError, Row, RowAnswer, RowQuestion, Step};
 use twixt_model::{Scope, Segment, Span};
 use twixt_store::{Log, StoreError};
 use twixt_synopsis::{Purpose, find};
@@ -96,7 +96,7 @@ pub enum FlowsError {
 /// When there is more to read than one question may take, or files cannot be listed.
 pub fn flows(
     log: &Log,
-    ask: impl FnOnce(&Question) -> Result<Answer, HistoryError>,
+    ask: impl FnOnce(&RowQuestion) -> Result<RowAnswer, HistoryError>,
     asked: &FlowsAsked,
 ) -> Result<FlowsAnswer, FlowsError> {
     let known = ask(&asked.question())?;
@@ -128,15 +128,15 @@ pub fn flows(
 
 impl FlowsAsked {
     /// The epochs that the engine has compared.
-    fn question(&self) -> Question {
-        Question {
+    fn question(&self) -> RowQuestion {
+        RowQuestion {
             segment: Some(self.segment.clone()),
             class: self.class.clone(),
             algorithm: self.algorithm.clone(),
             scope: Some(Scope::All.to_string()),
             span: self.span,
             limit: ROWS_MAX,
-            ..Question::all(Step::Epoch)
+            ..RowQuestion::all(Step::Epoch)
         }
     }
 }

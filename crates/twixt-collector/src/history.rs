@@ -25,7 +25,7 @@ use twixt_synopsis::{Purpose, find};
 
 use crate::clock::WallClock;
 use crate::estimating::EventSink;
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 
 /// Events that a follower may be behind by; then it is told how many it missed.
 const LIVE_EVENTS_MAX: usize = 1_024;
@@ -68,7 +68,7 @@ pub(crate) struct HistorySink {
     /// Minutes that are over, and summed up when their last rows are stored.
     minutes: Vec<MinuteOver>,
     metrics: HistoryMetrics,
-    stop: Stop,
+    stop: StopRequest,
 }
 
 impl HistorySink {
@@ -76,7 +76,7 @@ impl HistorySink {
         estimates: Estimates,
         next: Box<dyn EventSink>,
         metrics: HistoryMetrics,
-        stop: Stop,
+        stop: StopRequest,
     ) -> Self {
         Self { estimates, next, pending: Vec::new(), minutes: Vec::new(), metrics, stop }
     }

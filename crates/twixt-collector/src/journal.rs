@@ -34,7 +34,7 @@ const STORE_TIME: Duration = Duration::from_secs(10);
 
 /// What is forgotten, and when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Retention {
+pub struct EpochRetention {
     /// Epochs are deleted when they are older; older ones are not taken.
     pub age_max: Option<Duration>,
     /// Days are deleted, the oldest first, when the log has more bytes.
@@ -46,7 +46,7 @@ pub struct Retention {
 pub(crate) struct JournalConfig {
     pub(crate) folder: PathBuf,
     pub(crate) domain: Option<String>,
-    pub(crate) retention: Retention,
+    pub(crate) retention: EpochRetention,
     pub(crate) points_max: usize,
     /// Logs of points that stay open.
     pub(crate) writers_max: usize,

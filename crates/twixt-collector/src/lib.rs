@@ -36,8 +36,8 @@ mod telemetry;
 
 pub use clock::WallClock;
 pub use collector::{Addresses, Collector, CollectorError, EPOCHS_FOLDER, ESTIMATES_FOLDER};
-pub use config::{CollectorConfig, ConfigError, PlainHttp};
+pub use config::{CollectorConfig, CollectorConfigError, PlainHttp};
 pub use estimating::EventSink;
-pub use journal::{Refusal, Retention};
+pub use journal::{EpochRetention, Refusal};
 pub use server::{Limits, TlsConfig, TlsError};
-pub use stop::Stop;
+pub use stop::StopRequest;

@@ -31,7 +31,7 @@ use tracing::{debug, warn};
 
 use crate::access::{Caller, caller_of};
 use crate::log_limit::LogLimit;
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 use accept::{Admission, Guests};
 
 /// How long the making of an encrypted connection may take.
@@ -70,7 +70,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Serves until told to stop.
-    pub(crate) async fn run(self, stop: Stop) {
+    pub(crate) async fn run(self, stop: StopRequest) {
         let guests = Guests::new(self.limits, self.metrics.clone());
         let (mut crowded, mut failing) = (LogLimit::default(), LogLimit::default());
         let shared = Arc::new(self);
@@ -114,7 +114,7 @@ impl Server {
         }
     }
 
-    async fn serve(self: Arc<Self>, stream: TcpStream, address: SocketAddr, stop: Stop) {
+    async fn serve(self: Arc<Self>, stream: TcpStream, address: SocketAddr, stop: StopRequest) {
         let _ = stream.set_nodelay(true);
         let Some(acceptor) = &self.tls else {
             return self.answer(stream, Peer { certified: None }, stop).await;
@@ -135,7 +135,7 @@ impl Server {
         }
     }
 
-    async fn answer<S>(&self, stream: S, peer: Peer, stop: Stop)
+    async fn answer<S>(&self, stream: S, peer: Peer, stop: StopRequest)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {

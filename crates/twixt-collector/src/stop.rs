@@ -6,17 +6,17 @@ use tokio::sync::watch;
 
 /// Asks a collector to stop. Clones ask the same one.
 #[derive(Clone, Debug)]
-pub struct Stop {
+pub struct StopRequest {
     sender: Arc<watch::Sender<bool>>,
 }
 
-impl Default for Stop {
+impl Default for StopRequest {
     fn default() -> Self {
         Self { sender: Arc::new(watch::Sender::new(false)) }
     }
 }
 
-impl Stop {
+impl StopRequest {
     /// Not wished for yet.
     #[must_use]
     pub fn new() -> Self {

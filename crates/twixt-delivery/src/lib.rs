@@ -1,7 +1,7 @@
 //! What an agent and a collector say to each other, defined once for both.
 //!
 //! An agent posts sealed epochs ([`UploadWriter`]) to [`UPLOAD_PATH`]. The collector replies with a
-//! [`Receipt`] that accounts for every one of them, or with an [`ErrorDocument`]. Only a receipt
+//! [`Receipt`] that accounts for every one of them, or with an [`RequestError`]. Only a receipt
 //! settles an epoch: whatever else is replied, by the collector or by a proxy in between, leaves it
 //! in the agent's spool ([`Reply`]).
 //!
@@ -13,7 +13,7 @@ mod receipt;
 mod reply;
 mod upload;
 
-pub use receipt::{ErrorDocument, Receipt, RefusalCode, RefusedEpoch};
+pub use receipt::{Receipt, RefusalCode, RefusedEpoch, RequestError};
 pub use reply::{Reply, ResponseParts};
 pub use upload::{UPLOAD_EPOCHS_MAX, UploadError, UploadWriter, read_upload};
 

@@ -41,7 +41,7 @@ pub struct RefusedEpoch {
 
 /// Why nothing of a request was stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorDocument {
+pub struct RequestError {
     /// For people.
     #[serde(default)]
     pub error: String,

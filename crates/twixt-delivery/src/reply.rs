@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::receipt::{ErrorDocument, Receipt};
+use crate::receipt::{Receipt, RequestError};
 
 /// Of another program's text, so much is shown.
 const SHOWN_CHARS_MAX: usize = 200;
@@ -104,7 +104,7 @@ impl Reply {
 
 /// What the reply says of the reason, and who may have sent it.
 fn explanation(response: ResponseParts<'_>) -> String {
-    let document = serde_json::from_str::<ErrorDocument>(response.body).unwrap_or_default();
+    let document = serde_json::from_str::<RequestError>(response.body).unwrap_or_default();
     let error: String = document.error.chars().take(SHOWN_CHARS_MAX).collect();
     let separator = if error.is_empty() { "" } else { ": " };
     let sender = if response.is_marked { "" } else { UNMARKED };

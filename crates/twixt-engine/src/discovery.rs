@@ -67,7 +67,7 @@ struct PointPair {
 pub(crate) struct Discovered {
     /// The points; if the direction is not known, in any order.
     pub(crate) segment: Segment,
-    pub(crate) direction: Direction,
+    pub(crate) direction: PointOrder,
     /// Downstream saw packets later by this.
     pub(crate) offset: Delay,
     pub(crate) digests: usize,
@@ -75,7 +75,7 @@ pub(crate) struct Discovered {
 
 /// Which point is passed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub(crate) enum PointOrder {
     /// Upstream, by the times.
     Known,
     /// Some packets pass the one first, some the other.
@@ -186,9 +186,9 @@ impl Discovery {
         let agreeing = later.max(digests - later) as f64 / digests as f64;
         let error = self.clock_error(pair);
         let direction = match error {
-            _ if agreeing < AGREEING_SHARE_MIN => Direction::Both,
-            Some(error) if offset.as_nanos().abs() > error.as_nanos() => Direction::Known,
-            _ => Direction::ClocksTooPoor,
+            _ if agreeing < AGREEING_SHARE_MIN => PointOrder::Both,
+            Some(error) if offset.as_nanos().abs() > error.as_nanos() => PointOrder::Known,
+            _ => PointOrder::ClocksTooPoor,
         };
         let (first, second) = if offset >= Delay::ZERO { pair } else { (pair.1, pair.0) };
         let segment = Segment {

@@ -8,7 +8,7 @@ use twixt_synopsis::{Algorithm, Estimator, by_tag};
 
 use crate::clocks::{SegmentClock, SegmentClocks};
 use crate::config::{EngineConfig, LateEpochs, SeriesProgress};
-use crate::discovery::{Direction, Discovered, Discovery};
+use crate::discovery::{Discovered, Discovery, PointOrder};
 use crate::event::{EngineCounts, EngineEvent, Series, Warning, WarningKind};
 use crate::late::EpochRanges;
 use crate::point::PointSeries;
@@ -250,19 +250,19 @@ impl Engine {
         let common = format!("{upstream} and {downstream} have {digests} packets in common");
         let unknown = "direction unknown, so no estimates are made; configure the segment";
         let (kind, text) = match direction {
-            Direction::Known if self.routes.discovered() < SERIES_MAX => {
+            PointOrder::Known if self.routes.discovered() < SERIES_MAX => {
                 self.routes.discover(&key.domain, &segment, &key.class);
                 self.output.counts.discovered += 1;
                 let ms = offset.as_nanos() as f64 / 1e6;
                 let text = format!("segment {segment} discovered: {common}, {ms:.3} ms apart");
                 (WarningKind::Discovered, text)
             }
-            Direction::Known => (WarningKind::Bound, format!("{common}: too many segments")),
-            Direction::Both => {
+            PointOrder::Known => (WarningKind::Bound, format!("{common}: too many segments")),
+            PointOrder::Both => {
                 let text = format!("{common}, in both directions: {unknown}, by class");
                 (WarningKind::DirectionUnknown, text)
             }
-            Direction::ClocksTooPoor => {
+            PointOrder::ClocksTooPoor => {
                 let text = format!(
                     "{common}, and the clocks do not show which point sees them first: \
                          {unknown}"

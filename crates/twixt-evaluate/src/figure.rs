@@ -14,7 +14,7 @@ pub struct Figure {
     /// Upwards.
     pub y: Axis,
     /// What is drawn, in the order of the legend.
-    pub series: Vec<Series>,
+    pub series: Vec<Curve>,
 }
 
 /// An axis.
@@ -42,7 +42,7 @@ impl Axis {
 
 /// Points of one kind.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Series {
+pub struct Curve {
     /// In the legend.
     pub label: String,
     /// How it is drawn.
@@ -62,10 +62,10 @@ pub enum Mark {
     Published,
 }
 
-impl Series {
+impl Curve {
     /// A curve of the trials.
     #[must_use]
-    pub fn curve(summary: &Summary, name: &str, label: impl Into<String>) -> Self {
+    pub fn of_trials(summary: &Summary, name: &str, label: impl Into<String>) -> Self {
         let points =
             summary.curve(name).iter().map(|point| (point.x, point.y.mean, point.y.spread));
         Self { label: label.into(), mark: Mark::Line, points: points.collect() }

@@ -16,7 +16,7 @@ mod summary;
 pub use claim::{Claim, Holds, Judged, Verdict};
 pub use experiment::{Experiment, Seeds, Setting, Size, Trial};
 pub use experiments::{EXPERIMENTS, FlowError, RecordWays, record_ways};
-pub use figure::{Axis, Figure, Mark, Series};
+pub use figure::{Axis, Curve, Figure, Mark};
 pub use summary::{CurvePoint, Summary, Value};
 
 /// The experiment of that name.

@@ -57,4 +57,4 @@ pub use read::{
 };
 pub use split::{MessageSplitter, SplitEnd, looks_like_export, looks_like_ipfix};
 pub use template::{FIELDS_MAX, STREAM_FIELDS_MAX, TEMPLATES_MAX};
-pub use write::{DelayRecord, FlowWriter, MESSAGE_BYTES_MIN, WriteError, WriterConfig};
+pub use write::{DelayRecord, FlowWriteError, FlowWriter, MESSAGE_BYTES_MIN, WriterConfig};

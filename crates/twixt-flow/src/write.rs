@@ -85,7 +85,7 @@ pub struct DelayRecord {
 /// Why something cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum WriteError {
+pub enum FlowWriteError {
     /// A message could not hold a template and a record. Allow longer messages.
     #[error("messages of {found} bytes, at least {MESSAGE_BYTES_MIN} are needed")]
     MessageBytes {
@@ -131,9 +131,9 @@ impl FlowWriter {
     /// # Errors
     ///
     /// If messages are too short.
-    pub fn new(config: WriterConfig) -> Result<Self, WriteError> {
+    pub fn new(config: WriterConfig) -> Result<Self, FlowWriteError> {
         if config.message_bytes_max < MESSAGE_BYTES_MIN {
-            return Err(WriteError::MessageBytes { found: config.message_bytes_max });
+            return Err(FlowWriteError::MessageBytes { found: config.message_bytes_max });
         }
         Ok(Self {
             config,
@@ -151,7 +151,7 @@ impl FlowWriter {
     /// # Errors
     ///
     /// If it says what IPFIX cannot. Nothing is written then.
-    pub fn record(&mut self, record: &FlowRecord, now: Timestamp) -> Result<(), WriteError> {
+    pub fn record(&mut self, record: &FlowRecord, now: Timestamp) -> Result<(), FlowWriteError> {
         let layout = Layout::of_record(record, &self.config)?;
         self.write(layout, &layout.record(record, &self.config)?, now)
     }
@@ -161,7 +161,7 @@ impl FlowWriter {
     /// # Errors
     ///
     /// If it says what IPFIX cannot. Nothing is written then.
-    pub fn delay(&mut self, delay: &DelayRecord, now: Timestamp) -> Result<(), WriteError> {
+    pub fn delay(&mut self, delay: &DelayRecord, now: Timestamp) -> Result<(), FlowWriteError> {
         let layout = Layout::of_delay(delay)?;
         self.write(layout, &layout.delay(delay)?, now)
     }
@@ -171,7 +171,11 @@ impl FlowWriter {
     /// # Errors
     ///
     /// If the time cannot be written.
-    pub fn selector(&mut self, notice: &SelectorNotice, now: Timestamp) -> Result<(), WriteError> {
+    pub fn selector(
+        &mut self,
+        notice: &SelectorNotice,
+        now: Timestamp,
+    ) -> Result<(), FlowWriteError> {
         let layout = Layout::of_selector(notice);
         self.write(layout, &layout.selector(notice), now)
     }
@@ -190,10 +194,15 @@ impl FlowWriter {
         }
     }
 
-    fn write(&mut self, layout: Layout, record: &[u8], now: Timestamp) -> Result<(), WriteError> {
+    fn write(
+        &mut self,
+        layout: Layout,
+        record: &[u8],
+        now: Timestamp,
+    ) -> Result<(), FlowWriteError> {
         let seconds = now.as_nanos().div_euclid(1_000_000_000);
-        let seconds =
-            u32::try_from(seconds).map_err(|_| WriteError::Time { nanoseconds: now.as_nanos() })?;
+        let seconds = u32::try_from(seconds)
+            .map_err(|_| FlowWriteError::Time { nanoseconds: now.as_nanos() })?;
         let template = layout.template(&self.config);
         // Room for the record, its set, and the template before it.
         let needed_bytes = record.len() + template.len() + 2 * message::SET_HEADER_BYTES;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use twixt_store::StoreError;
 
 /// Why estimates cannot be stored, sealed or listed. A file that cannot be read is no error of
-/// this kind: it is a [`Problem`](crate::Problem) of an answer, which has the rest.
+/// this kind: it is a [`Unreadable`](crate::Unreadable) of an answer, which has the rest.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HistoryError {
@@ -48,14 +48,14 @@ fn said(error: &StoreError) -> String {
 
 /// Something that an answer lacks because it cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct Unreadable {
     /// The file or folder.
     pub path: PathBuf,
     /// What is wrong with it.
     pub text: String,
 }
 
-impl std::fmt::Display for Problem {
+impl std::fmt::Display for Unreadable {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}: {}", self.path.display(), self.text)
     }

@@ -14,12 +14,12 @@ use twixt_model::{Span, Timestamp};
 use twixt_store::{Access, SharedDisk, make_folders, real_disk};
 
 use crate::catalogue::Catalogue;
-use crate::error::{HistoryError, Problem};
+use crate::error::{HistoryError, Unreadable};
 use crate::file::{Columns, Wanted, read};
 use crate::open::{Appended, HourPart, OpenWanted, PartWriter, identity};
-use crate::question::{Answer, Question};
-use crate::reader::Reader;
-use crate::retention::{Removed, Retention, expire};
+use crate::question::{RowAnswer, RowQuestion};
+use crate::reader::HistoryReader;
+use crate::retention::{HistoryRetention, RemovedFiles, expire};
 use crate::rollup::{pieces, rolled_up};
 use crate::row::{Row, SeriesKey};
 use crate::seal::seal;
@@ -43,7 +43,7 @@ pub struct HistoryConfig {
     /// How long nothing must have come for it.
     pub seal_idle_ns: i64,
     /// What is forgotten, and when.
-    pub retention: Retention,
+    pub retention: HistoryRetention,
 }
 
 impl Default for HistoryConfig {
@@ -53,7 +53,7 @@ impl Default for HistoryConfig {
         Self {
             seal_wait_ns: seconds(600),
             seal_idle_ns: seconds(60),
-            retention: Retention::default(),
+            retention: HistoryRetention::default(),
         }
     }
 }
@@ -62,7 +62,7 @@ impl Default for HistoryConfig {
 /// that.
 #[derive(Debug)]
 pub struct History {
-    reader: Reader,
+    reader: HistoryReader,
     config: HistoryConfig,
     /// Held while the disk is written, which may take long: questions do without it. Locked before
     /// `state`, never the other way round.
@@ -106,12 +106,12 @@ pub struct UpkeepDone {
     /// Hours that were sealed.
     pub sealed: Vec<Hour>,
     /// What could not be read when they were.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Unreadable>,
     /// Why hours that were due are not sealed: a full disk, as a rule. They are as they were, and
     /// are tried again the next time.
     pub unsealed: Vec<HistoryError>,
     /// What was deleted.
-    pub removed: Removed,
+    pub removed: RemovedFiles,
 }
 
 impl History {
@@ -132,7 +132,7 @@ impl History {
         folder: &Path,
         config: HistoryConfig,
     ) -> Result<Self, HistoryError> {
-        let reader = Reader::open_on(disk, folder);
+        let reader = HistoryReader::open_on(disk, folder);
         let open = &reader.folders.open;
         make_folders(reader.folders.disk.as_ref(), open.path())
             .map_err(HistoryError::file("create", open.path()))?;
@@ -238,7 +238,7 @@ impl History {
     }
 
     /// Deletes what is old, or too much.
-    fn forget(&self, now: Timestamp) -> Result<Removed, HistoryError> {
+    fn forget(&self, now: Timestamp) -> Result<RemovedFiles, HistoryError> {
         let removed = expire(&self.reader.folders, &self.config.retention, now)?;
         if let Some(before) = removed.oldest_left {
             let mut state = self.state();
@@ -253,7 +253,7 @@ impl History {
     ///
     /// # Errors
     /// As [`keep`](Self::keep).
-    pub fn seal_all(&self) -> Result<Vec<Problem>, HistoryError> {
+    pub fn seal_all(&self) -> Result<Vec<Unreadable>, HistoryError> {
         let parts: Vec<HourPart> = lock(&self.writers).keys().copied().collect();
         let mut problems = Vec::new();
         for part in parts {
@@ -266,7 +266,7 @@ impl History {
     ///
     /// # Errors
     /// When folders cannot be listed. What is wrong with files is said in the answer.
-    pub fn answer(&self, question: &Question) -> Result<Answer, HistoryError> {
+    pub fn answer(&self, question: &RowQuestion) -> Result<RowAnswer, HistoryError> {
         let catalogue = self.catalogue();
         self.reader.answer_with(question, &catalogue, Some(self))
     }
@@ -347,7 +347,7 @@ impl History {
     }
 
     /// Seals a part. What comes for its hour meanwhile begins a new one.
-    fn seal(&self, part: HourPart) -> Result<Vec<Problem>, HistoryError> {
+    fn seal(&self, part: HourPart) -> Result<Vec<Unreadable>, HistoryError> {
         let Some(mut open) = lock(&self.writers).remove(&part) else { return Ok(Vec::new()) };
         let folders = &self.reader.folders;
         let sealed = open.writer.close().and_then(|()| seal(folders, part)).and_then(|problems| {
@@ -408,7 +408,7 @@ fn close_others(
 }
 
 /// What earlier parts of an hour have: it is not stored again.
-fn sealed_before(reader: &Reader, part: HourPart) -> Result<HashSet<u64>, HistoryError> {
+fn sealed_before(reader: &HistoryReader, part: HourPart) -> Result<HashSet<u64>, HistoryError> {
     let mut known = HashSet::new();
     if part.number == 0 {
         return Ok(known);

@@ -37,13 +37,13 @@ mod testing;
 
 pub use catalogue::Catalogue;
 pub use column::{COLUMNS, Column, Kind};
-pub use error::{HistoryError, Problem};
+pub use error::{HistoryError, Unreadable};
 pub use file::{schema, to_parquet};
 pub use history::{Counts, History, HistoryConfig, ROLLUPS_MAX, UpkeepDone};
 pub use moment::{ParseMomentError, moment_text, parse_moment};
-pub use question::{Answer, Cursor, ParseCursorError, Question, ROWS_MAX};
-pub use reader::Reader;
-pub use retention::{Removed, Retention};
-pub use rollup::{RollUps, Totals, rolled_up, totals};
+pub use question::{Cursor, ParseCursorError, ROWS_MAX, RowAnswer, RowQuestion};
+pub use reader::HistoryReader;
+pub use retention::{HistoryRetention, RemovedFiles};
+pub use rollup::{RollUps, SeriesTotals, rolled_up, totals};
 pub use row::{DelayPart, DelaySteps, QUANTILE_SHARES, Quantile, Row, SeriesKey, scope_kind};
 pub use step::{HOUR_NS, Hour, MINUTE_NS, ParseStepError, Step};

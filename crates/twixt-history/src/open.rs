@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use twixt_model::{Segment, Span};
 use twixt_store::{Depth, Log, Options, Query, SharedDisk, StoreError};
 
-use crate::error::{HistoryError, Problem};
+use crate::error::{HistoryError, Unreadable};
 use crate::file::names;
 use crate::record;
 use crate::row::{Row, SeriesKey};
@@ -165,7 +165,7 @@ impl OpenFolder {
     ) -> Result<(), HistoryError> {
         let log = self.log(part);
         let path = self.part_path(part);
-        let problem = |text: String| Problem { path: path.clone(), text };
+        let problem = |text: String| Unreadable { path: path.clone(), text };
         for shard in wanted.shards() {
             let query = Query::between(wanted.span).at_point(&shard).to_depth(depth);
             let mut scan = log.scan(query)?;
@@ -214,7 +214,7 @@ impl OpenWanted<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Scanned {
     pub(crate) rows: Vec<Row>,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<Unreadable>,
     /// What the system could not read may be sound: the first of it.
     pub(crate) unreadable: Option<StoreError>,
 }

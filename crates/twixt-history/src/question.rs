@@ -6,7 +6,7 @@ use std::str::FromStr;
 use twixt_model::{Segment, Span, Timestamp};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::error::Problem;
+use crate::error::Unreadable;
 use crate::row::{Row, SeriesKey};
 use crate::step::Step;
 
@@ -15,7 +15,7 @@ pub const ROWS_MAX: usize = 100_000;
 
 /// Which rows are asked for. What is `None` does not matter.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct RowQuestion {
     /// The two points.
     pub segment: Option<Segment>,
     /// Class of traffic.
@@ -40,7 +40,7 @@ pub struct Question {
     pub after: Option<Cursor>,
 }
 
-impl Question {
+impl RowQuestion {
     /// All of all time, in some step.
     #[must_use]
     pub const fn all(step: Step) -> Self {
@@ -133,7 +133,7 @@ impl FromStr for Cursor {
 
 /// What there is.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct RowAnswer {
     /// In order of time. Where nothing is known, a row says so.
     pub rows: Vec<Row>,
     /// Where to go on, if there is more.
@@ -141,10 +141,10 @@ pub struct Answer {
     /// From when to when something is stored of what was asked for, at all.
     pub stored: Option<Span>,
     /// Files that could not be used.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Unreadable>,
 }
 
-impl Answer {
+impl RowAnswer {
     /// Epochs that the rows rest on, and of which nothing is known.
     #[must_use]
     pub fn epochs(&self) -> (u64, u64) {

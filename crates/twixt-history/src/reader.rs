@@ -15,14 +15,14 @@ use crate::error::HistoryError;
 use crate::file::{Columns, Footers, Wanted, read};
 use crate::folders::Folders;
 use crate::open::{HourPart, OpenWanted};
-use crate::question::{Answer, Cursor, Question, ROWS_MAX};
+use crate::question::{Cursor, ROWS_MAX, RowAnswer, RowQuestion};
 use crate::row::{Row, SeriesKey};
 use crate::step::{Hour, Step};
 use listing::Listing;
 
 /// Reads the history in a folder.
 #[derive(Debug)]
-pub struct Reader {
+pub struct HistoryReader {
     pub(crate) folders: Folders,
     pub(crate) footers: Footers,
 }
@@ -30,10 +30,10 @@ pub struct Reader {
 /// What whoever writes knows better than the files.
 pub(crate) trait Live {
     /// Minutes or hours of a part that is not sealed; `None` where the log must be read.
-    fn rolled_up(&self, part: HourPart, question: &Question) -> Option<Vec<Row>>;
+    fn rolled_up(&self, part: HourPart, question: &RowQuestion) -> Option<Vec<Row>>;
 }
 
-impl Reader {
+impl HistoryReader {
     /// Opening it touches nothing.
     #[must_use]
     pub fn open(folder: &Path) -> Self {
@@ -65,7 +65,7 @@ impl Reader {
     ///
     /// # Errors
     /// When folders cannot be listed. What is wrong with files is said in the answer.
-    pub fn answer(&self, question: &Question) -> Result<Answer, HistoryError> {
+    pub fn answer(&self, question: &RowQuestion) -> Result<RowAnswer, HistoryError> {
         let catalogue = self.catalogue(question.segment.as_ref())?;
         self.answer_with(question, &catalogue, None)
     }
@@ -92,13 +92,13 @@ impl Reader {
 
     pub(crate) fn answer_with(
         &self,
-        question: &Question,
+        question: &RowQuestion,
         catalogue: &Catalogue,
         live: Option<&dyn Live>,
-    ) -> Result<Answer, HistoryError> {
+    ) -> Result<RowAnswer, HistoryError> {
         let expected = expected(question, catalogue);
         let stored = expected.values().copied().reduce(Span::union);
-        let mut answer = Answer { stored, ..Answer::default() };
+        let mut answer = RowAnswer { stored, ..RowAnswer::default() };
         let Some(stored) = stored else { return Ok(answer) };
         let first = question.after.map_or(stored.start, |cursor| {
             Timestamp::from_nanos(cursor.start_ns).max(stored.start)
@@ -121,7 +121,7 @@ impl Reader {
 }
 
 /// From when to when rows of series are expected.
-fn expected(question: &Question, catalogue: &Catalogue) -> BTreeMap<SeriesKey, Span> {
+fn expected(question: &RowQuestion, catalogue: &Catalogue) -> BTreeMap<SeriesKey, Span> {
     let wanted = catalogue.series().filter(|(series, _)| question.wants_series(series));
     let within = wanted.filter_map(|(series, known)| {
         let start = known.start.max(question.span.start);

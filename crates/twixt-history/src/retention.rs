@@ -8,7 +8,7 @@ use crate::folders::Folders;
 
 /// What is forgotten, and when. Hours that are not sealed stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Retention {
+pub struct HistoryRetention {
     /// Epochs of hours that ended longer ago than this.
     pub epochs_age_ns: Option<i64>,
     /// Minutes and hours of hours that ended longer ago than this.
@@ -20,7 +20,7 @@ pub struct Retention {
 
 /// What was deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
+pub struct RemovedFiles {
     /// Files.
     pub files: u64,
     /// Their bytes.
@@ -31,7 +31,7 @@ pub struct Removed {
     pub oldest_left: Option<Timestamp>,
 }
 
-impl Removed {
+impl RemovedFiles {
     /// Both together; what is left is what the later one left.
     pub(crate) fn and_then(self, later: Self) -> Self {
         Self {
@@ -52,15 +52,15 @@ struct Candidate<'a> {
 
 pub(crate) fn expire(
     folders: &Folders,
-    retention: &Retention,
+    retention: &HistoryRetention,
     now: Timestamp,
-) -> Result<Removed, HistoryError> {
+) -> Result<RemovedFiles, HistoryError> {
     let epochs = candidates(&folders.epochs)?;
     let rollups = candidates(&folders.rollups)?;
     let open_bytes = folders.open.bytes()?;
     let mut left_bytes = open_bytes;
     left_bytes += epochs.iter().chain(&rollups).map(|file| file.bytes).sum::<u64>();
-    let mut removed = Removed::default();
+    let mut removed = RemovedFiles::default();
     let open = folders.open.parts()?.into_iter().map(|part| part.hour.span().start);
     let mut oldest_left = open.min().unwrap_or(Timestamp::MAX);
     for (files, age_ns) in [(epochs, retention.epochs_age_ns), (rollups, retention.rollups_age_ns)]
@@ -81,7 +81,7 @@ pub(crate) fn expire(
         }
     }
     let oldest_left = (removed.files > 0).then_some(oldest_left);
-    Ok(Removed { left_bytes, oldest_left, ..removed })
+    Ok(RemovedFiles { left_bytes, oldest_left, ..removed })
 }
 
 /// The files of a folder, the oldest first.

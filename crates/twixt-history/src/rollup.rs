@@ -23,18 +23,18 @@ pub fn rolled_up<'a>(rows: impl IntoIterator<Item = &'a Row>, step: Step) -> Vec
 /// Rows of each series and scope put together to one, whatever their time.
 #[must_use]
 pub fn totals<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Row> {
-    let mut sums = Totals::default();
+    let mut sums = SeriesTotals::default();
     rows.into_iter().for_each(|row| sums.add(row));
     sums.rows().collect()
 }
 
 /// Totals of all series and scopes, as rows come.
 #[derive(Clone, Debug, Default)]
-pub struct Totals {
+pub struct SeriesTotals {
     sums: BTreeMap<(SeriesKey, String, String), RollUp>,
 }
 
-impl Totals {
+impl SeriesTotals {
     /// Adds a row.
     pub fn add(&mut self, row: &Row) {
         let key = (row.series.clone(), row.scope_kind.clone(), row.scope.clone());

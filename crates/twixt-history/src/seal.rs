@@ -3,7 +3,7 @@
 //! The same log makes the same files, so whoever is killed in between does it again, and nothing
 //! is lost or there twice: the log counts until it is deleted, which is done last.
 
-use crate::error::{HistoryError, Problem};
+use crate::error::{HistoryError, Unreadable};
 use crate::file::{FileName, FileWriter, Folder};
 use crate::folders::Folders;
 use crate::open::{HourPart, OpenWanted, SHARDS};
@@ -17,7 +17,7 @@ const GROUP_ROWS: usize = 1 << 16;
 
 /// Writes the files of a part. Returns what of its log is damaged. What the system cannot read at
 /// present is an error: the log would be deleted with it.
-pub(crate) fn seal(folders: &Folders, part: HourPart) -> Result<Vec<Problem>, HistoryError> {
+pub(crate) fn seal(folders: &Folders, part: HourPart) -> Result<Vec<Unreadable>, HistoryError> {
     let mut epochs = Sorted::new(&folders.epochs, part)?;
     let mut rollups = Sorted::new(&folders.rollups, part)?;
     let mut problems = Vec::new();

@@ -10,7 +10,7 @@
 
 mod settle;
 
-pub(crate) use settle::{Edge, Evidence, Moves, Side, TELLING_MIN, Verdict, settle};
+pub(crate) use settle::{BoundarySide, Edge, Evidence, Moves, TELLING_MIN, Verdict, settle};
 
 use twixt_model::{Delay, Epoch, EpochRule, Span, Timestamp};
 

@@ -22,7 +22,7 @@ pub use slot::RUNS_MAX;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use twixt_model::{Delay, Epoch, EpochRule, Segment, Timestamp};
+use twixt_model::{Delay, Epoch, EpochRule, Segment, Side, Timestamp};
 use twixt_synopsis::{By, KnownFlow};
 
 use crate::sealed::{CutKind, Difference, Sealed, SealedMismatch, same_rule};
@@ -67,8 +67,8 @@ pub struct QuestionTemplate {
 #[derive(Debug)]
 pub struct Pairing {
     config: PairingConfig,
-    /// How time is cut, and which end said so first.
-    rule: Option<(End, EpochRule)>,
+    /// How time is cut, and which side set it first.
+    rule: Option<(Side, EpochRule)>,
     /// Boxed, since few wait as a rule: a map has room for many.
     slots: BTreeMap<Epoch, Box<Slot>>, // at most WAITING_EPOCHS_MAX
     /// All epochs up to this one are concluded or given up.
@@ -81,13 +81,6 @@ pub struct Pairing {
     learnt: Learnt,
     events: VecDeque<PairingEvent>,
     counts: PairingCounts,
-}
-
-/// Upstream or downstream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    Upstream,
-    Downstream,
 }
 
 impl Pairing {
@@ -145,23 +138,23 @@ impl Pairing {
     /// As [`receive`](Self::receive), with the flows that upstream saw in the epoch: the algorithm
     /// is asked about these rather than about those that the configuration names.
     pub fn receive_with_flows(&mut self, sealed: Sealed, flows: Option<Arc<[KnownFlow]>>) {
-        let Some(end) = self.end_of(&sealed) else {
+        let Some(side) = self.side_of(&sealed) else {
             self.counts.foreign += 1;
             return;
         };
         self.counts.received += 1;
         let epoch = sealed.epoch;
-        if let Err(mismatch) = self.check_rule(end, sealed.rule) {
+        if let Err(mismatch) = self.check_rule(side, sealed.rule) {
             self.counts.refused += 1;
             self.events.push_back(PairingEvent::Refused { epoch, reason: mismatch.into() });
             return;
         }
-        let newest = &mut self.newest[end as usize];
+        let newest = &mut self.newest[side as usize];
         if newest.is_some_and(|newest| epoch < newest) {
             self.counts.out_of_order += 1;
         }
         *newest = Some(newest.map_or(epoch, |newest| newest.max(epoch)));
-        if end == End::Downstream {
+        if side == Side::Downstream {
             let oldest = self.oldest_downstream.map_or(epoch, |oldest| oldest.min(epoch));
             self.oldest_downstream = Some(oldest);
         }
@@ -169,7 +162,7 @@ impl Pairing {
             self.counts.late += 1;
             return;
         }
-        self.add(end, sealed);
+        self.add(side, sealed);
         if let (Some(flows), Some(slot)) = (flows, self.slots.get_mut(&epoch)) {
             slot.flows = Some(flows);
         }
@@ -206,7 +199,7 @@ impl Pairing {
     /// The same, but only up to the newest epoch that came of upstream: what waits beyond is
     /// forgotten. For when downstream's numbers turn out to mean something else.
     pub fn finish_upstream(&mut self) {
-        let newest = self.newest[End::Upstream as usize];
+        let newest = self.newest[Side::Upstream as usize];
         self.slots.retain(|&epoch, _| newest.is_some_and(|newest| epoch <= newest));
         self.finish();
     }
@@ -235,12 +228,12 @@ impl Pairing {
         self.counts
     }
 
-    fn end_of(&self, sealed: &Sealed) -> Option<End> {
+    fn side_of(&self, sealed: &Sealed) -> Option<Side> {
         let Segment { upstream, downstream } = &self.config.segment;
         match () {
             () if sealed.class != self.config.class => None,
-            () if sealed.point == *upstream => Some(End::Upstream),
-            () if sealed.point == *downstream => Some(End::Downstream),
+            () if sealed.point == *upstream => Some(Side::Upstream),
+            () if sealed.point == *downstream => Some(Side::Downstream),
             () => None,
         }
     }
@@ -249,23 +242,23 @@ impl Pairing {
         self.rule.map(|(_, rule)| rule)
     }
 
-    fn check_rule(&mut self, end: End, rule: EpochRule) -> Result<(), SealedMismatch> {
-        let (first, expected) = *self.rule.get_or_insert((end, rule));
-        match (first, end) {
-            (End::Upstream, End::Downstream) => {
+    fn check_rule(&mut self, side: Side, rule: EpochRule) -> Result<(), SealedMismatch> {
+        let (first, expected) = *self.rule.get_or_insert((side, rule));
+        match (first, side) {
+            (Side::Upstream, Side::Downstream) => {
                 same_rule(expected, rule).map_err(Difference::between_points)
             }
-            (End::Downstream, End::Upstream) => {
+            (Side::Downstream, Side::Upstream) => {
                 same_rule(rule, expected).map_err(Difference::between_points)
             }
             _ => same_rule(expected, rule).map_err(Difference::within_point),
         }
     }
 
-    fn add(&mut self, end: End, sealed: Sealed) {
+    fn add(&mut self, side: Side, sealed: Sealed) {
         let epoch = sealed.epoch;
         let slot = self.slots.entry(epoch).or_default();
-        match slot.add(end, sealed) {
+        match slot.add(side, sealed) {
             Ok(Added::New) => {}
             Ok(Added::Merged) => self.counts.merged_runs += 1,
             Ok(Added::Duplicate) => self.counts.duplicates += 1,

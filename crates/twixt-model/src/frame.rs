@@ -20,14 +20,14 @@ pub struct Frame<'a> {
     /// Index into the source's list of interfaces.
     pub interface: u32,
     /// Which way it crossed the interface, if the source says.
-    pub direction: Option<Direction>,
+    pub direction: Option<FrameDirection>,
     /// Who took the time.
     pub time_source: TimeSource,
 }
 
 /// Which way a frame crossed the interface that captured it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
+pub enum FrameDirection {
     /// Received by the capturing machine.
     Inbound,
     /// Sent by the capturing machine.

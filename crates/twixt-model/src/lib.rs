@@ -30,7 +30,7 @@ pub use digest::{
 pub use estimate::{DelayEstimate, Estimate, Evidence, OrderStatistics};
 pub use flow::{FlowKey, ParseFlowKeyError, protocol};
 pub use flow_record::{FlowEnd, FlowRecord};
-pub use frame::{Direction, Frame, SourceCounts};
+pub use frame::{Frame, FrameDirection, SourceCounts};
 pub use histogram::{Bucket, Histogram, HistogramState};
 pub use name::{NAME_BYTES_MAX, NameError, check_name, is_hidden};
 pub use observation::{
@@ -43,6 +43,6 @@ pub use one_point::{
 pub use prefix::{ParsePrefixError, Prefix};
 pub use sample::{DelaySample, SampleLevel, SampledDelay, TooFew, needed_for};
 pub use scope::Scope;
-pub use segment::{Epoch, EpochRule, PointId, Segment, TimeSource};
+pub use segment::{Epoch, EpochRule, PointId, Segment, Side, TimeSource};
 pub use time::{Delay, Span, Timestamp};
 pub use total::{by_scope, total};

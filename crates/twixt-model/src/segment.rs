@@ -25,6 +25,15 @@ pub struct Segment {
     pub downstream: PointId,
 }
 
+/// One of the two points of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// The point that packets pass first.
+    Upstream,
+    /// The point that packets pass second.
+    Downstream,
+}
+
 impl fmt::Display for Segment {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} > {}", self.upstream, self.downstream)

@@ -70,7 +70,7 @@ impl fmt::Display for Format {
 
 /// Where in a file something is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ProblemPlace {
     /// In this line, from 1.
     Line(usize),
     /// In this element of `routers`, from 1.
@@ -81,7 +81,7 @@ pub enum Place {
     File,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ProblemPlace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(formatter, "line {line}"),
@@ -114,7 +114,7 @@ pub enum ImportError {
     #[error("{place}: {problem}")]
     Syntax {
         /// Where.
-        place: Place,
+        place: ProblemPlace,
         /// What, and what would be right.
         problem: String,
     },
@@ -125,7 +125,7 @@ pub enum ImportError {
     )]
     Weight {
         /// Where.
-        place: Place,
+        place: ProblemPlace,
         /// What stands there.
         text: String,
     },
@@ -133,7 +133,7 @@ pub enum ImportError {
     #[error("{place}: {problem}")]
     Topology {
         /// Where.
-        place: Place,
+        place: ProblemPlace,
         /// What does not fit.
         problem: TopologyError,
     },
@@ -161,18 +161,18 @@ pub fn import(bytes: &[u8]) -> Result<Topology, ImportError> {
 }
 
 impl ImportError {
-    fn syntax(place: Place, problem: impl Into<String>) -> Self {
+    fn syntax(place: ProblemPlace, problem: impl Into<String>) -> Self {
         Self::Syntax { place, problem: problem.into() }
     }
 
     /// Turns what a topology refused into what a file has wrong.
-    fn at(place: Place) -> impl FnOnce(TopologyError) -> Self {
+    fn at(place: ProblemPlace) -> impl FnOnce(TopologyError) -> Self {
         move |problem| Self::Topology { place, problem }
     }
 }
 
 /// A weight as it is written.
-fn weight(place: Place, text: &str) -> Result<Weight, ImportError> {
+fn weight(place: ProblemPlace, text: &str) -> Result<Weight, ImportError> {
     let number = text.trim().parse().ok().and_then(Weight::new);
     number.ok_or_else(|| ImportError::Weight { place, text: beginning(text).to_owned() })
 }

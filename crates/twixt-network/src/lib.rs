@@ -29,12 +29,12 @@ mod topology;
 mod upgrade;
 mod weight;
 
-pub use import::{FILE_BYTES_MAX, Format, ImportError, Place, import};
+pub use import::{FILE_BYTES_MAX, Format, ImportError, ProblemPlace, import};
 pub use segments::Segments;
 pub use shortest::{DAG_LINKS_MAX, HOPS_MAX, PathsError, ShortestPaths};
 pub use topology::{
     LINKS_MAX, NAME_BYTES_MAX, ROUTERS_MAX, Remarks, RouterId, Topology, TopologyBuilder,
     TopologyError,
 };
-pub use upgrade::{Plan, Planner, Step, Strategy};
+pub use upgrade::{Planner, Strategy, UpgradePlan, UpgradeStep};
 pub use weight::{WEIGHT_MAX, Weight};

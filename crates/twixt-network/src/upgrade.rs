@@ -25,7 +25,7 @@ pub enum Strategy {
 
 /// The network after an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct UpgradeStep {
     /// How many routers are upgraded.
     pub upgraded: usize,
     /// The one that was upgraded last; None before the first.
@@ -59,9 +59,9 @@ impl<'a> Planner<'a> {
 }
 
 impl Iterator for Planner<'_> {
-    type Item = Step;
+    type Item = UpgradeStep;
 
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<UpgradeStep> {
         let router = match &self.survey {
             None => None,
             Some(survey) => Some(self.choice.next(survey, &self.upgraded)?),
@@ -72,7 +72,7 @@ impl Iterator for Planner<'_> {
         let survey = Survey::of(self.paths, &self.upgraded);
         let segments = survey.segments;
         let before = self.survey.replace(survey);
-        Some(Step {
+        Some(UpgradeStep {
             upgraded: self.upgraded.iter().filter(|&&upgraded| upgraded).count(),
             router: router.map(RouterId::of),
             segments,
@@ -116,12 +116,12 @@ fn shuffled(routers: usize, seed: u64) -> Vec<usize> {
 
 /// The steps of a planner, and what may be read from them together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
-    steps: Vec<Step>,
+pub struct UpgradePlan {
+    steps: Vec<UpgradeStep>,
     least_hops: u64,
 }
 
-impl Plan {
+impl UpgradePlan {
     /// The network before any upgrade, and after each of `count`; fewer if there are fewer
     /// routers.
     #[must_use]
@@ -132,7 +132,7 @@ impl Plan {
 
     /// The steps, the first of which is before any upgrade.
     #[must_use]
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[UpgradeStep] {
         &self.steps
     }
 
@@ -148,7 +148,7 @@ impl Plan {
     pub fn reaches(&self, share: f64) -> Option<usize> {
         let goal = self.savable_hops() as f64 * share;
         let start = self.hops_before();
-        let there = |step: &&Step| (start - step.segments.hops) as f64 >= goal;
+        let there = |step: &&UpgradeStep| (start - step.segments.hops) as f64 >= goal;
         self.steps.iter().find(there).map(|step| step.upgraded)
     }
 
@@ -157,7 +157,8 @@ impl Plan {
     #[must_use]
     pub fn flat_after(&self, share: f64) -> Option<usize> {
         let worthwhile = self.hops_before() as f64 * share;
-        let gains = |step: &&Step| step.saved_hops.is_some_and(|saved| saved as f64 >= worthwhile);
+        let gains =
+            |step: &&UpgradeStep| step.saved_hops.is_some_and(|saved| saved as f64 >= worthwhile);
         let last = self.steps.iter().rfind(gains).map_or(0, |step| step.upgraded);
         (last + 1 < self.steps.len()).then_some(last)
     }

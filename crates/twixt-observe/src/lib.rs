@@ -18,7 +18,7 @@ pub use gaps::GAPS_MAX;
 pub use merger::{Merger, MergerCounts, PENDING_EPOCHS_MAX, SealedPart};
 pub use meters::{LATENESS, Meters, MetersConfig};
 pub use packet_path::{
-    FrameParts, PacketPath, PacketSink, PointCounts, SeenPacket, is_timeless, marker_in,
+    FrameParts, PacketPath, PacketSink, PathCounts, SeenPacket, is_timeless, marker_in,
 };
 pub use point_share::{Era, PointShare};
 pub use synopsis_feed::SynopsisFeed;

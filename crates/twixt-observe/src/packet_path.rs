@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use twixt_measure::Marker;
-use twixt_model::{Direction, Frame, Observation, Prefix, SourceCounts, Timestamp, protocol};
+use twixt_model::{Frame, FrameDirection, Observation, Prefix, SourceCounts, Timestamp, protocol};
 use twixt_wire::{
     FrameBytes, LinkType, Observer, PAYLOAD_BYTES_MAX, Packet, ParseOptions, Skip, SkipCounts,
     parse,
@@ -60,7 +60,7 @@ pub struct FrameParts<'a> {
     /// When it was seen.
     pub time: Timestamp,
     /// Which way it crossed the interface, if the source says.
-    pub direction: Option<Direction>,
+    pub direction: Option<FrameDirection>,
 }
 
 /// A packet on its way to a sink.
@@ -76,7 +76,7 @@ pub struct SeenPacket<'a> {
 
 /// What one point contributed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PointCounts {
+pub struct PathCounts {
     /// Packets that were measured.
     pub packets: u64,
     /// Frames that were not, by reason.
@@ -200,9 +200,9 @@ impl<S: PacketSink> PacketPath<S> {
 
     /// What became of the frames, together with those that the source did not hand over.
     #[must_use]
-    pub fn counts(&self, source: SourceCounts) -> PointCounts {
+    pub fn counts(&self, source: SourceCounts) -> PathCounts {
         let skipped = self.skipped_with(source);
-        PointCounts {
+        PathCounts {
             packets: self.packets(),
             skipped: skipped.iter().map(|(skip, count)| (skip.name().to_owned(), count)).collect(),
             dropped: source.dropped,

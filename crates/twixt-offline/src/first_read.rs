@@ -3,7 +3,7 @@
 use std::thread;
 
 use twixt_measure::survey::{Passage, PointSurvey, Sighting};
-use twixt_model::{DigestProfile, Direction, Needs, Timestamp};
+use twixt_model::{DigestProfile, FrameDirection, Needs, Timestamp};
 use twixt_observe::{FrameParts, PacketPath, PacketSink, SeenPacket};
 use twixt_wire::{Available, Observer, Skip, SkipCounts, available};
 
@@ -146,8 +146,8 @@ impl PacketSink for CaptureSurvey {
 /// Whether the frame came in or went out, from the capture's metadata or the cooked header.
 fn passage(frame: &FrameParts<'_>) -> Option<Passage> {
     match frame.direction {
-        Some(Direction::Inbound) => Some(Passage::In),
-        Some(Direction::Outbound) => Some(Passage::Out),
+        Some(FrameDirection::Inbound) => Some(Passage::In),
+        Some(FrameDirection::Outbound) => Some(Passage::Out),
         None => {
             let outgoing = frame.link.is_outgoing(frame.bytes.bytes());
             outgoing.map(|out| if out { Passage::Out } else { Passage::In })

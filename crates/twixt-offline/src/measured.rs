@@ -5,7 +5,7 @@ use std::path::Path;
 use twixt_measure::clock::ClockReport;
 use twixt_measure::survey::ClockDifference;
 use twixt_model::{PointId, Segment, Span};
-use twixt_observe::PointCounts;
+use twixt_observe::PathCounts;
 
 use crate::beside::KeptBeside;
 use crate::pairs::Concluded;
@@ -16,9 +16,9 @@ pub struct Measured {
     /// In the order of the plan's algorithms.
     pub concluded: Vec<Concluded>,
     /// What the upstream point contributed.
-    pub upstream: PointCounts,
+    pub upstream: PathCounts,
     /// What the downstream point contributed.
-    pub downstream: PointCounts,
+    pub downstream: PathCounts,
     /// How the direction of flows was decided.
     pub direction: DirectionFound,
     /// The time that was measured.

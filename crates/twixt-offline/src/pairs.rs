@@ -27,12 +27,12 @@ pub struct Concluded {
     /// The stretch of upstream time that was measured.
     pub span: Option<Span>,
     /// Why epochs were left out.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<EpochLeftOut>,
 }
 
 /// An epoch that was left out.
 #[derive(Debug)]
-pub struct Problem {
+pub struct EpochLeftOut {
     /// Which one.
     pub epoch: Epoch,
     /// Why.
@@ -98,7 +98,7 @@ impl Concluded {
                     Some(point) => format!("{point}: {reason}"),
                     None => reason.to_string(),
                 };
-                self.problems.push(Problem { epoch, reason });
+                self.problems.push(EpochLeftOut { epoch, reason });
             }
         }
     }

@@ -3,8 +3,8 @@
 use twixt_capture::BatchEnd;
 use twixt_measure::Cutting;
 use twixt_measure::survey::Place;
-use twixt_model::{Delay, Needs, Timestamp};
-use twixt_observe::{Meters, MetersConfig, PacketPath, PacketSink, PointCounts};
+use twixt_model::{Delay, Needs, Side, Timestamp};
+use twixt_observe::{Meters, MetersConfig, PacketPath, PacketSink, PathCounts};
 use twixt_wire::Observer;
 
 use crate::capture::Capture;
@@ -14,7 +14,6 @@ use crate::flow_list::FlowSizes;
 use crate::measured::{Files, segment};
 use crate::pairs::Sent;
 use crate::plan::Plan;
-use crate::recorded::End;
 use crate::report::{Progress, Remark, Reporter};
 use crate::selection::{EndSink, Excerpt, ReadStage, StampSink};
 use crate::stamps::Stamps;
@@ -43,9 +42,9 @@ impl Excerpt<'_> {
     }
 
     fn open(&self, files: Files<'_>) -> Result<Capture, OfflineError> {
-        Ok(Capture::open(match self.end {
-            End::Upstream => files.upstream,
-            End::Downstream => files.downstream,
+        Ok(Capture::open(match self.side {
+            Side::Upstream => files.upstream,
+            Side::Downstream => files.downstream,
         })?)
     }
 
@@ -83,10 +82,10 @@ impl<'a> CaptureReading<'a> {
         excerpt: Excerpt<'a>,
         boundaries: Boundaries,
     ) -> Result<Self, OfflineError> {
-        let config = meters_config(plan, excerpt.end, boundaries, &excerpt.observer(plan)?);
+        let config = meters_config(plan, excerpt.side, boundaries, &excerpt.observer(plan)?);
         let meters = Meters::new(&config, &plan.prototypes())?;
         let mut sink = EndSink::new(excerpt, meters, plan.needs().detail);
-        if excerpt.end == End::Upstream && plan.notes_flows() {
+        if excerpt.side == Side::Upstream && plan.notes_flows() {
             let asked_by = plan.algorithms.iter().map(|chosen| plan.asks_for_flows(chosen));
             let sizes_known = plan.flows.sizes == FlowSizes::Known;
             sink.directory = Some(Directory::new(plan.rule, asked_by.collect(), sizes_known));
@@ -118,7 +117,7 @@ impl<'a> CaptureReading<'a> {
     }
 
     /// Seals what is open, and says what was counted.
-    pub(crate) fn finish(mut self, reporter: &dyn Reporter) -> (PointCounts, Vec<Sent>) {
+    pub(crate) fn finish(mut self, reporter: &dyn Reporter) -> (PathCounts, Vec<Sent>) {
         let source = self.capture.file().counts();
         let (counts, skipped) = (self.path.counts(source), self.path.skipped_with(source));
         let sink = self.path.sink_mut();
@@ -129,7 +128,7 @@ impl<'a> CaptureReading<'a> {
         if refused > 0 {
             reporter.remark(Remark::FlowsRefused(refused));
         }
-        (PointCounts { packets: sink.meters.packets(), ..counts }, sent)
+        (PathCounts { packets: sink.meters.packets(), ..counts }, sent)
     }
 
     fn read(&mut self, progress: &dyn Progress) {
@@ -141,14 +140,14 @@ impl<'a> CaptureReading<'a> {
 
 fn meters_config(
     plan: &Plan,
-    end: End,
+    side: Side,
     Boundaries { shift, guard }: Boundaries,
     observer: &Observer,
 ) -> MetersConfig {
     let segment = segment();
-    let point = match end {
-        End::Upstream => segment.upstream,
-        End::Downstream => segment.downstream,
+    let point = match side {
+        Side::Upstream => segment.upstream,
+        Side::Downstream => segment.downstream,
     };
     let (cutting, classes) = (plan.cutting.clone(), plan.class_names(observer));
     let digest = observer.digester().identity();

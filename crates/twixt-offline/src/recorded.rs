@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use twixt_measure::Sealed;
-use twixt_model::{Delay, Epoch, Segment, Timestamp};
-use twixt_observe::PointCounts;
+use twixt_model::{Delay, Epoch, Segment, Side, Timestamp};
+use twixt_observe::PathCounts;
 
 use crate::measured::{DirectionFound, Measured, segment};
 use crate::pairs::{Concluded, Pairs, Sent};
@@ -21,34 +21,25 @@ pub struct Recordings {
     pub asked: RangeInclusive<Epoch>,
 }
 
-/// Which of the two points.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum End {
-    /// Where packets pass first.
-    Upstream,
-    /// Where they pass second.
-    Downstream,
-}
-
 impl Recordings {
     /// Pairs epochs of both points, which come in order.
-    pub fn pair(&self, plan: &Plan, epochs: impl IntoIterator<Item = (End, Sealed)>) -> Measured {
+    pub fn pair(&self, plan: &Plan, epochs: impl IntoIterator<Item = (Side, Sealed)>) -> Measured {
         // Called by their role, as two recordings may have the same name.
         let segment = segment();
         let digester = plan.digest.digester();
         let pairs = Pairs::new(plan, segment.clone(), &digester, self.reference);
         let mut pairs = pairs.only(self.asked.clone());
-        let (mut upstream, mut downstream) = (PointCounts::default(), PointCounts::default());
-        for (end, sealed) in epochs {
-            let (point, counts) = match end {
-                End::Upstream => (&segment.upstream, &mut upstream),
-                End::Downstream => (&segment.downstream, &mut downstream),
+        let (mut upstream, mut downstream) = (PathCounts::default(), PathCounts::default());
+        for (side, sealed) in epochs {
+            let (point, counts) = match side {
+                Side::Upstream => (&segment.upstream, &mut upstream),
+                Side::Downstream => (&segment.downstream, &mut downstream),
             };
             if self.asked.contains(&sealed.epoch) {
                 add_epoch(counts, &sealed);
             }
             let flows = plan.flows.known_within(&digester, sealed.rule.span_of(sealed.epoch));
-            let flows = flows.filter(|_| end == End::Upstream).map(Into::into);
+            let flows = flows.filter(|_| side == Side::Upstream).map(Into::into);
             let sealed = Sealed { point: point.clone(), ..sealed };
             pairs.receive(Sent { algorithm: 0, sealed, flows });
         }
@@ -100,10 +91,10 @@ pub(crate) fn pair_files(plan: &Plan, upstream: Vec<Sealed>, downstream: Vec<Sea
     };
     let (upstream_span, downstream_span) = (span(&upstream), span(&downstream));
     let upstream =
-        without_idle_edges(upstream, downstream_span).map(|sealed| (End::Upstream, sealed));
+        without_idle_edges(upstream, downstream_span).map(|sealed| (Side::Upstream, sealed));
     let downstream =
-        without_idle_edges(downstream, upstream_span).map(|sealed| (End::Downstream, sealed));
-    let mut epochs: Vec<(End, Sealed)> = upstream.chain(downstream).collect();
+        without_idle_edges(downstream, upstream_span).map(|sealed| (Side::Downstream, sealed));
+    let mut epochs: Vec<(Side, Sealed)> = upstream.chain(downstream).collect();
     epochs.sort_by_key(|(_, sealed)| sealed.epoch);
     recordings.pair(plan, epochs)
 }
@@ -131,7 +122,7 @@ pub fn rough_delay(sent: Option<Timestamp>, received: Option<Timestamp>) -> Dela
     received.zip(sent).map_or(Delay::ZERO, |(received, sent)| received - sent)
 }
 
-fn add_epoch(counts: &mut PointCounts, sealed: &Sealed) {
+fn add_epoch(counts: &mut PathCounts, sealed: &Sealed) {
     counts.packets += sealed.packets;
     for (reason, skipped) in sealed.tally.skipped() {
         *counts.skipped.entry(reason.to_owned()).or_default() += skipped;

@@ -11,7 +11,7 @@ use twixt_measure::clock::ClockReport;
 use twixt_measure::survey::{
     ClockDifference, Comparison, DelayRange, Edges, Method, Place, resolve,
 };
-use twixt_model::{Delay, Epoch, Observation};
+use twixt_model::{Delay, Epoch, Observation, Side};
 
 use crate::beside::ClockUse;
 use crate::correction::Correction;
@@ -20,7 +20,6 @@ use crate::measured::{DirectionFound, Files, Measured, segment};
 use crate::pairs::{Concluded, Pairs, Sent};
 use crate::plan::{Plan, Recognition};
 use crate::reading::{Boundaries, CaptureReading};
-use crate::recorded::End;
 use crate::report::{Progress, Remark, Reporter};
 use crate::selection::Excerpt;
 use crate::stamps::Stamps;
@@ -40,15 +39,15 @@ pub(crate) fn measure(
     let correction = correction(plan, clocks.as_ref(), comparison, reporter);
     let corrected = correction.is_some();
     let delays = correction.as_ref().and_then(|right| right.delays(comparison)).unwrap_or(seen);
-    let excerpt = |end, verdicts| Excerpt {
-        end,
+    let excerpt = |side, verdicts| Excerpt {
+        side,
         recognition,
         // Where the user said what goes downstream, nothing else decides.
         verdicts: plan.traffic.toward.is_none().then_some(verdicts),
         edges: Some(&edges),
     };
-    let upstream = excerpt(End::Upstream, &comparison.upstream);
-    let downstream = excerpt(End::Downstream, &comparison.downstream);
+    let upstream = excerpt(Side::Upstream, &comparison.upstream);
+    let downstream = excerpt(Side::Downstream, &comparison.downstream);
     check_epochs(plan, seen)?;
     let guard = Some(guard(comparison));
     // The downstream clock is taken to be ahead by the smallest delay, for cutting epochs only:
@@ -142,11 +141,11 @@ pub(crate) fn measure_all(
     reporter: &dyn Reporter,
 ) -> Result<(Measured, bool), OfflineError> {
     let recognition = plan.digest.recognition;
-    let excerpt = |end| Excerpt { end, recognition, verdicts: None, edges: None };
-    let upstream = excerpt(End::Upstream);
+    let excerpt = |side| Excerpt { side, recognition, verdicts: None, edges: None };
+    let upstream = excerpt(Side::Upstream);
     let mut up = CaptureReading::new(plan, files, upstream, Boundaries::default())?;
     let stamps = stamps(plan, files, upstream, reporter)?;
-    let downstream = excerpt(End::Downstream);
+    let downstream = excerpt(Side::Downstream);
     let mut down = CaptureReading::new(plan, files, downstream, Boundaries::default())?;
     down.path.sink_mut().stamps = stamps;
     let progress = reporter.progress(up.capture.size_bytes() + down.capture.size_bytes());

@@ -3,7 +3,7 @@
 
 use twixt_measure::Marker;
 use twixt_measure::survey::{Edges, FlowEnds, Heading, Place, Verdicts};
-use twixt_model::{Detail, Observation, Timestamp};
+use twixt_model::{Detail, Observation, Side, Timestamp};
 use twixt_observe::{Meters, PacketSink, SeenPacket};
 use twixt_wire::{Observer, Packet, Skip, SkipCounts};
 
@@ -11,13 +11,12 @@ use crate::correction::Correction;
 use crate::directory::Directory;
 use crate::pairs::Sent;
 use crate::plan::Recognition;
-use crate::recorded::End;
 use crate::stamps::Stamps;
 
 /// Which packets of one end of the segment count.
 #[derive(Clone, Copy)]
 pub(crate) struct Excerpt<'a> {
-    pub(crate) end: End,
+    pub(crate) side: Side,
     /// How packets are recognised.
     pub(crate) recognition: Recognition,
     /// The directions of flows; every packet goes downstream if `None`.
@@ -77,10 +76,10 @@ impl Excerpt<'_> {
                 None => return Err(Skip::DirectionUnknown),
             }
         }
-        let place = match (self.edges, self.end) {
+        let place = match (self.edges, self.side) {
             (None, _) => Place::Inside,
-            (Some(edges), End::Upstream) => edges.upstream(seen.frame.time),
-            (Some(edges), End::Downstream) => edges.downstream(seen.frame.time),
+            (Some(edges), Side::Upstream) => edges.upstream(seen.frame.time),
+            (Some(edges), Side::Downstream) => edges.downstream(seen.frame.time),
         };
         match place {
             Place::Outside => Err(Skip::OutsideStretch),
@@ -90,10 +89,10 @@ impl Excerpt<'_> {
 
     /// From when on packets are held back at the end of the stretch.
     fn end_from(&self) -> Timestamp {
-        match (self.edges, self.end) {
+        match (self.edges, self.side) {
             (None, _) => Timestamp::MAX,
-            (Some(edges), End::Upstream) => edges.end_from().0,
-            (Some(edges), End::Downstream) => edges.end_from().1,
+            (Some(edges), Side::Upstream) => edges.end_from().0,
+            (Some(edges), Side::Downstream) => edges.end_from().1,
         }
     }
 }

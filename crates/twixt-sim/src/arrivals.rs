@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use twixt_model::{FlowKey, Timestamp};
 
-use crate::config::{Config, ConfigError, PACKETS_MAX};
+use crate::config::{Config, PACKETS_MAX, SimulationConfigError};
 use crate::delay::require_length;
 use crate::random::{Purpose, Stream};
 use crate::spec::{Form, RangeError, Spec, SpecError, require};
@@ -89,7 +89,7 @@ pub(crate) struct Entering {
 }
 
 /// All packets of a checked configuration, in order of time.
-pub(crate) fn schedule(config: &Config) -> Result<Vec<Entering>, ConfigError> {
+pub(crate) fn schedule(config: &Config) -> Result<Vec<Entering>, SimulationConfigError> {
     let sizes = flow_sizes(config)?;
     let total: u64 = sizes.iter().sum();
     let wanted = config.packets.map_or(total, |packets| packets.min(total));
@@ -113,7 +113,7 @@ pub(crate) fn schedule(config: &Config) -> Result<Vec<Entering>, ConfigError> {
 }
 
 /// Packets of each flow: as drawn, or scaled up by one factor if fewer than asked for.
-fn flow_sizes(config: &Config) -> Result<Vec<u64>, ConfigError> {
+fn flow_sizes(config: &Config) -> Result<Vec<u64>, SimulationConfigError> {
     let mut stream = Stream::new(config.seed, Purpose::FlowSize);
     let mut sizes = Vec::with_capacity(config.flows as usize);
     let mut total = 0;
@@ -122,7 +122,7 @@ fn flow_sizes(config: &Config) -> Result<Vec<u64>, ConfigError> {
         let size = config.flow_size.draw(&mut stream);
         total += size;
         if total > most {
-            return Err(ConfigError::TooManyPackets { packets: total, most });
+            return Err(SimulationConfigError::TooManyPackets { packets: total, most });
         }
         sizes.push(size);
     }

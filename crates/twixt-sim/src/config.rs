@@ -73,7 +73,7 @@ impl Default for Config {
 
 impl Config {
     /// Checks what concerns the segment, whatever the traffic.
-    pub(crate) fn validate_segment(&self) -> Result<(), ConfigError> {
+    pub(crate) fn validate_segment(&self) -> Result<(), SimulationConfigError> {
         require(self.propagation.0 >= 0, "propagation", self.propagation, "0 or more")?;
         require_length("propagation", self.propagation)?;
         self.delay.validate()?;
@@ -90,7 +90,7 @@ impl Config {
     }
 
     /// Checks what concerns synthetic traffic.
-    pub(crate) fn validate_traffic(&self) -> Result<(), ConfigError> {
+    pub(crate) fn validate_traffic(&self) -> Result<(), SimulationConfigError> {
         self.flow_size.validate()?;
         self.burst.validate()?;
         self.packet_size.validate()?;
@@ -106,7 +106,7 @@ impl Config {
 /// Why a configuration cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ConfigError {
+pub enum SimulationConfigError {
     /// A value is out of its range. The message says which, and the range.
     #[error(transparent)]
     Range(#[from] RangeError),

@@ -8,13 +8,13 @@ use crate::delay::{DelayProcess, Entry, FORWARD, RETURN};
 use crate::frame::HEADERS_BYTES;
 use crate::loss::LossProcess;
 use crate::random::{Purpose, Stream};
-use crate::{Config, DelayModel, Packet};
+use crate::{Config, DelayModel, SimulatedPacket};
 
 /// Mean time from the delivery of a packet to the return packet that answers it.
 const TURNAROUND_NS: f64 = 50_000.0;
 
 /// Gives entering packets their lengths and their places in their flows.
-pub(crate) fn packets_of(config: &Config, entering: &[Entering]) -> Vec<Packet> {
+pub(crate) fn packets_of(config: &Config, entering: &[Entering]) -> Vec<SimulatedPacket> {
     let mut stream = Stream::new(config.seed, Purpose::PacketSize);
     let mut numbering = Numbering::new(config.flows as usize);
     entering
@@ -42,9 +42,9 @@ impl Numbering {
         self.flows.resize(flows, (0, 0));
     }
 
-    pub(crate) fn next(&mut self, entered_ns: i64, flow: u32, length: u32) -> Packet {
+    pub(crate) fn next(&mut self, entered_ns: i64, flow: u32, length: u32) -> SimulatedPacket {
         let (packets, payload) = &mut self.flows[flow as usize];
-        let packet = Packet::new(entered_ns, flow, *packets, *payload, length);
+        let packet = SimulatedPacket::new(entered_ns, flow, *packets, *payload, length);
         *packets += 1;
         *payload = payload.wrapping_add(packet.payload_bytes());
         packet
@@ -52,7 +52,7 @@ impl Numbering {
 }
 
 /// Sends packets, which are in order of entry, across the segment.
-pub(crate) fn cross_forward(config: &Config, packets: &mut [Packet], keys: &[FlowKey]) {
+pub(crate) fn cross_forward(config: &Config, packets: &mut [SimulatedPacket], keys: &[FlowKey]) {
     let mut delay = DelayProcess::new(&config.delay, config.seed, FORWARD, keys.len() as u32);
     let mut loss_stream = Stream::new(config.seed, Purpose::Loss);
     let mut loss = LossProcess::new(&config.loss, &mut loss_stream);
@@ -72,9 +72,9 @@ pub(crate) fn cross_forward(config: &Config, packets: &mut [Packet], keys: &[Flo
 pub(crate) fn return_traffic(
     config: &Config,
     model: &DelayModel,
-    forward: &[Packet],
+    forward: &[SimulatedPacket],
     flows: u32,
-) -> Vec<Packet> {
+) -> Vec<SimulatedPacket> {
     let mut delay = DelayProcess::new(model, config.seed, RETURN, flows);
     let mut packets = answers(config.seed, forward, flows);
     for packet in &mut packets {
@@ -86,7 +86,7 @@ pub(crate) fn return_traffic(
 }
 
 /// One for every second delivered packet of a flow, the first included, in order of entry.
-fn answers(seed: u64, forward: &[Packet], flows: u32) -> Vec<Packet> {
+fn answers(seed: u64, forward: &[SimulatedPacket], flows: u32) -> Vec<SimulatedPacket> {
     let mut stream = Stream::new(seed, Purpose::Turnaround);
     let mut answered: Vec<(i64, u32)> = Vec::new();
     for (index, packet) in (0_u32..).zip(forward) {
@@ -108,13 +108,14 @@ fn answers(seed: u64, forward: &[Packet], flows: u32) -> Vec<Packet> {
             *acknowledged = reached;
         }
         let flow = flows + cause.flow;
-        let packet = Packet::new(entered_ns, flow, *sequence, *acknowledged, HEADERS_BYTES);
+        let packet =
+            SimulatedPacket::new(entered_ns, flow, *sequence, *acknowledged, HEADERS_BYTES);
         *sequence += 1;
         packet
     };
     answered.into_iter().map(answer).collect()
 }
 
-fn entry_of(packet: &Packet, flow: u32) -> Entry {
+fn entry_of(packet: &SimulatedPacket, flow: u32) -> Entry {
     Entry { time_ns: packet.entered_ns(), flow, bytes: packet.length }
 }

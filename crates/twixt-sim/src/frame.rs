@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use twixt_model::{FlowKey, mix, protocol, tcp_flag};
 
-use crate::{Direction, Packet};
+use crate::{Direction, SimulatedPacket};
 
 /// Headers of IP and TCP: no packet is smaller.
 pub const HEADERS_BYTES: u32 = 40;
@@ -28,7 +28,7 @@ const FIRST_TTL: u8 = 64;
 
 /// The headers of a packet, and how long it was with its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct SimulatedFrame {
     buffer: [u8; FRAME_MAX],
     captured: usize,
     wire_length: u32,
@@ -41,7 +41,7 @@ pub(crate) struct Hosts {
     pub(crate) receiver: u64,
 }
 
-impl Frame {
+impl SimulatedFrame {
     /// What was captured, from the Ethernet header on.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -57,7 +57,7 @@ impl Frame {
     /// The frame of a packet at the first or at the second point that it passes.
     pub(crate) fn build(
         key: &FlowKey,
-        packet: &Packet,
+        packet: &SimulatedPacket,
         direction: Direction,
         hosts: Hosts,
         is_first_point: bool,
@@ -80,7 +80,7 @@ impl Frame {
 impl Hosts {
     /// Counts the packets of a flow. The start is drawn, so that flows do not all begin with the
     /// same identification.
-    pub(crate) const fn number(self, packet: &Packet) -> u64 {
+    pub(crate) const fn number(self, packet: &SimulatedPacket) -> u64 {
         (mix(self.sender) & 0xffff) + packet.sequence as u64
     }
 }
@@ -94,7 +94,7 @@ pub(crate) struct TcpNumbers {
 impl TcpNumbers {
     /// What a forward packet sends is what return packets acknowledge. The field that has nothing
     /// to say for its direction counts how often the identification started over.
-    pub(crate) fn of(packet: &Packet, direction: Direction, hosts: Hosts) -> Self {
+    pub(crate) fn of(packet: &SimulatedPacket, direction: Direction, hosts: Hosts) -> Self {
         let (own, other) = (hosts.sender as u32, hosts.receiver as u32);
         let turns = (hosts.number(packet) >> 16) as u32;
         let offset = packet.payload_offset;

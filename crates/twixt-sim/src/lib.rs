@@ -5,13 +5,13 @@
 //! judged by what this crate knows and they do not.
 //!
 //! ```
-//! use twixt_sim::{Config, Point, Simulation};
+//! use twixt_sim::{Config, Side, Simulation};
 //!
 //! let config = Config { flows: 50, delay: "constant:1ms".parse()?, ..Config::default() };
 //! let simulation = Simulation::run(&config)?;
 //! let truth = simulation.truth();
 //! assert_eq!(truth.all.delay.map(|delay| delay.mean().as_nanos()), Some(1_000_000));
-//! assert_eq!(simulation.observations(Point::Upstream).count(), simulation.packets().len());
+//! assert_eq!(simulation.observations(Side::Upstream).count(), simulation.packets().len());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -44,13 +44,14 @@ mod truth;
 
 pub use arrivals::{Arrival, Burst};
 pub use clock::Clock;
-pub use config::{Config, ConfigError, FLOWS_MAX, PACKETS_MAX, Reverse};
+pub use config::{Config, FLOWS_MAX, PACKETS_MAX, Reverse, SimulationConfigError};
 pub use delay::{DelayModel, QUEUE_MAX, Red};
-pub use frame::{Frame, HEADERS_BYTES};
+pub use frame::{HEADERS_BYTES, SimulatedFrame};
 pub use loss::Loss;
-pub use packet::{Direction, Packet, Point, Sighting};
+pub use packet::{Direction, PointPacket, SimulatedPacket};
 pub use reorder::Reorder;
 pub use simulation::Simulation;
 pub use size::{FlowSize, PacketSize};
 pub use spec::{RangeError, SpecError};
 pub use truth::Truth;
+pub use twixt_model::Side;

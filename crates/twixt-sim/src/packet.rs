@@ -1,17 +1,8 @@
 //! A packet, and what the points see of it.
 
-use twixt_model::{Delay, Timestamp};
+use twixt_model::{Delay, Side, Timestamp};
 
 use crate::frame::HEADERS_BYTES;
-
-/// An end of the simulated segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Point {
-    /// Passed first by forward traffic.
-    Upstream,
-    /// Passed second by forward traffic.
-    Downstream,
-}
 
 /// Which way a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,17 +16,17 @@ pub enum Direction {
 impl Direction {
     /// The point that a packet passes first.
     #[must_use]
-    pub const fn entry(self) -> Point {
+    pub const fn entry(self) -> Side {
         match self {
-            Self::Forward => Point::Upstream,
-            Self::Return => Point::Downstream,
+            Self::Forward => Side::Upstream,
+            Self::Return => Side::Downstream,
         }
     }
 }
 
 /// A packet and what became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet {
+pub struct SimulatedPacket {
     entered_ns: i64,  // since the start of the trace, in true time
     crossing_ns: i64, // true delay, or LOST
     /// Index of its flow, see [`crate::Simulation::flow_key`].
@@ -54,7 +45,7 @@ pub(crate) const LENGTH_MAX: u32 = 65_535 + 40;
 
 const LOST: i64 = i64::MIN;
 
-impl Packet {
+impl SimulatedPacket {
     /// One that is lost until it is delivered.
     pub(crate) const fn new(
         entered_ns: i64,
@@ -97,7 +88,7 @@ impl Packet {
 
 /// A packet at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sighting {
+pub struct PointPacket {
     /// When, on the point's own clock.
     pub time: Timestamp,
     /// Which: an index into [`crate::Simulation::packets`].

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use twixt_model::{FlowKey, Prefix, mix};
 
-use crate::Packet;
+use crate::SimulatedPacket;
 use crate::delay::require_length;
 use crate::random::Stream;
 use crate::spec::{Form, RangeError, Spec, SpecError, require, require_share};
@@ -64,7 +64,12 @@ impl Reorder {
     }
 
     /// Delays packets that were on their way to `keys`. They are in order of entry.
-    pub(crate) fn apply(&self, packets: &mut [Packet], keys: &[FlowKey], stream: &mut Stream) {
+    pub(crate) fn apply(
+        &self,
+        packets: &mut [SimulatedPacket],
+        keys: &[FlowKey],
+        stream: &mut Stream,
+    ) {
         match *self {
             Self::None => {}
             Self::Uniform { rate, extent } => prolong(packets, rate, extent, stream),
@@ -76,7 +81,7 @@ impl Reorder {
     }
 }
 
-fn prolong(packets: &mut [Packet], rate: f64, extent: Nanoseconds, stream: &mut Stream) {
+fn prolong(packets: &mut [SimulatedPacket], rate: f64, extent: Nanoseconds, stream: &mut Stream) {
     for packet in packets {
         let (chosen, part) = (stream.chance(rate), stream.positive_unit());
         if let Some(crossing_ns) = packet.crossing_ns().filter(|_| chosen) {
@@ -87,7 +92,7 @@ fn prolong(packets: &mut [Packet], rate: f64, extent: Nanoseconds, stream: &mut 
 }
 
 /// Backwards, because a packet's successor may be overtaken itself.
-fn overtake(packets: &mut [Packet], afflicted: &[bool], rate: f64, stream: &mut Stream) {
+fn overtake(packets: &mut [SimulatedPacket], afflicted: &[bool], rate: f64, stream: &mut Stream) {
     let mut next_exit_ns: Vec<Option<i64>> = vec![None; afflicted.len()];
     for packet in packets.iter_mut().rev() {
         let chosen = stream.chance(rate);

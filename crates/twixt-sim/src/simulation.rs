@@ -1,19 +1,19 @@
 //! A simulated segment: what went in, what both points saw of it.
 
 use twixt_model::{
-    Delay, Detail, FlowHash, FlowKey, Observation, PacketDigest, TcpFields, Timestamp, mix,
+    Delay, Detail, FlowHash, FlowKey, Observation, PacketDigest, Side, TcpFields, Timestamp, mix,
     protocol, tcp_flag,
 };
 
 use crate::arrivals::{self, Arrival};
 use crate::crossing;
 use crate::flows::synthetic_keys;
-use crate::frame::{Frame, Hosts, TcpNumbers};
-use crate::packet::{Direction, Packet, Point, Sighting};
+use crate::frame::{Hosts, SimulatedFrame, TcpNumbers};
+use crate::packet::{Direction, PointPacket, SimulatedPacket};
 use crate::random::{Purpose, Stream};
 use crate::trace::Trace;
 use crate::truth::Truth;
-use crate::{Clock, Config, ConfigError, Reverse};
+use crate::{Clock, Config, Reverse, SimulationConfigError};
 
 /// A simulated segment and the truth about it.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Simulation {
     flow_hash_key: u64,
     /// Of forward flows.
     keys: Vec<FlowKey>,
-    packets: Vec<Packet>,
+    packets: Vec<SimulatedPacket>,
     /// Which frames of the user's the packets are; empty for synthetic traffic.
     frames: Vec<u64>,
     /// Packets in the order in which the points see them.
@@ -39,7 +39,7 @@ impl Simulation {
     /// # Errors
     ///
     /// If a value of the configuration is out of its range, or asks for too many packets.
-    pub fn run(config: &Config) -> Result<Self, ConfigError> {
+    pub fn run(config: &Config) -> Result<Self, SimulationConfigError> {
         config.validate_segment()?;
         config.validate_traffic()?;
         let keys = synthetic_keys(config.seed, config.flows);
@@ -62,10 +62,10 @@ impl Simulation {
     pub fn with_arrivals(
         config: &Config,
         arrivals: impl IntoIterator<Item = Arrival>,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, SimulationConfigError> {
         config.validate_segment()?;
         if config.reverse != Reverse::None {
-            return Err(ConfigError::ReverseOfArrivals);
+            return Err(SimulationConfigError::ReverseOfArrivals);
         }
         let trace = Trace::read(arrivals)?;
         let (mut packets, keys) = (trace.packets, trace.keys);
@@ -77,7 +77,7 @@ impl Simulation {
         config: &Config,
         start: Timestamp,
         keys: Vec<FlowKey>,
-        packets: Vec<Packet>,
+        packets: Vec<SimulatedPacket>,
         frames: Vec<u64>,
     ) -> Self {
         let mut identity = Stream::new(config.seed, Purpose::Identity);
@@ -92,14 +92,14 @@ impl Simulation {
             upstream: Vec::new(),
             downstream: Vec::new(),
         };
-        simulation.upstream = simulation.order_at(Point::Upstream);
-        simulation.downstream = simulation.order_at(Point::Downstream);
+        simulation.upstream = simulation.order_at(Side::Upstream);
+        simulation.downstream = simulation.order_at(Side::Downstream);
         simulation
     }
 
     /// All packets: forward traffic in order of entry, then return traffic in order of entry.
     #[must_use]
-    pub fn packets(&self) -> &[Packet] {
+    pub fn packets(&self) -> &[SimulatedPacket] {
         &self.packets
     }
 
@@ -125,7 +125,7 @@ impl Simulation {
 
     /// Which way a packet goes.
     #[must_use]
-    pub fn direction(&self, packet: &Packet) -> Direction {
+    pub fn direction(&self, packet: &SimulatedPacket) -> Direction {
         match (packet.flow as usize) < self.keys.len() {
             true => Direction::Forward,
             false => Direction::Return,
@@ -133,20 +133,20 @@ impl Simulation {
     }
 
     /// What a point sees, in order of its time.
-    pub fn sightings(&self, point: Point) -> impl ExactSizeIterator<Item = Sighting> + '_ {
+    pub fn sightings(&self, point: Side) -> impl ExactSizeIterator<Item = PointPacket> + '_ {
         let order = match point {
-            Point::Upstream => &self.upstream,
-            Point::Downstream => &self.downstream,
+            Side::Upstream => &self.upstream,
+            Side::Downstream => &self.downstream,
         };
         order.iter().map(move |&index| {
             let packet = &self.packets[index as usize];
             let time = self.seen_at(packet, point).expect("points list only what they see");
-            Sighting { time, packet: index }
+            PointPacket { time, packet: index }
         })
     }
 
     /// The same as algorithms see it: digests of packets are distinct.
-    pub fn observations(&self, point: Point) -> impl ExactSizeIterator<Item = Observation> + '_ {
+    pub fn observations(&self, point: Side) -> impl ExactSizeIterator<Item = Observation> + '_ {
         self.sightings(point).map(|sighting| {
             let packet = &self.packets[sighting.packet as usize];
             Observation {
@@ -168,14 +168,14 @@ impl Simulation {
     /// Headers of a packet as a point sees them; `None` for packets of a user's own trace, whose
     /// frames the user has.
     #[must_use]
-    pub fn frame(&self, point: Point, sighting: Sighting) -> Option<Frame> {
+    pub fn frame(&self, point: Side, sighting: PointPacket) -> Option<SimulatedFrame> {
         let packet = self.packets.get(sighting.packet as usize)?;
         if !self.frames.is_empty() {
             return None;
         }
         let (key, direction) = (self.flow_key(packet.flow), self.direction(packet));
         let is_first_point = self.enters_at(packet, point);
-        Some(Frame::build(&key, packet, direction, self.hosts(packet), is_first_point))
+        Some(SimulatedFrame::build(&key, packet, direction, self.hosts(packet), is_first_point))
     }
 
     /// What one-point algorithms ask for beside an observation: the same as the frame says.
@@ -184,7 +184,7 @@ impl Simulation {
     ///
     /// If this simulation has no such packet.
     #[must_use]
-    pub fn detail(&self, sighting: Sighting) -> Detail {
+    pub fn detail(&self, sighting: PointPacket) -> Detail {
         let packet = &self.packets[sighting.packet as usize];
         let key = self.flow_key(packet.flow);
         let tcp = (key.protocol == protocol::TCP).then(|| {
@@ -215,11 +215,11 @@ impl Simulation {
 
     /// When a point sees a packet, by its own clock; `None` if it does not.
     #[must_use]
-    pub fn seen_at(&self, packet: &Packet, point: Point) -> Option<Timestamp> {
+    pub fn seen_at(&self, packet: &SimulatedPacket, point: Side) -> Option<Timestamp> {
         let elapsed_ns = self.elapsed_ns(packet, point)?;
         let shown_ns = match point {
-            Point::Upstream => elapsed_ns,
-            Point::Downstream => self.clock.reading(elapsed_ns),
+            Side::Upstream => elapsed_ns,
+            Side::Downstream => self.clock.reading(elapsed_ns),
         };
         Some(self.start + Delay::from_nanos(shown_ns))
     }
@@ -227,9 +227,9 @@ impl Simulation {
     /// The delay that somebody who matches every packet of the two points finds: clock error
     /// included. `None` if the packet was lost.
     #[must_use]
-    pub fn observed_delay(&self, packet: &Packet) -> Option<Delay> {
-        let upstream = self.seen_at(packet, Point::Upstream)?;
-        let downstream = self.seen_at(packet, Point::Downstream)?;
+    pub fn observed_delay(&self, packet: &SimulatedPacket) -> Option<Delay> {
+        let upstream = self.seen_at(packet, Side::Upstream)?;
+        let downstream = self.seen_at(packet, Side::Downstream)?;
         Some(match self.direction(packet) {
             Direction::Forward => downstream - upstream,
             Direction::Return => upstream - downstream,
@@ -237,9 +237,10 @@ impl Simulation {
     }
 
     /// Indices of the packets that a point sees, by time, then by index.
-    fn order_at(&self, point: Point) -> Vec<u32> {
-        let timed =
-            |(index, packet): (u32, &Packet)| Some((self.elapsed_ns(packet, point)?, index));
+    fn order_at(&self, point: Side) -> Vec<u32> {
+        let timed = |(index, packet): (u32, &SimulatedPacket)| {
+            Some((self.elapsed_ns(packet, point)?, index))
+        };
         let mut sorted: Vec<(i64, u32)> = (0_u32..).zip(&self.packets).filter_map(timed).collect();
         // Almost in order already, which the stable sort makes use of.
         sorted.sort();
@@ -247,15 +248,15 @@ impl Simulation {
     }
 
     /// When a point sees a packet, in true time since the start.
-    fn elapsed_ns(&self, packet: &Packet, point: Point) -> Option<i64> {
+    fn elapsed_ns(&self, packet: &SimulatedPacket, point: Side) -> Option<i64> {
         if self.enters_at(packet, point) { Some(packet.entered_ns()) } else { packet.exit_ns() }
     }
 
-    fn enters_at(&self, packet: &Packet, point: Point) -> bool {
+    fn enters_at(&self, packet: &SimulatedPacket, point: Side) -> bool {
         point == self.direction(packet).entry()
     }
 
-    fn hosts(&self, packet: &Packet) -> Hosts {
+    fn hosts(&self, packet: &SimulatedPacket) -> Hosts {
         Hosts {
             sender: self.flow_hash(packet.flow).0,
             receiver: self.flow_hash(self.opposite(packet.flow)).0,

@@ -6,13 +6,13 @@ use twixt_model::{FlowKey, Timestamp};
 
 use crate::crossing::Numbering;
 use crate::packet::LENGTH_MAX;
-use crate::{Arrival, ConfigError, PACKETS_MAX, Packet};
+use crate::{Arrival, PACKETS_MAX, SimulatedPacket, SimulationConfigError};
 
 /// A user's own trace, numbered.
 pub(crate) struct Trace {
     pub(crate) start: Timestamp,
     pub(crate) keys: Vec<FlowKey>,
-    pub(crate) packets: Vec<Packet>,
+    pub(crate) packets: Vec<SimulatedPacket>,
     pub(crate) frames: Vec<u64>,
 }
 
@@ -20,19 +20,21 @@ impl Trace {
     /// Longer stretches come from damaged times.
     const LONGEST_NS: i64 = 100 * 366 * 86_400 * 1_000_000_000;
 
-    pub(crate) fn read(arrivals: impl IntoIterator<Item = Arrival>) -> Result<Self, ConfigError> {
+    pub(crate) fn read(
+        arrivals: impl IntoIterator<Item = Arrival>,
+    ) -> Result<Self, SimulationConfigError> {
         let most = PACKETS_MAX;
         let mut sorted: Vec<Arrival> = arrivals.into_iter().take(most as usize + 1).collect();
         if sorted.len() as u64 > most {
-            return Err(ConfigError::TooManyPackets { packets: most + 1, most });
+            return Err(SimulationConfigError::TooManyPackets { packets: most + 1, most });
         }
         sorted.sort_by_key(|arrival| arrival.time);
         let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
-            return Err(ConfigError::NoArrivals);
+            return Err(SimulationConfigError::NoArrivals);
         };
         let start = first.time;
         if (last.time - start).as_nanos() > Self::LONGEST_NS {
-            return Err(ConfigError::ArrivalsTooLong);
+            return Err(SimulationConfigError::ArrivalsTooLong);
         }
         Ok(Self::number(start, &sorted))
     }

@@ -2,7 +2,7 @@
 //!
 //! Delays are those that somebody finds who matches every packet of the two captures: differences
 //! of the two points' clocks, error included. For what took place in true time see
-//! [`Packet::true_delay`](crate::Packet::true_delay).
+//! [`SimulatedPacket::true_delay`](crate::SimulatedPacket::true_delay).
 
 use std::fmt;
 

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use twixt_model::{Epoch, Span, Timestamp};
-use twixt_store::{Durability, Entry, Log, Options, Query, Report};
+use twixt_store::{Durability, EpochEntry, Log, Options, Query, Report};
 
 const MINUTE_NS: i64 = 60_000_000_000;
 const DAY_MINUTES: i64 = 1440;
@@ -80,7 +80,7 @@ fn write(log: &Log, point: &str, days: i64, bytes: [usize; 2]) -> Result<(), Box
             start: Timestamp::from_nanos(start),
             end: Timestamp::from_nanos(start + MINUTE_NS - 1),
         };
-        let entry = Entry { stream: "colate", span, epoch: Epoch(start / MINUTE_NS) };
+        let entry = EpochEntry { stream: "colate", span, epoch: Epoch(start / MINUTE_NS) };
         writer.append(&entry, payload, Durability::Written)?;
     }
     Ok(writer.sync()?)

@@ -7,12 +7,12 @@
 //!
 //! ```
 //! use twixt_model::{Epoch, Span, Timestamp};
-//! use twixt_store::{Durability, Entry, Log, Options, Query};
+//! use twixt_store::{Durability, EpochEntry, Log, Options, Query};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let log = Log::open(folder.path(), Options::default());
 //! let span = Span::at(Timestamp::from_nanos(1_700_000_000_000_000_000));
-//! let entry = Entry { stream: "lda", span, epoch: Epoch(28_333_333) };
+//! let entry = EpochEntry { stream: "lda", span, epoch: Epoch(28_333_333) };
 //! log.writer("paris")?.append(&entry, b"what paris saw", Durability::Synced)?;
 //!
 //! let mut scan = log.scan(Query::between(span).at_point("paris"))?;
@@ -60,6 +60,6 @@ pub use payloads::Payloads;
 pub use query::{Depth, Found, Query};
 pub use queue::{CHUNKS, Peeked, Queue, QueueCounts, Queued};
 pub use report::{Cause, DAMAGES_MAX, Damage, Report};
-pub use retention::Removed;
+pub use retention::RemovedDays;
 pub use scan::Scan;
-pub use writer::{Appended, Durability, Entry, FILE_RECORDS_MAX, Writer};
+pub use writer::{Appended, Durability, EpochEntry, FILE_RECORDS_MAX, PointWriter};

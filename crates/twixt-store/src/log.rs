@@ -14,7 +14,7 @@ use crate::quarantine::Quarantine;
 use crate::query::{Found, Query};
 use crate::report::Damage;
 use crate::scan::Scan;
-use crate::writer::{FILE_RECORDS_MAX, Writer};
+use crate::writer::{FILE_RECORDS_MAX, PointWriter};
 
 /// How to write.
 #[derive(Clone, Copy, Debug)]
@@ -87,8 +87,14 @@ impl Log {
     ///
     /// # Errors
     /// When the name makes no name of a folder.
-    pub fn writer(&self, point: &str) -> Result<Writer, StoreError> {
-        Ok(Writer::new(&self.disk, self.folder_of(point)?, point, self.options, &self.quarantine))
+    pub fn writer(&self, point: &str) -> Result<PointWriter, StoreError> {
+        Ok(PointWriter::new(
+            &self.disk,
+            self.folder_of(point)?,
+            point,
+            self.options,
+            &self.quarantine,
+        ))
     }
 
     /// Goes through the records that are asked for.

@@ -11,7 +11,7 @@ use crate::log::Log;
 
 /// What was deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
+pub struct RemovedDays {
     /// Days of points.
     pub days: u64,
     /// Bytes of their files.
@@ -27,8 +27,8 @@ impl Log {
     ///
     /// # Errors
     /// When files cannot be listed or deleted.
-    pub fn expire(&self, before: Timestamp) -> Result<Removed, StoreError> {
-        let mut removed = Removed::default();
+    pub fn expire(&self, before: Timestamp) -> Result<RemovedDays, StoreError> {
+        let mut removed = RemovedDays::default();
         for files in self.days()? {
             if files.day.span().end < before {
                 let bytes = files.bytes(self.disk());
@@ -43,7 +43,7 @@ impl Log {
     ///
     /// # Errors
     /// When files cannot be listed or deleted.
-    pub fn bound(&self, most_bytes: u64) -> Result<Removed, StoreError> {
+    pub fn bound(&self, most_bytes: u64) -> Result<RemovedDays, StoreError> {
         let sized = |files: DayFiles| {
             let bytes = files.bytes(self.disk());
             (files, bytes)
@@ -51,7 +51,7 @@ impl Log {
         let mut days: Vec<(DayFiles, u64)> = self.days()?.into_iter().map(sized).collect();
         days.sort_by_key(|(files, _)| files.day);
         let mut left: u64 = days.iter().map(|(_, bytes)| bytes).sum();
-        let mut removed = Removed::default();
+        let mut removed = RemovedDays::default();
         for (files, bytes) in days {
             if left <= most_bytes {
                 break;
@@ -62,11 +62,11 @@ impl Log {
                 left -= bytes;
             }
         }
-        Ok(Removed { left_bytes: Some(left), ..removed })
+        Ok(RemovedDays { left_bytes: Some(left), ..removed })
     }
 }
 
-impl Removed {
+impl RemovedDays {
     fn note(&mut self, deleted: bool, bytes: u64) {
         if deleted {
             self.days += 1;

@@ -20,13 +20,13 @@ use crate::log::Options;
 use crate::quarantine::Quarantine;
 use day_writer::DayWriter;
 
-/// Records of one file: what an index and the memory of [`append_once`](Writer::append_once) may grow
+/// Records of one file: what an index and the memory of [`append_once`](PointWriter::append_once) may grow
 /// to. Beyond, a point's day has further files.
 pub const FILE_RECORDS_MAX: u64 = 1 << 20;
 
 /// What is known of a record besides its bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct EpochEntry<'a> {
     /// The stream of the point.
     pub stream: &'a str,
     /// First and last time. The first says in which day's file it lies.
@@ -55,7 +55,7 @@ pub enum Appended {
 
 /// Appends records of one point. Holds one day's file at a time and locks it against others.
 #[derive(Debug)]
-pub struct Writer {
+pub struct PointWriter {
     disk: SharedDisk,
     folder: PathBuf,
     point: String,
@@ -65,7 +65,7 @@ pub struct Writer {
     cut_bytes: u64,
 }
 
-impl Writer {
+impl PointWriter {
     pub(crate) fn new(
         disk: &SharedDisk,
         folder: PathBuf,
@@ -84,7 +84,7 @@ impl Writer {
     /// or broken. Nothing of the record is kept then, and the next one may be tried.
     pub fn append(
         &mut self,
-        entry: &Entry<'_>,
+        entry: &EpochEntry<'_>,
         payload: &[u8],
         durability: Durability,
     ) -> Result<(), StoreError> {
@@ -105,7 +105,7 @@ impl Writer {
     /// As [`append`](Self::append).
     pub fn append_once(
         &mut self,
-        entry: &Entry<'_>,
+        entry: &EpochEntry<'_>,
         payload: &[u8],
         durability: Durability,
     ) -> Result<Appended, StoreError> {
@@ -180,7 +180,7 @@ impl Writer {
     }
 }
 
-fn check(entry: &Entry<'_>, payload: &[u8]) -> Result<(), StoreError> {
+fn check(entry: &EpochEntry<'_>, payload: &[u8]) -> Result<(), StoreError> {
     if entry.stream.len() > STREAM_BYTES_MAX {
         return Err(StoreError::StreamName { length: entry.stream.len() });
     }
@@ -195,7 +195,7 @@ fn check(entry: &Entry<'_>, payload: &[u8]) -> Result<(), StoreError> {
 
 /// Lays out the frame of a record for its place in the file.
 fn build(
-    entry: &Entry<'_>,
+    entry: &EpochEntry<'_>,
     payload: &[u8],
     level: i32,
     place: u64,

@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use twixt_model::{ClassId, FlowEnd, FlowKey, FlowRecord, PacketDigest, Span, Timestamp, mix};
 use twixt_synopsis::By;
 use twixt_synopsis::cnf::{
-    Association, PairingBounds, PairingConfig, RecordEstimator, RecordPairing, Rule, TimingBounds,
-    in_order,
+    Association, PairingBounds, RecordEstimator, RecordPairing, RecordPairingConfig, Rule,
+    TimingBounds, in_order,
 };
 
 /// Records upstream, unless the user says otherwise. One in a hundred has no partner.
@@ -159,7 +159,7 @@ fn associating(rule: Rule, upstream: &[FlowRecord], downstream: &[FlowRecord]) -
 /// Everything that `twixt flow pair` does between reading and printing.
 fn concluding(rule: Rule, upstream: &[FlowRecord], downstream: &[FlowRecord]) -> Measured {
     let start = processor_time();
-    let mut pairing = RecordPairing::new(PairingConfig {
+    let mut pairing = RecordPairing::new(RecordPairingConfig {
         rule,
         window_ns: WINDOW_NS,
         active_timeout_ns: BOUNDS.active_timeout_ns as u64,

@@ -36,15 +36,15 @@ use crate::totals::Totals;
 use places::Places;
 
 pub use association::{
-    Associated, Association, AssociationCounts, Rule, Side, TimingBounds, TimingVerdict, associate,
+    Associated, Association, AssociationCounts, Rule, TimingBounds, TimingVerdict, associate,
     judge_by_timing,
 };
 pub use cache::{FlowCache, FlowCacheConfig, FlowCacheCounts};
 pub use config::{CnfConfig, Select};
 pub use endpoints::{Endpoints, Sums};
-pub use estimate::{FlowQuestion, RecordEstimator, Records, by_flow, conclude};
+pub use estimate::{FlowQuestion, PairedRecords, RecordEstimator, by_flow, conclude};
 pub use merge::{Merge, in_order};
-pub use pairing::{PairingBounds, PairingConfig, PairingCounts, RecordPairing};
+pub use pairing::{PairingBounds, RecordPairing, RecordPairingConfig, RecordPairingCounts};
 
 /// The packets that a meter with consistent selection took.
 #[derive(Clone, Debug)]

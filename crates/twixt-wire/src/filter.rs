@@ -90,9 +90,9 @@ enum Expression {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Condition {
-    Net(Side, Network),
+    Net(AddressSide, Network),
     /// First and last port.
-    Ports(Side, u16, u16),
+    Ports(AddressSide, u16, u16),
     Protocol(u8),
     Version(u8),
     /// This tag, or any.
@@ -105,7 +105,7 @@ enum Condition {
 
 /// Which of a packet's two ends must fulfil a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum AddressSide {
     Either,
     Source,
     Destination,
@@ -182,7 +182,7 @@ impl Condition {
     }
 }
 
-impl Side {
+impl AddressSide {
     #[inline]
     fn holds(self, source: impl Fn() -> bool, destination: impl Fn() -> bool) -> bool {
         match self {
@@ -282,7 +282,7 @@ impl fmt::Display for Condition {
     }
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for AddressSide {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Either => "",

@@ -24,7 +24,7 @@ use twixt_agent::{
     AgentConfig, BATCH_BYTES_MAX, BATCH_EPOCHS_MAX, PointConfig, SpoolConfig, Spools,
 };
 use twixt_capture::LiveOptions;
-use twixt_collector::{Collector, CollectorConfig, EventSink, Stop};
+use twixt_collector::{Collector, CollectorConfig, EventSink, StopRequest};
 use twixt_delivery::{UPLOAD_PATH, UploadWriter};
 use twixt_engine::{EngineEvent, SegmentConfig};
 use twixt_measure::Sealed;
@@ -99,14 +99,14 @@ impl EventSink for Counting {
 fn start_collector(
     folder: &Path,
     estimated: &Arc<AtomicU64>,
-) -> (Stop, SocketAddr, thread::JoinHandle<()>) {
+) -> (StopRequest, SocketAddr, thread::JoinHandle<()>) {
     let mut config = CollectorConfig::new("127.0.0.1:0".parse().unwrap(), folder.join("collector"));
     let point = |name: &str| PointId(name.to_owned());
     let segment = Segment { upstream: point("up"), downstream: point("down") };
     config.engine.segments = vec![SegmentConfig { segment, class: None }];
     config.limits.epochs_per_second = 1_000_000;
     config.limits.epochs_burst = 1_000_000;
-    let (stop, sink) = (Stop::new(), Counting(Arc::clone(estimated)));
+    let (stop, sink) = (StopRequest::new(), Counting(Arc::clone(estimated)));
     let (sender, receiver) = mpsc::channel();
     let stopped = stop.clone();
     let thread = thread::spawn(move || {

@@ -9,7 +9,7 @@ use kuva::plot::{LinePlot, MarkerShape, ScatterPlot};
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render::render::{Scene, render_multiple};
-use twixt_evaluate::{Figure, Mark, Series};
+use twixt_evaluate::{Curve, Figure, Mark};
 
 /// Colours that people with any kind of sight tell apart (Okabe and Ito), the darker ones first.
 const COLOURS: [&str; 7] =
@@ -49,7 +49,7 @@ pub(crate) fn write(path: &Path, figure: &Figure) -> anyhow::Result<()> {
 
 fn scene(figure: &Figure) -> Scene {
     let shown = figure.series.iter().map(|series| drawable(figure, series));
-    let shown: Vec<(Series, usize)> =
+    let shown: Vec<(Curve, usize)> =
         shown.filter(|series| !series.points.is_empty()).zip(0..).collect();
     let plots: Vec<Plot> = shown.iter().map(|(series, index)| plot(series, *index)).collect();
     let layout = Layout::auto_from_plots(&plots)
@@ -65,17 +65,17 @@ fn scene(figure: &Figure) -> Scene {
 }
 
 /// What an axis can show: no zero by powers of ten.
-fn drawable(figure: &Figure, series: &Series) -> Series {
+fn drawable(figure: &Figure, series: &Curve) -> Curve {
     let fits = |value: f64, logarithmic: bool| value.is_finite() && (!logarithmic || value > 0.0);
     let points = series.points.iter().copied();
     let points = points
         .filter(|&(x, y, _)| fits(x, figure.x.logarithmic) && fits(y, figure.y.logarithmic))
         // A band must not reach below zero where there is no zero.
         .map(|(x, y, half)| (x, y, if figure.y.logarithmic { half.min(0.9 * y) } else { half }));
-    Series { points: points.collect(), ..series.clone() }
+    Curve { points: points.collect(), ..series.clone() }
 }
 
-fn plot(series: &Series, index: usize) -> Plot {
+fn plot(series: &Curve, index: usize) -> Plot {
     let colour = COLOURS[index % COLOURS.len()];
     let points: Vec<(f64, f64)> = series.points.iter().map(|&(x, y, _)| (x, y)).collect();
     match series.mark {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn figure() -> Figure {
-        let series = |label: &str, mark, points: &[(f64, f64, f64)]| Series {
+        let series = |label: &str, mark, points: &[(f64, f64, f64)]| Curve {
             label: label.to_owned(),
             mark,
             points: points.to_vec(),

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use twixt_collector::{
-    Collector, CollectorConfig, CollectorError, EPOCHS_FOLDER, EventSink, Stop, TlsConfig,
+    Collector, CollectorConfig, CollectorError, EPOCHS_FOLDER, EventSink, StopRequest, TlsConfig,
     WallClock, authority,
 };
 use twixt_engine::EngineEvent;
@@ -78,7 +78,7 @@ struct Running {
     folder: tempfile::TempDir,
     address: SocketAddr,
     clock: WallClock,
-    stop: Stop,
+    stop: StopRequest,
     thread: Option<JoinHandle<Result<(), CollectorError>>>,
 }
 
@@ -89,7 +89,7 @@ impl Running {
         let mut config = CollectorConfig::new(listen, folder.path().to_owned());
         change(&mut config);
         let (clock, stop, (sender, receiver)) =
-            (config.clock.clone(), Stop::new(), mpsc::channel());
+            (config.clock.clone(), StopRequest::new(), mpsc::channel());
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
             let ready = |addresses: twixt_collector::Addresses| {

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::spool::Spool;
     use twixt_model::{Epoch, Span};
-    use twixt_store::{Durability, Entry, real_disk, replace_file};
+    use twixt_store::{Durability, EpochEntry, real_disk, replace_file};
 
     /// As the release before the queue wrote it.
     fn write_chunk(folder: &Path, number: u64, epochs: std::ops::Range<i64>) {
@@ -98,7 +98,7 @@ mod tests {
         let mut writer = log.writer(POINT).unwrap();
         for (index, epoch) in (0..).zip(epochs) {
             let span = Span::at(Timestamp::from_nanos(index));
-            let entry = Entry { stream: POINT, span, epoch: Epoch(epoch) };
+            let entry = EpochEntry { stream: POINT, span, epoch: Epoch(epoch) };
             writer.append(&entry, &epoch.to_le_bytes(), Durability::Synced).unwrap();
         }
     }

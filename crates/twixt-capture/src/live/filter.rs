@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use libc::sock_filter;
 
-use crate::Direction;
+use crate::FrameDirection;
 
 const EVERYTHING: u32 = u32::MAX;
 
@@ -18,7 +18,7 @@ pub(super) fn closed() -> Vec<sock_filter> {
 /// Frames longer than `frame_bytes_max`, which no wire carries, are kept whole: they are
 /// super-packets, and every packet that becomes of them has bytes of its own in there.
 pub(super) fn open(
-    direction: Option<Direction>,
+    direction: Option<FrameDirection>,
     snap_length: Option<NonZeroU32>,
     frame_bytes_max: u32,
 ) -> Vec<sock_filter> {
@@ -28,8 +28,8 @@ pub(super) fn open(
         program.push(load(libc::BPF_B | libc::BPF_ABS, ANCILLARY_PACKET_TYPE));
         // Steps over the refusal, or onto it.
         program.push(match direction {
-            Direction::Outbound => jump(libc::BPF_JEQ, outgoing, 1, 0),
-            Direction::Inbound => jump(libc::BPF_JEQ, outgoing, 0, 1),
+            FrameDirection::Outbound => jump(libc::BPF_JEQ, outgoing, 1, 0),
+            FrameDirection::Inbound => jump(libc::BPF_JEQ, outgoing, 0, 1),
         });
         program.push(keep(0));
     }

@@ -12,7 +12,7 @@ use twixt_model::{TimeSource, Timestamp};
 
 use super::{LiveCounts, LiveEnding, LiveError, LiveOptions};
 use crate::{
-    BatchEnd, CaptureError, Direction, Frame, InterfaceDescription, PacketSource, Resolution,
+    BatchEnd, CaptureError, Frame, FrameDirection, InterfaceDescription, PacketSource, Resolution,
     SourceCounts,
 };
 
@@ -179,8 +179,8 @@ fn activate(interface: &str, options: &LiveOptions) -> Result<Capture<Active>, p
     let capture = capture.open()?.setnonblock()?;
     if let Some(direction) = options.direction {
         capture.direction(match direction {
-            Direction::Inbound => pcap::Direction::In,
-            Direction::Outbound => pcap::Direction::Out,
+            FrameDirection::Inbound => pcap::FrameDirection::In,
+            FrameDirection::Outbound => pcap::FrameDirection::Out,
         })?;
     }
     Ok(capture)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::Direction;
+use crate::FrameDirection;
 
 /// How an interface is captured. The defaults are those of somebody who watches all of it.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct LiveOptions {
     ///
     /// The loopback interface shows every packet twice, as sent and as received. Of it, both ways
     /// means received.
-    pub direction: Option<Direction>,
+    pub direction: Option<FrameDirection>,
     /// Receive frames that are addressed to others, too.
     pub promiscuous: bool,
     /// Bytes to keep of each frame; `None` keeps all.

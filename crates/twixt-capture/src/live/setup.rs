@@ -8,7 +8,7 @@ use twixt_model::TimeSource;
 use super::ring::Ring;
 use super::sys::{InterfaceName, PacketSocket};
 use super::{LiveError, LiveOptions, TimePreference, filter};
-use crate::{Direction, interface_names};
+use crate::{FrameDirection, interface_names};
 
 /// A socket with its ring, bound to an interface. Lets nothing through before
 /// [`Opened::start`].
@@ -124,7 +124,7 @@ impl Opened {
     /// Lets frames through from now on.
     pub(super) fn start(&self, interface: &str, options: &LiveOptions) -> Result<(), LiveError> {
         let direction = match (self.kind, options.direction) {
-            (Kind::Loopback, None) => Some(Direction::Inbound),
+            (Kind::Loopback, None) => Some(FrameDirection::Inbound),
             (_, direction) => direction,
         };
         let mut program = filter::open(direction, options.snap_length, self.frame_bytes_max);

@@ -10,7 +10,7 @@ use super::split::{CountingFlows, Piece, SuperPacket};
 use super::sys::Readiness;
 use super::{GROUP_MAX, LiveCounts, LiveEnding, LiveError, LiveOptions};
 use crate::{
-    BatchEnd, CaptureError, Direction, Frame, InterfaceDescription, PacketSource, Resolution,
+    BatchEnd, CaptureError, Frame, FrameDirection, InterfaceDescription, PacketSource, Resolution,
     SourceCounts,
 };
 
@@ -388,10 +388,10 @@ fn hand_over(
 
 /// To this host, to all, to some and to others are received; the rest is loops within the kernel.
 #[inline]
-fn direction_of(packet_type: u8) -> Option<Direction> {
+fn direction_of(packet_type: u8) -> Option<FrameDirection> {
     match packet_type {
-        libc::PACKET_OUTGOING => Some(Direction::Outbound),
-        libc::PACKET_HOST..=libc::PACKET_OTHERHOST => Some(Direction::Inbound),
+        libc::PACKET_OUTGOING => Some(FrameDirection::Outbound),
+        libc::PACKET_HOST..=libc::PACKET_OTHERHOST => Some(FrameDirection::Inbound),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use twixt_collector::ESTIMATES_FOLDER;
-use twixt_history::{History, HistoryConfig, Retention};
+use twixt_history::{History, HistoryConfig, HistoryRetention};
 use twixt_model::Timestamp;
 
 use crate::agents::{Agent, Observing, client, now_ns};
@@ -95,7 +95,7 @@ fn feed(address: &str, stop: &AtomicBool, sent: &AtomicU64) {
 
 /// Whether the bound on bytes holds.
 fn bound(folder: &Path, bytes_max: u64, end_ns: i64) {
-    let retention = Retention { bytes_max: Some(bytes_max), ..Retention::default() };
+    let retention = HistoryRetention { bytes_max: Some(bytes_max), ..HistoryRetention::default() };
     let config = HistoryConfig { retention, ..HistoryConfig::default() };
     let history = History::open(folder, config).unwrap();
     // What came in while questions were asked is sealed first.

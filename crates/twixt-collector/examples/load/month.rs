@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use twixt_collector::{Collector, EventSink, Stop, WallClock};
+use twixt_collector::{Collector, EventSink, StopRequest, WallClock};
 use twixt_engine::EngineEvent;
 use twixt_model::{Delay, Observation, PacketDigest, Timestamp, mix};
 use twixt_synopsis::{Purpose, find};
@@ -43,7 +43,8 @@ pub(crate) fn points(segment: usize) -> [String; 2] {
 /// Sends an epoch a minute of every point, and waits until all is estimated and sealed. How many
 /// epochs that were.
 pub(crate) fn fill(folder: &Path, start_ns: i64, end_ns: i64) -> u64 {
-    let (clock, stop, estimated) = (WallClock::system(), Stop::new(), Arc::new(AtomicU64::new(0)));
+    let (clock, stop, estimated) =
+        (WallClock::system(), StopRequest::new(), Arc::new(AtomicU64::new(0)));
     let mut config = config(folder, (0..SEGMENTS).map(points));
     config.clock = clock.clone();
     config.engine.patience = Delay::from_nanos(DAY_NS);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use twixt_collector::{Collector, CollectorConfig, EventSink, Stop};
+use twixt_collector::{Collector, CollectorConfig, EventSink, StopRequest};
 use twixt_engine::{EngineEvent, SegmentConfig};
 use twixt_model::{Delay, PointId, Segment};
 
@@ -31,7 +31,7 @@ impl EventSink for Quiet {
 pub(crate) fn serve(folder: &Path, segments: usize) {
     let config = config(folder, (0..segments).map(points));
     let ready = |addresses: twixt_collector::Addresses| println!("{}", addresses.listen);
-    Collector::new(config).unwrap().run(Box::new(Quiet), &Stop::new(), ready).unwrap();
+    Collector::new(config).unwrap().run(Box::new(Quiet), &StopRequest::new(), ready).unwrap();
 }
 
 /// A collector for segments between these points, which bears whatever comes.

@@ -2,7 +2,7 @@
 //! half a stretch is not taken for a whole one.
 
 use tracing::warn;
-use twixt_history::{History, HistoryError, Question, Row, Step};
+use twixt_history::{History, HistoryError, Row, RowQuestion, Step};
 use twixt_model::{Delay, Scope, Span, Timestamp};
 
 use super::Alerting;
@@ -26,11 +26,11 @@ impl Alerting {
     }
 
     fn try_refill(&mut self, history: &History, longest_ns: i64) -> Result<(), HistoryError> {
-        let mut question = Question {
+        let mut question = RowQuestion {
             scope: Some(Scope::All.to_string()),
             histograms: true,
             limit: 1,
-            ..Question::all(Step::Epoch)
+            ..RowQuestion::all(Step::Epoch)
         };
         let Some(stored) = history.answer(&question)?.stored else { return Ok(()) };
         let start = stored.end - Delay::from_nanos(longest_ns.saturating_mul(2));

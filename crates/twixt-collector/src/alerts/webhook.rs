@@ -13,7 +13,7 @@ use tracing::warn;
 use super::metrics::AlertMetrics;
 use twixt_supervise::Supervisor;
 
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 
 /// Messages that wait for an address; further ones are dropped and counted.
 const WAITING_MAX: usize = 1_000;
@@ -50,7 +50,7 @@ impl Webhooks {
     pub(super) fn start<'a>(
         addresses: impl IntoIterator<Item = &'a String>,
         metrics: &AlertMetrics,
-        stop: &Stop,
+        stop: &StopRequest,
         supervisor: &Supervisor,
     ) -> io::Result<Self> {
         let (queues, threads) = (BTreeMap::new(), Vec::new());
@@ -91,7 +91,7 @@ impl Drop for Webhooks {
     }
 }
 
-fn send_all(url: &str, messages: &Receiver<Arc<str>>, metrics: &AlertMetrics, stop: &Stop) {
+fn send_all(url: &str, messages: &Receiver<Arc<str>>, metrics: &AlertMetrics, stop: &StopRequest) {
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -161,7 +161,7 @@ fn host(url: &str) -> &str {
 }
 
 /// Waits, unless the collector is to stop; whether to go on.
-fn pause(wait: Duration, stop: &Stop) -> bool {
+fn pause(wait: Duration, stop: &StopRequest) -> bool {
     let mut waited = Duration::ZERO;
     while waited < wait && !stop.is_requested() {
         thread::sleep(WAIT_STEP);

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use twixt_history::{Answer, Row, to_parquet};
+use twixt_history::{Row, RowAnswer, to_parquet};
 
 use super::documents::{
     CompletenessDocument, EstimateDocument, EstimatesDocument, GapDocument, GapsDocument,
@@ -68,7 +68,7 @@ pub(super) async fn estimates(
 }
 
 /// The rows as a table.
-fn parquet(api: &Api, answer: &Answer) -> Result<Response, Problem> {
+fn parquet(api: &Api, answer: &RowAnswer) -> Result<Response, Problem> {
     let bytes = to_parquet(&answer.rows).map_err(|error| api.failed(&error))?;
     let mut response = ([(header::CONTENT_TYPE, PARQUET)], bytes).into_response();
     let headers = response.headers_mut();
@@ -110,7 +110,7 @@ pub(super) async fn gaps(
 }
 
 impl Api {
-    pub(super) fn completeness(&self, answer: &Answer) -> CompletenessDocument {
+    pub(super) fn completeness(&self, answer: &RowAnswer) -> CompletenessDocument {
         CompletenessDocument::of(answer, |problem| self.hidden(&problem.to_string()))
     }
 }

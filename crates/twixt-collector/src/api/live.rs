@@ -15,7 +15,7 @@ use super::documents::{EstimateDocument, GapDocument};
 use super::parameters::{Asked, NoParameters};
 use super::{Api, ErrorDocument};
 use crate::history::LiveEvent;
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 
 /// Silence longer than this is broken, so that nobody takes the connection for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -52,7 +52,7 @@ pub(super) async fn live(
 }
 
 /// The next event; `None` when there will be no more.
-async fn next(receiver: &mut Receiver<LiveEvent>, stop: &Stop) -> Option<Event> {
+async fn next(receiver: &mut Receiver<LiveEvent>, stop: &StopRequest) -> Option<Event> {
     let told = tokio::select! {
         told = receiver.recv() => told,
         () = stop.requested() => return None,

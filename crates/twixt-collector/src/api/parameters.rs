@@ -6,7 +6,7 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use twixt_history::{Cursor, Question, ROWS_MAX, Step, parse_moment};
+use twixt_history::{Cursor, ROWS_MAX, RowQuestion, Step, parse_moment};
 use twixt_model::{PointId, Scope, Segment, Span, Timestamp};
 use utoipa::{IntoParams, ToSchema};
 
@@ -215,9 +215,9 @@ pub(super) struct Stretch {
 }
 
 impl EstimateParameters {
-    pub(super) fn question(&self) -> Result<Question, Problem> {
+    pub(super) fn question(&self) -> Result<RowQuestion, Problem> {
         let scope = text("scope", self.scope.as_ref())?.unwrap_or_else(|| Scope::All.to_string());
-        Ok(Question {
+        Ok(RowQuestion {
             segment: self.segment.as_deref().map(segment).transpose()?,
             class: text("class", self.class.as_ref())?,
             algorithm: text("algorithm", self.algorithm.as_ref())?,
@@ -226,22 +226,22 @@ impl EstimateParameters {
             limit: limit(self.limit, ROWS_DEFAULT, ROWS_MAX)?,
             after: cursor(self.cursor.as_ref())?,
             histograms: self.format == Some(AnswerFormat::Parquet),
-            ..Question::all(self.step.map_or(Step::Minute, Step::from))
+            ..RowQuestion::all(self.step.map_or(Step::Minute, Step::from))
         })
     }
 }
 
 impl GapParameters {
-    pub(super) fn question(&self, now: Timestamp) -> Result<Question, Problem> {
+    pub(super) fn question(&self, now: Timestamp) -> Result<RowQuestion, Problem> {
         const DAY: Duration = Duration::from_secs(24 * 3_600);
-        Ok(Question {
+        Ok(RowQuestion {
             segment: self.segment.as_deref().map(segment).transpose()?,
             class: text("class", self.class.as_ref())?,
             span: span(self.start.as_ref(), self.end.as_ref(), Some(DAY), now)?,
             limit: limit(self.limit, ROWS_DEFAULT, ROWS_MAX)?,
             after: cursor(self.cursor.as_ref())?,
             only_gaps: true,
-            ..Question::all(Step::Epoch)
+            ..RowQuestion::all(Step::Epoch)
         })
     }
 }
@@ -264,17 +264,17 @@ impl FlowParameters {
 }
 
 impl HistogramParameters {
-    pub(super) fn question(&self, now: Timestamp) -> Result<Question, Problem> {
+    pub(super) fn question(&self, now: Timestamp) -> Result<RowQuestion, Problem> {
         const HOUR: Duration = Duration::from_secs(3_600);
         let scope = text("scope", self.scope.as_ref())?.unwrap_or_else(|| Scope::All.to_string());
-        Ok(Question {
+        Ok(RowQuestion {
             segment: Some(segment(&self.segment)?),
             class: text("class", self.class.as_ref())?,
             algorithm: text("algorithm", self.algorithm.as_ref())?,
             scope: Some(scope),
             span: span(self.start.as_ref(), self.end.as_ref(), Some(HOUR), now)?,
             histograms: true,
-            ..Question::all(Step::Minute)
+            ..RowQuestion::all(Step::Minute)
         })
     }
 }

@@ -14,7 +14,7 @@ use twixt_engine::{
     Conclusion, LateEpochs, PairEstimate, Series, SeriesProgress, StoredHalf, StoredSeries,
     StreamCheck, pair_stored,
 };
-use twixt_history::{History, HistoryError, Question, ROWS_MAX, Row, Step};
+use twixt_history::{History, HistoryError, ROWS_MAX, Row, RowQuestion, Step};
 use twixt_measure::{QuestionTemplate, Sealed, Stream};
 use twixt_model::{Delay, Epoch, EpochRule, PointId, Scope, Segment, Span};
 use twixt_store::{Depth, Found, Log, Query};
@@ -87,10 +87,10 @@ impl LatePairing {
     pub(super) fn gaps(&self, progress: &[SeriesProgress]) -> Result<Vec<LateRange>, HistoryError> {
         let through: BTreeMap<&Series, Epoch> =
             progress.iter().map(|progress| (&progress.series, progress.through)).collect();
-        let mut question = Question {
+        let mut question = RowQuestion {
             scope: Some(Scope::All.to_string()),
             limit: ROWS_MAX,
-            ..Question::all(Step::Hour)
+            ..RowQuestion::all(Step::Hour)
         };
         let Some(newest) = self.history.newest() else { return Ok(Vec::new()) };
         question.span.start = newest - GAPS_BACK;
@@ -121,13 +121,13 @@ impl LatePairing {
             upstream: point(&hour.series.upstream),
             downstream: point(&hour.series.downstream),
         };
-        let question = Question {
+        let question = RowQuestion {
             segment: Some(segment),
             class: Some(hour.series.class.clone()),
             algorithm: Some(hour.series.algorithm.clone()),
             span: hour.span(),
             only_gaps: true,
-            ..Question::all(Step::Epoch)
+            ..RowQuestion::all(Step::Epoch)
         };
         let answer = self.history.answer(&question)?;
         let gaps = answer.rows.iter().filter(|row| row.series == hour.series && row.is_gap());
@@ -215,13 +215,13 @@ impl LatePairing {
     /// Epochs that were estimated in time.
     fn estimated(&self, work: &LateWork, rule: EpochRule) -> io::Result<BTreeSet<Epoch>> {
         let (series, key) = (&work.series, series_key(&work.series));
-        let question = Question {
+        let question = RowQuestion {
             segment: Some(series.segment.clone()),
             class: Some(series.class.clone()),
             algorithm: Some(key.algorithm.clone()),
             scope: Some(Scope::All.to_string()),
             span: span_of(rule, work.range.0, work.range.1),
-            ..Question::all(Step::Epoch)
+            ..RowQuestion::all(Step::Epoch)
         };
         let answer = self.history.answer(&question).map_err(io::Error::other)?;
         let in_time = answer

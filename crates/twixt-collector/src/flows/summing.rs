@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use twixt_history::{Row, SeriesKey, Totals};
+use twixt_history::{Row, SeriesKey, SeriesTotals};
 
 use super::FLOWS_MAX;
 
 /// Sums of flows.
 #[derive(Debug, Default)]
 pub(super) struct FlowSums {
-    totals: Totals,
+    totals: SeriesTotals,
     /// Series and flows that are added up.
     known: BTreeSet<(SeriesKey, String)>, // at most FLOWS_MAX
     /// Rows of flows beyond the bound.

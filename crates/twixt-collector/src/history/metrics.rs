@@ -6,7 +6,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use twixt_history::{Counts, Removed};
+use twixt_history::{Counts, RemovedFiles};
 
 /// What can fail by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl HistoryMetrics {
         copy(&self.rollups_refused, counts.rollups_refused);
     }
 
-    pub(super) fn removed(&self, removed: &Removed) {
+    pub(super) fn removed(&self, removed: &RemovedFiles) {
         self.removed_files.inc_by(removed.files);
         self.bytes.set(i64::try_from(removed.left_bytes).unwrap_or(i64::MAX));
     }

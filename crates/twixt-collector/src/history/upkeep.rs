@@ -8,7 +8,7 @@ use twixt_history::{HistoryError, UpkeepDone};
 
 use super::{Estimates, HistoryMetrics, Work};
 use crate::clock::AgeReference;
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 
 /// How often it is looked what is due.
 const EVERY: Duration = Duration::from_secs(10);
@@ -16,7 +16,7 @@ const EVERY: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(100);
 
 /// Seals and deletes until told to stop.
-pub(crate) fn maintain(estimates: &Estimates, metrics: &HistoryMetrics, stop: &Stop) {
+pub(crate) fn maintain(estimates: &Estimates, metrics: &HistoryMetrics, stop: &StopRequest) {
     let mut upkeep = Upkeep { estimates, metrics, age_reference: AgeReference::default() };
     loop {
         upkeep.run_once();

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
-use twixt_delivery::{COLLECTOR_HEADER, COLLECTOR_HEADER_VALUE, ErrorDocument, Receipt};
+use twixt_delivery::{COLLECTOR_HEADER, COLLECTOR_HEADER_VALUE, Receipt, RequestError};
 
 use super::FILES_MAX;
 use crate::journal::Unavailable;
@@ -84,7 +84,7 @@ impl Problem {
     }
 
     pub(super) fn into_response(self) -> Response {
-        let mut response = json(self.status(), &ErrorDocument { error: self.to_string() });
+        let mut response = json(self.status(), &RequestError { error: self.to_string() });
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_seconds() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -8,13 +8,13 @@ use tracing::{debug, error, info, warn};
 use twixt_delivery::{Receipt, RefusalCode, RefusedEpoch};
 use twixt_measure::{Sealed, Stream};
 use twixt_model::{Epoch, Span, Timestamp};
-use twixt_store::{Appended, Depth, Entry, Log, Options, Query, StoreError};
+use twixt_store::{Appended, Depth, EpochEntry, Log, Options, Query, StoreError};
 
 use super::judge::Judge;
 use super::runs::Report;
 use super::writers::{Writers, is_final};
 use super::{
-    Arrived, JournalConfig, JournalMetrics, Refusal, Retention, StoredEpoch, Submission,
+    Arrived, EpochRetention, JournalConfig, JournalMetrics, Refusal, StoredEpoch, Submission,
     Unavailable,
 };
 use crate::clock::{AgeReference, WallClock};
@@ -34,7 +34,7 @@ const UNSETTLED_MAX: usize = 65_536;
 pub(crate) struct Journal {
     writers: Writers,
     judge: Judge,
-    retention: Retention,
+    retention: EpochRetention,
     /// Written, but never acknowledged, nor handed on.
     unsettled: BTreeSet<(String, String, Epoch)>, // at most UNSETTLED_MAX
     stored: SyncSender<StoredEpoch>,
@@ -167,7 +167,7 @@ impl Journal {
             }
         };
         let stream = Stream::of(&sealed).to_string();
-        let entry = Entry { stream: &stream, span, epoch: sealed.epoch };
+        let entry = EpochEntry { stream: &stream, span, epoch: sealed.epoch };
         let point = sealed.point.0.clone();
         draft.points.insert(point.clone());
         match self.writers.append(&point, &entry, &bytes) {
@@ -241,7 +241,7 @@ impl Journal {
 
     /// Deletes what is too old or too much.
     fn forget(&mut self) {
-        let Retention { age_max, bytes_max } = self.retention;
+        let EpochRetention { age_max, bytes_max } = self.retention;
         if age_max.is_none() && bytes_max.is_none() || !self.writers.log().folder().is_dir() {
             return;
         }

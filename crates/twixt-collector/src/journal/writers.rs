@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use twixt_store::{Appended, Durability, Entry, Log, StoreError, Writer};
+use twixt_store::{Appended, Durability, EpochEntry, Log, PointWriter, StoreError};
 
 /// Appends to the log, and makes it durable when asked to.
 #[derive(Debug)]
 pub(super) struct Writers {
     log: Log,
-    open: BTreeMap<String, (u64, Writer)>, // at most `open_max`, and those that are being written
+    open: BTreeMap<String, (u64, PointWriter)>, // at most `open_max`, and those that are being written
     /// The one that was used least recently is closed for another.
     open_max: usize,
     unsynced: BTreeSet<String>,
@@ -31,7 +31,7 @@ impl Writers {
     pub(super) fn append(
         &mut self,
         point: &str,
-        entry: &Entry<'_>,
+        entry: &EpochEntry<'_>,
         payload: &[u8],
     ) -> Result<Appended, StoreError> {
         self.clock += 1;

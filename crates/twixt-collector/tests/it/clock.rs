@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use twixt_collector::{ESTIMATES_FOLDER, Retention};
+use twixt_collector::{ESTIMATES_FOLDER, EpochRetention};
 use twixt_engine::EngineEvent;
-use twixt_history::{Question, Reader, Step};
+use twixt_history::{HistoryReader, RowQuestion, Step};
 use twixt_testing::wait_for;
 
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
@@ -46,7 +46,7 @@ fn a_clock_that_is_set_costs_no_epoch() {
     assert!(!collector.metrics().contains("epochs_late_total 1"));
     collector.stop();
     let estimates = folder.path().join(ESTIMATES_FOLDER);
-    let answer = Reader::open(&estimates).answer(&Question::all(Step::Epoch)).unwrap();
+    let answer = HistoryReader::open(&estimates).answer(&RowQuestion::all(Step::Epoch)).unwrap();
     let known = answer.rows.iter().filter(|row| !row.is_gap());
     assert!(known.clone().count() as i64 >= 5 * EPOCHS - 2);
     let mean_ns = |row: &twixt_history::Row| {
@@ -63,7 +63,8 @@ fn a_clock_that_is_years_ahead_deletes_nothing_at_once() {
     collector.stop();
     let before = logged(folder.path());
     let mut config = config(folder.path());
-    config.retention = Retention { age_max: Some(Duration::from_secs(86_400)), bytes_max: None };
+    config.retention =
+        EpochRetention { age_max: Some(Duration::from_secs(86_400)), bytes_max: None };
     config.history.retention.epochs_age_ns = Some(DAY_NS);
     config.history.retention.rollups_age_ns = Some(DAY_NS);
     let clock = config.clock.clone();
@@ -84,7 +85,7 @@ fn a_clock_that_is_years_ahead_deletes_nothing_at_once() {
     collector.stop();
     assert_eq!(logged(folder.path()).len(), before.len() + 2);
     let estimates = folder.path().join(ESTIMATES_FOLDER);
-    let answer = Reader::open(&estimates).answer(&Question::all(Step::Epoch)).unwrap();
+    let answer = HistoryReader::open(&estimates).answer(&RowQuestion::all(Step::Epoch)).unwrap();
     let (known, _) = answer.epochs();
     assert!(known as i64 >= EPOCHS - 2);
 }

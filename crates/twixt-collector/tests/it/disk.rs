@@ -1,7 +1,7 @@
 //! A disk without room, one that must not be written to, and one that somebody else uses.
 
 use twixt_collector::{Collector, CollectorError, ESTIMATES_FOLDER};
-use twixt_history::{Question, Reader, Step};
+use twixt_history::{HistoryReader, RowQuestion, Step};
 use twixt_measure::Sealed;
 use twixt_testing::{SmallDisk, require, wait_for};
 
@@ -78,7 +78,7 @@ fn estimates_wait_for_room_and_none_is_lost() {
     let told = collector.estimated(10);
     wait_for_health(&collector, "ok\n");
     collector.stop();
-    let rows = Reader::open(&estimates).answer(&Question::all(Step::Epoch)).unwrap().rows;
+    let rows = HistoryReader::open(&estimates).answer(&RowQuestion::all(Step::Epoch)).unwrap().rows;
     let stored: Vec<i64> =
         rows.iter().filter(|row| !row.is_gap()).filter_map(|row| row.epoch).collect();
     assert!(stored.starts_with(&told), "{told:?} {stored:?}");

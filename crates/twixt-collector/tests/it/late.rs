@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use twixt_collector::{CollectorConfig, EPOCHS_FOLDER, ESTIMATES_FOLDER};
 use twixt_engine::EngineEvent;
-use twixt_history::{Question, Reader, Row, Step};
+use twixt_history::{HistoryReader, Row, RowQuestion, Step};
 use twixt_measure::Sealed;
 use twixt_testing::wait_for;
 
@@ -46,7 +46,8 @@ fn estimated(events: &[EngineEvent]) -> Vec<i64> {
 }
 
 fn rows(directory: &Path, step: Step) -> Vec<Row> {
-    let answer = Reader::open(&directory.join(ESTIMATES_FOLDER)).answer(&Question::all(step));
+    let answer =
+        HistoryReader::open(&directory.join(ESTIMATES_FOLDER)).answer(&RowQuestion::all(step));
     let answer = answer.unwrap();
     assert!(answer.problems.is_empty(), "{:?}", answer.problems);
     answer.rows

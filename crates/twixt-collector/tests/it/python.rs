@@ -42,7 +42,7 @@ fn check(module: &str, script: &str) {
     let estimates = folder.path().join(ESTIMATES_FOLDER);
     let history = History::open(&estimates, HistoryConfig::default()).unwrap();
     history.seal_all().unwrap();
-    let answer = history.answer(&twixt_history::Question::all(Step::Epoch)).unwrap();
+    let answer = history.answer(&twixt_history::RowQuestion::all(Step::Epoch)).unwrap();
     let known: Vec<Row> = answer.rows.into_iter().filter(|row| !row.is_gap()).collect();
     let output = Command::new(python).args(["-c", script]).arg(&estimates).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);

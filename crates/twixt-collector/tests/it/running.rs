@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use twixt_collector::{
-    Addresses, Collector, CollectorConfig, CollectorError, EPOCHS_FOLDER, EventSink, Stop,
+    Addresses, Collector, CollectorConfig, CollectorError, EPOCHS_FOLDER, EventSink, StopRequest,
 };
 use twixt_delivery::UPLOAD_PATH;
 use twixt_engine::{EngineEvent, SegmentConfig};
@@ -18,7 +18,7 @@ use twixt_testing::wait_for;
 /// A collector.
 pub(crate) struct Running {
     pub(crate) addresses: Addresses,
-    stop: Stop,
+    stop: StopRequest,
     thread: Option<JoinHandle<Result<(), CollectorError>>>,
     events: Arc<Mutex<Vec<EngineEvent>>>,
 }
@@ -65,7 +65,7 @@ impl Running {
 
     pub(crate) fn start_watched(config: CollectorConfig, before_flush: BeforeFlush) -> Self {
         let (sender, receiver) = mpsc::channel();
-        let (stop, events) = (Stop::new(), Arc::new(Mutex::new(Vec::new())));
+        let (stop, events) = (StopRequest::new(), Arc::new(Mutex::new(Vec::new())));
         let out = Arc::clone(&events);
         let (stopped, sink) =
             (stop.clone(), Remembering { waiting: Vec::new(), out, before_flush });

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use twixt_model::quantity::PacketRate;
 use twixt_model::{DelayEstimate, Estimate, FlowHash, FlowKey, FlowRecord, Scope, Span, Timestamp};
-use twixt_sim::{Config, Point, Simulation};
+use twixt_sim::{Config, Side, Simulation};
 use twixt_synopsis::cnf::rivals::{Crossed, Means, truth};
 use twixt_synopsis::cnf::{TimingBounds, TimingVerdict, judge_by_timing};
 use twixt_synopsis::{By, Cnf, CnfConfig, Pair, Question, Synopsis, TwoPoint};
@@ -112,7 +112,7 @@ fn meters(simulation: &Simulation, config: &CnfConfig) -> (Cnf, Cnf) {
         }
         cnf
     };
-    (meter(Point::Upstream), meter(Point::Downstream))
+    (meter(Side::Upstream), meter(Side::Downstream))
 }
 
 fn config(settings: &str) -> CnfConfig {
@@ -125,7 +125,7 @@ impl Run {
         let mut counted: BTreeMap<FlowHash, Counted> = BTreeMap::new();
         let mut packets = Vec::new();
         for (packet, sighting) in
-            simulation.observations(Point::Upstream).zip(simulation.sightings(Point::Upstream))
+            simulation.observations(Side::Upstream).zip(simulation.sightings(Side::Upstream))
         {
             let flow = counted.entry(packet.flow).or_default();
             flow.size += 1;

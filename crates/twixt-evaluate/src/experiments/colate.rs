@@ -16,7 +16,7 @@ use twixt_model::quantity::PacketRate;
 use twixt_sim::Config;
 use twixt_synopsis::{Colate, ColateConfig};
 
-use super::segment::{Answers, Packets, Segment, Sizes};
+use super::segment::{Answers, Packets, Sizes, TestSegment};
 use crate::experiment::Setting;
 
 /// Packets that the numbers of counters below are meant for.
@@ -52,8 +52,8 @@ fn traffic(seed: u64, packets: u64) -> Config {
     }
 }
 
-fn segment(setting: Setting) -> Segment {
-    Segment::new(&traffic(setting.seed, packets(setting)))
+fn segment(setting: Setting) -> TestSegment {
+    TestSegment::new(&traffic(setting.seed, packets(setting)))
 }
 
 /// One vector that counts every packet.
@@ -61,6 +61,6 @@ fn vector(counters: u32, per_flow: u32) -> ColateConfig {
     ColateConfig::new(counters, per_flow, &[1.0]).expect("counters are in range")
 }
 
-fn ask(segment: &Segment, ends: &(Colate, Colate), estimator: &str) -> Answers {
+fn ask(segment: &TestSegment, ends: &(Colate, Colate), estimator: &str) -> Answers {
     segment.ask((&ends.0, &ends.1), estimator, Sizes::Known)
 }

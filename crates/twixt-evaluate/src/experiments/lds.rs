@@ -18,9 +18,9 @@ pub(super) mod weights;
 use twixt_sim::{Config, Loss};
 use twixt_synopsis::{Lds, LdsConfig};
 
-use super::segment::{Answers, Packets, Segment, Sizes, median};
+use super::segment::{Answers, Packets, Sizes, TestSegment, median};
 use crate::experiment::{Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 const FULL_FLOWS: u64 = 146_000;
@@ -55,9 +55,9 @@ const fn scaled(columns: u32, setting: Setting) -> u32 {
     (columns as u64 * flows(setting) / FULL_FLOWS) as u32
 }
 
-fn segment(setting: Setting, loss: Loss) -> Segment {
+fn segment(setting: Setting, loss: Loss) -> TestSegment {
     let delay = "bimodal:fraction=0.6,first=200us,second=1500us,spread=0.35,jitter=0.5";
-    Segment::new(&Config {
+    TestSegment::new(&Config {
         seed: setting.seed,
         flows: flows(setting) as u32,
         packets: Some(setting.size.pick(500_000, 3_500_000)),
@@ -72,7 +72,7 @@ fn whole_rows(columns: u32) -> LdsConfig {
     LdsConfig::new(columns, 1, &[1.0; ROWS]).expect("columns are in range")
 }
 
-fn ask(segment: &Segment, ends: &(Lds, Lds), estimator: &str, sizes: Sizes) -> Answers {
+fn ask(segment: &TestSegment, ends: &(Lds, Lds), estimator: &str, sizes: Sizes) -> Answers {
     segment.ask((&ends.0, &ends.1), estimator, sizes)
 }
 
@@ -106,12 +106,12 @@ fn by_size(summary: &Summary, name: &str, title: &str) -> Figure {
         title: title.to_owned(),
         x: Axis::logarithmic("packets of the flow"),
         y: Axis::logarithmic("median relative error"),
-        series: WAYS.map(|(name, ..)| Series::curve(summary, name, name)).into(),
+        series: WAYS.map(|(name, ..)| Curve::of_trials(summary, name, name)).into(),
     }
 }
 
 /// The share of packets that flows of fewer than 100 have.
-fn packets_of_small_flows(segment: &Segment) -> f64 {
+fn packets_of_small_flows(segment: &TestSegment) -> f64 {
     let sizes = segment.flows.iter().filter_map(|flow| flow.packets);
     let small: u64 = sizes.clone().filter(|packets| *packets < 100).sum();
     small as f64 / sizes.sum::<u64>() as f64

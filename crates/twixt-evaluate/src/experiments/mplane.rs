@@ -1,10 +1,10 @@
 //! Which routers to upgrade first: probe hops and granularity on real topologies.
 
-use twixt_network::{Plan, ShortestPaths, Strategy, import};
+use twixt_network::{ShortestPaths, Strategy, UpgradePlan, import};
 
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(super) static EXPERIMENT: Experiment = Experiment {
@@ -70,7 +70,7 @@ fn trial(setting: Setting) -> Trial {
 fn note(trial: &mut Trial, name: &str, bytes: &[u8], strategy: Strategy) {
     let Ok(topology) = import(bytes) else { return };
     let Ok(paths) = ShortestPaths::of(&topology) else { return };
-    for step in Plan::new(&paths, strategy, UPGRADES).steps() {
+    for step in UpgradePlan::new(&paths, strategy, UPGRADES).steps() {
         let (upgraded, hops) = (step.upgraded as f64, step.segments.hops as f64);
         let granularity = step.segments.mean_hops();
         trial.value(format!("{name}, hops@{}", step.upgraded), hops);
@@ -84,16 +84,16 @@ fn figures(summary: &Summary) -> Vec<Figure> {
     let names = [("greedy", "Sprint, greedy"), ("random", "Sprint, random")]
         .into_iter()
         .chain(TOPOLOGIES[1..].iter().map(|(name, _)| (*name, *name)));
-    let series = |what: &str| -> Vec<Series> {
+    let series = |what: &str| -> Vec<Curve> {
         names
             .clone()
-            .map(|(name, label)| Series::curve(summary, &format!("{name}, {what}"), label))
+            .map(|(name, label)| Curve::of_trials(summary, &format!("{name}, {what}"), label))
             .collect()
     };
     let mut hops = series("hops");
-    hops.push(Series::published("published: Sprint", &[(0.0, 1e6), (45.0, 1e4)]));
+    hops.push(Curve::published("published: Sprint", &[(0.0, 1e6), (45.0, 1e4)]));
     let mut granularity = series("granularity");
-    granularity.push(Series::published("published: Sprint", &[(0.0, 4.0), (50.0, 1.5)]));
+    granularity.push(Curve::published("published: Sprint", &[(0.0, 4.0), (50.0, 1.5)]));
     vec![
         Figure {
             name: "mplane-hops".to_owned(),

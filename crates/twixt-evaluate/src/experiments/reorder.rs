@@ -10,7 +10,7 @@ use twixt_synopsis::{Estimator, Purpose, Question};
 use self::traffic::Traffic;
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Size, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(super) static EXPERIMENT: Experiment = Experiment {
@@ -198,7 +198,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
     let series = ["recall", "precision", "sure recall"]
         .into_iter()
         .flat_map(|what| ALGORITHMS.map(|name| format!("{name}, {what}")))
-        .map(|name| Series::curve(summary, &name, name.replace("sure", "verdict above:")));
+        .map(|name| Curve::of_trials(summary, &name, name.replace("sure", "verdict above:")));
     vec![Figure {
         name: "reorder-memory".to_owned(),
         title: "Much reordering: recall and precision by memory".to_owned(),

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use twixt_model::quantity::{Nanoseconds, PacketRate};
 use twixt_model::{DelaySample, Estimate, Observation, PacketDigest, Span, Timestamp, mix, total};
-use twixt_sim::{Config, Point, Simulation};
+use twixt_sim::{Config, Side, Simulation};
 use twixt_synopsis::{Pair, Question, Sample, SampleConfig, Synopsis, TwoPoint};
 
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(super) static EXPERIMENT: Experiment = Experiment {
@@ -93,14 +93,14 @@ impl Seen {
         let mut epochs: Vec<[Vec<Observation>; 2]> = Vec::new();
         let mut epoch_of: HashMap<PacketDigest, usize> = HashMap::new();
         let mut start = None;
-        for packet in simulation.observations(Point::Upstream) {
+        for packet in simulation.observations(Side::Upstream) {
             let start = *start.get_or_insert(packet.time);
             let epoch = ((packet.time - start).as_nanos() / SECOND_NS) as usize;
             epochs.resize_with(epochs.len().max(epoch + 1), Default::default);
             epochs[epoch][0].push(packet);
             epoch_of.insert(packet.digest, epoch);
         }
-        for packet in simulation.observations(Point::Downstream) {
+        for packet in simulation.observations(Side::Downstream) {
             if let Some(&epoch) = epoch_of.get(&packet.digest) {
                 epochs[epoch][1].push(packet);
             }
@@ -137,6 +137,6 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         title: "Sample of 4 KiB per second, 30 s: width of the interval by percentile".to_owned(),
         x: Axis::linear("share of packets"),
         y: Axis::logarithmic("width over the percentile"),
-        series: vec![Series::curve(summary, "width", "95 % interval")],
+        series: vec![Curve::of_trials(summary, "width", "95 % interval")],
     }]
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use twixt_model::{ClassId, Estimate, FlowKey, GroupId, Scope};
-use twixt_sim::{Config, Point, Simulation};
+use twixt_sim::{Config, Side, Simulation};
 use twixt_synopsis::{By, KnownFlow, Pair, Question, TwoPoint};
 
 /// One segment.
-pub(super) struct Segment {
+pub(super) struct TestSegment {
     pub(super) simulation: Simulation,
     pub(super) flows: Vec<KnownFlow>,
     truth: BTreeMap<FlowKey, Estimate>,
@@ -44,7 +44,7 @@ struct Answer {
     told_lost: Option<u64>,
 }
 
-impl Segment {
+impl TestSegment {
     pub(super) fn new(config: &Config) -> Self {
         let simulation = Simulation::run(config).expect("the configuration is in range");
         let truth = simulation.truth().flows.into_iter();
@@ -67,7 +67,7 @@ impl Segment {
             self.simulation.observations(point).for_each(|packet| synopsis.update(&packet));
             synopsis
         };
-        (fill(Point::Upstream), fill(Point::Downstream))
+        (fill(Side::Upstream), fill(Side::Downstream))
     }
 
     /// What two synopses say of all flows.

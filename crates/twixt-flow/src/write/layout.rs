@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use twixt_model::{Delay, FlowKey, FlowRecord, Timestamp};
 
-use super::{DelayRecord, WriteError, WriterConfig};
+use super::{DelayRecord, FlowWriteError, WriterConfig};
 use crate::element::{self, Element, TimeUnit, enterprise_element};
 use crate::notice::SelectorNotice;
 use crate::ntp;
@@ -36,7 +36,7 @@ impl Layout {
     pub(super) fn of_record(
         record: &FlowRecord,
         config: &WriterConfig,
-    ) -> Result<Self, WriteError> {
+    ) -> Result<Self, FlowWriteError> {
         let fitting = TimeUnit::for_resolution(record.resolution_ns);
         Ok(Self::Flow {
             v6: is_v6(&record.key)?,
@@ -46,7 +46,7 @@ impl Layout {
         })
     }
 
-    pub(super) fn of_delay(delay: &DelayRecord) -> Result<Self, WriteError> {
+    pub(super) fn of_delay(delay: &DelayRecord) -> Result<Self, FlowWriteError> {
         Ok(Self::Delay { v6: is_v6(&delay.key)?, extremes: delay.extremes.is_some() })
     }
 
@@ -156,7 +156,7 @@ impl Layout {
         self,
         record: &FlowRecord,
         config: &WriterConfig,
-    ) -> Result<Vec<u8>, WriteError> {
+    ) -> Result<Vec<u8>, FlowWriteError> {
         let Self::Flow { unit, .. } = self else { unreachable!("the layout is that of a record") };
         let mut bytes = Vec::with_capacity(96);
         write_key(&mut bytes, &record.key);
@@ -176,7 +176,7 @@ impl Layout {
     }
 
     /// A delay as bytes.
-    pub(super) fn delay(self, delay: &DelayRecord) -> Result<Vec<u8>, WriteError> {
+    pub(super) fn delay(self, delay: &DelayRecord) -> Result<Vec<u8>, FlowWriteError> {
         let mut bytes = Vec::with_capacity(96);
         write_key(&mut bytes, &delay.key);
         bytes.extend(delay.packets.to_be_bytes());
@@ -242,11 +242,11 @@ fn iana(number: u16, length: u16) -> Field {
     Field { element: Element::iana(number), length }
 }
 
-fn is_v6(key: &FlowKey) -> Result<bool, WriteError> {
+fn is_v6(key: &FlowKey) -> Result<bool, FlowWriteError> {
     match (key.source, key.destination) {
         (IpAddr::V4(_), IpAddr::V4(_)) => Ok(false),
         (IpAddr::V6(_), IpAddr::V6(_)) => Ok(true),
-        _ => Err(WriteError::Addresses),
+        _ => Err(FlowWriteError::Addresses),
     }
 }
 
@@ -276,7 +276,7 @@ fn write_key(bytes: &mut Vec<u8>, key: &FlowKey) {
     bytes.push(key.protocol);
 }
 
-fn time(time: Timestamp, unit: TimeUnit) -> Result<[u8; 8], WriteError> {
+fn time(time: Timestamp, unit: TimeUnit) -> Result<[u8; 8], FlowWriteError> {
     let nanoseconds = time.as_nanos();
     let bits = match unit {
         TimeUnit::Milliseconds => u64::try_from(nanoseconds.div_euclid(MILLISECOND_NS)).ok(),
@@ -287,14 +287,14 @@ fn time(time: Timestamp, unit: TimeUnit) -> Result<[u8; 8], WriteError> {
         }
         TimeUnit::Nanoseconds => ntp::to_bits(time),
     };
-    bits.map(u64::to_be_bytes).ok_or(WriteError::Time { nanoseconds })
+    bits.map(u64::to_be_bytes).ok_or(FlowWriteError::Time { nanoseconds })
 }
 
 /// Rounded; 32 bits of microseconds are 71 minutes.
-fn microseconds(delay: Delay) -> Result<u32, WriteError> {
+fn microseconds(delay: Delay) -> Result<u32, FlowWriteError> {
     let nanoseconds = delay.as_nanos();
     let rounded = nanoseconds.saturating_add(MICROSECOND_NS / 2).div_euclid(MICROSECOND_NS);
     let fits =
         (nanoseconds >= 0).then_some(rounded).and_then(|rounded| u32::try_from(rounded).ok());
-    fits.ok_or(WriteError::Delay { nanoseconds })
+    fits.ok_or(FlowWriteError::Delay { nanoseconds })
 }

@@ -214,7 +214,7 @@ fn delays_are_told_apart_from_records() {
     writer.delay(&delay, now).unwrap();
     writer.delay(&DelayRecord { extremes: None, ..delay }, now).unwrap();
     let negative = DelayRecord { mean: Delay::from_nanos(-1), ..delay };
-    assert_eq!(writer.delay(&negative, now), Err(WriteError::Delay { nanoseconds: -1 }));
+    assert_eq!(writer.delay(&negative, now), Err(FlowWriteError::Delay { nanoseconds: -1 }));
     writer.finish();
     let (found, reader) = read(&[writer.poll().unwrap()]);
     assert_eq!((found.len(), reader.counts().unusable(Unusable::DelayResult)), (0, 2));
@@ -225,13 +225,13 @@ fn what_cannot_be_said_is_refused_and_leaves_no_trace() {
     let mut writer = FlowWriter::new(WriterConfig::STREAM).unwrap();
     let old = FlowRecord { first: Timestamp::from_nanos(i64::MIN), ..record(1) };
     let now = Timestamp::from_nanos(NOW);
-    assert_eq!(writer.record(&old, now), Err(WriteError::Time { nanoseconds: i64::MIN }));
+    assert_eq!(writer.record(&old, now), Err(FlowWriteError::Time { nanoseconds: i64::MIN }));
     assert!(writer.record(&record(1), Timestamp::MIN).is_err());
     let mixed = FlowRecord {
         key: FlowKey { source: "::1".parse().unwrap(), ..record(1).key },
         ..record(1)
     };
-    assert_eq!(writer.record(&mixed, now), Err(WriteError::Addresses));
+    assert_eq!(writer.record(&mixed, now), Err(FlowWriteError::Addresses));
     writer.finish();
     assert_eq!(writer.poll(), None);
     let short = WriterConfig { message_bytes_max: 255, ..WriterConfig::UDP };

@@ -22,7 +22,7 @@ use super::schema::WIDE_BYTES;
 use super::source::Source;
 use super::write::checksum;
 use crate::column::{COLUMNS, Cell, Column, HISTOGRAM, Kind};
-use crate::error::Problem;
+use crate::error::Unreadable;
 use crate::row::Row;
 use crate::step::Step;
 
@@ -98,13 +98,13 @@ pub(crate) fn read(
     name: FileName,
     wanted: &Wanted<'_>,
     footers: &Footers,
-) -> Result<Vec<Row>, Problem> {
+) -> Result<Vec<Row>, Unreadable> {
     let path = folder.file_path(name);
     let read = footers.open(folder.disk(), &path, name).and_then(|(file, metadata)| {
         let opened = Opened { file: Arc::new(file), metadata };
         opened.rows(wanted).map_err(|error| error.to_string())
     });
-    read.map_err(|text| Problem { path, text })
+    read.map_err(|text| Unreadable { path, text })
 }
 
 impl Footers {

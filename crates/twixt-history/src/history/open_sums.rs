@@ -2,7 +2,7 @@
 
 use super::History;
 use crate::open::HourPart;
-use crate::question::Question;
+use crate::question::RowQuestion;
 use crate::reader::Live;
 use crate::rollup::RollUps;
 use crate::row::Row;
@@ -45,7 +45,7 @@ impl OpenSums {
 }
 
 impl Live for History {
-    fn rolled_up(&self, part: HourPart, question: &Question) -> Option<Vec<Row>> {
+    fn rolled_up(&self, part: HourPart, question: &RowQuestion) -> Option<Vec<Row>> {
         let state = self.state();
         let sums = state.parts.get(&part)?.of(question.step)?;
         Some(sums.rows_of(|series| question.wants_series(series)).collect())

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use twixt_model::Epoch;
-use twixt_store::{Durability, Entry, Log, Writer};
+use twixt_store::{Durability, EpochEntry, Log, PointWriter};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::SHARDS;
@@ -25,7 +25,7 @@ pub(crate) enum Appended {
 #[derive(Debug)]
 pub(crate) struct PartWriter {
     log: Log,
-    shards: BTreeMap<u64, Writer>, // at most SHARDS
+    shards: BTreeMap<u64, PointWriter>, // at most SHARDS
     unsynced: BTreeSet<u64>,
     /// What earlier parts of the hour have.
     sealed: HashSet<u64>,
@@ -51,7 +51,7 @@ impl PartWriter {
         };
         let stream = stream_of(first);
         let epoch = Epoch(first.epoch.unwrap_or(first.start_ns));
-        let entry = Entry { stream: &stream, span: first.span(), epoch };
+        let entry = EpochEntry { stream: &stream, span: first.span(), epoch };
         self.unsynced.insert(shard);
         match writer.append_once(&entry, &record::encode(rows), Durability::Written)? {
             twixt_store::Appended::Stored => Ok(Appended::Stored),

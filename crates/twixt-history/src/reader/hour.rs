@@ -6,12 +6,12 @@ use twixt_model::Span;
 use twixt_store::is_folder;
 
 use super::listing::{HourListing, Listing};
-use super::{Live, Reader};
-use crate::error::{HistoryError, Problem};
+use super::{HistoryReader, Live};
+use crate::error::{HistoryError, Unreadable};
 use crate::file::{Columns, Wanted, read};
 use crate::holes::{Hole, close_gaps, holes, note_missing};
 use crate::open::{HourPart, OpenWanted};
-use crate::question::Question;
+use crate::question::RowQuestion;
 use crate::rollup::rolled_up;
 use crate::row::{Row, SeriesKey};
 use crate::step::{Hour, Step};
@@ -24,14 +24,14 @@ const TRIES_MAX: u32 = 4;
 pub(super) struct HourRows {
     /// In order of time, holes included.
     pub(super) rows: Vec<Row>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<Unreadable>,
 }
 
-impl Reader {
+impl HistoryReader {
     pub(super) fn hour(
         &self,
         hour: Hour,
-        question: &Question,
+        question: &RowQuestion,
         expected: &BTreeMap<SeriesKey, Span>,
         listing: &mut Listing<'_>,
         live: Option<&dyn Live>,
@@ -70,7 +70,7 @@ impl Reader {
         &self,
         hour: Hour,
         there: &HourListing,
-        question: &Question,
+        question: &RowQuestion,
         live: Option<&dyn Live>,
     ) -> Result<HourRows, HistoryError> {
         let parts = there.files.len() + there.open.len();
@@ -110,7 +110,7 @@ impl Reader {
     fn add_open(
         &self,
         part: HourPart,
-        question: &Question,
+        question: &RowQuestion,
         live: Option<&dyn Live>,
         found: &mut HourRows,
     ) -> Result<(), HistoryError> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use twixt_history::{Question, Step};
+use twixt_history::{RowQuestion, Step};
 use twixt_testing::copy_folder;
 
 use crate::support::{Fixture, HOUR, at, files, row};
@@ -10,7 +10,7 @@ use crate::support::{Fixture, HOUR, at, files, row};
 /// What there is, in all steps: rows, epochs, packets.
 fn told(fixture: &Fixture) -> Vec<(usize, u64, u64)> {
     let summary = |step| {
-        let answer = fixture.answer(&Question::all(step));
+        let answer = fixture.answer(&RowQuestion::all(step));
         let packets = answer.rows.iter().filter_map(|row| row.packets).sum();
         (answer.rows.len(), answer.epochs().0, packets)
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parquet::data_type::Int64Type;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use twixt_history::{Answer, Step};
+use twixt_history::{RowAnswer, Step};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::support::{Fixture, HOUR, ask, between, files};
@@ -22,7 +22,7 @@ fn sealed() -> Fixture {
     fixture
 }
 
-fn answer(fixture: &Fixture, step: Step) -> Answer {
+fn answer(fixture: &Fixture, step: Step) -> RowAnswer {
     fixture.answer(&ask("b", step, between(0, 3 * HOUR)))
 }
 

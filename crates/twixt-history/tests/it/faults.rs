@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use twixt_history::{History, HistoryConfig, Reader, Step};
+use twixt_history::{History, HistoryConfig, HistoryReader, Step};
 use twixt_model::Timestamp;
 use twixt_store::{Faults, Operation, SimulatedDisk};
 
@@ -16,7 +16,7 @@ fn open(disk: &SimulatedDisk) -> History {
 }
 
 fn epochs(disk: &SimulatedDisk) -> u64 {
-    let reader = Reader::open_on(disk.mount(), Path::new(FOLDER));
+    let reader = HistoryReader::open_on(disk.mount(), Path::new(FOLDER));
     reader.answer(&ask("b", Step::Epoch, between(0, 600))).unwrap().epochs().0
 }
 

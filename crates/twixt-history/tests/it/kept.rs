@@ -1,13 +1,13 @@
 //! What is stored is answered: before it is sealed, after a restart, after it is sealed.
 
-use twixt_history::{Question, Row, Step};
+use twixt_history::{Row, RowQuestion, Step};
 
 use crate::support::{Fixture, HOUR, SECOND_NS, ask, at, between, row, same, series};
 
 const STEPS: [Step; 3] = [Step::Epoch, Step::Minute, Step::Hour];
 
 fn answers(fixture: &Fixture) -> Vec<Vec<Row>> {
-    STEPS.map(|step| fixture.answer(&Question::all(step)).rows).into()
+    STEPS.map(|step| fixture.answer(&RowQuestion::all(step)).rows).into()
 }
 
 #[track_caller]

@@ -1,14 +1,14 @@
 //! An answer in pages is the answer.
 
-use twixt_history::{Question, Row, Step};
+use twixt_history::{Row, RowQuestion, Step};
 
 use crate::support::{Fixture, HOUR};
 
 #[track_caller]
 fn check(fixture: &Fixture, step: Step, limit: usize) {
-    let whole = fixture.answer(&Question::all(step));
+    let whole = fixture.answer(&RowQuestion::all(step));
     let mut rows: Vec<Row> = Vec::new();
-    let mut question = Question { limit, ..Question::all(step) };
+    let mut question = RowQuestion { limit, ..RowQuestion::all(step) };
     loop {
         let page = fixture.answer(&question);
         assert!(page.rows.len() <= limit);

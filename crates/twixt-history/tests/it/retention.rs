@@ -2,17 +2,17 @@
 
 use std::fs;
 
-use twixt_history::{HistoryConfig, Retention, Step};
+use twixt_history::{HistoryConfig, HistoryRetention, Step};
 
 use crate::support::{Fixture, HOUR, SECOND_NS, ask, at, between, files};
 
-fn config(retention: Retention) -> HistoryConfig {
+fn config(retention: HistoryRetention) -> HistoryConfig {
     HistoryConfig { retention, ..HistoryConfig::default() }
 }
 
 #[test]
 fn minutes_may_stay_longer_than_epochs() {
-    let fixture = Fixture::with(config(Retention {
+    let fixture = Fixture::with(config(HistoryRetention {
         epochs_age_ns: Some(2 * HOUR * SECOND_NS),
         rollups_age_ns: Some(4 * HOUR * SECOND_NS),
         bytes_max: None,
@@ -42,7 +42,8 @@ fn the_bound_on_bytes_holds() {
     for bytes_max in [bytes, bytes / 2 + rollups / 2, rollups, rollups / 2, 0] {
         let folder = tempfile::tempdir().unwrap();
         twixt_testing::copy_folder(fixture.path(), folder.path());
-        let retention = Retention { bytes_max: Some(bytes_max), ..Retention::default() };
+        let retention =
+            HistoryRetention { bytes_max: Some(bytes_max), ..HistoryRetention::default() };
         let history = twixt_history::History::open(folder.path(), config(retention)).unwrap();
         let removed = history.keep(at(9 * HOUR)).unwrap().removed;
         let left: u64 = files(folder.path(), ".parquet").iter().map(size).sum();

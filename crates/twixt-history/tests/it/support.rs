@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use twixt_history::{
-    Answer, DelayPart, DelaySteps, History, HistoryConfig, Quantile, Question, Reader, Row,
-    SeriesKey, Step,
+    DelayPart, DelaySteps, History, HistoryConfig, HistoryReader, Quantile, Row, RowAnswer,
+    RowQuestion, SeriesKey, Step,
 };
 use twixt_model::{PointId, Segment, Span, Timestamp};
 
@@ -52,9 +52,9 @@ impl Fixture {
         self.history.sync().unwrap();
     }
 
-    pub(crate) fn answer(&self, question: &Question) -> Answer {
+    pub(crate) fn answer(&self, question: &RowQuestion) -> RowAnswer {
         let live = self.history.answer(question).unwrap();
-        let read = Reader::open(self.path()).answer(question).unwrap();
+        let read = HistoryReader::open(self.path()).answer(question).unwrap();
         assert_eq!(live.rows.len(), read.rows.len(), "who writes and who reads agree");
         for (one, other) in live.rows.iter().zip(&read.rows) {
             same(one, other);
@@ -132,8 +132,8 @@ pub(crate) fn row(downstream: &str, second: i64) -> Row {
     }
 }
 
-pub(crate) fn ask(downstream: &str, step: Step, span: Span) -> Question {
-    Question { segment: Some(segment(downstream)), span, ..Question::all(step) }
+pub(crate) fn ask(downstream: &str, step: Step, span: Span) -> RowQuestion {
+    RowQuestion { segment: Some(segment(downstream)), span, ..RowQuestion::all(step) }
 }
 
 /// All files below a folder, with some ending.

@@ -96,7 +96,7 @@ fn may_step(points: &[ClockPoint], at: usize) -> bool {
 fn step_between(before: &[ClockPoint], after: &[ClockPoint]) -> Option<ClockStep> {
     let before = &before[before.len().saturating_sub(SIDE_MAX)..];
     let after = &after[..after.len().min(SIDE_MAX)];
-    let (old, new) = (Side::of(before)?, Side::of(after)?);
+    let (old, new) = (StepSide::of(before)?, StepSide::of(after)?);
     let step = new.floor - old.floor;
     let size_ns = step.as_nanos().unsigned_abs() as f64;
     let is_clear = size_ns >= (CLEAR * old.varies_ns.max(new.varies_ns)).max(STEP_MIN_NS);
@@ -110,13 +110,13 @@ fn step_between(before: &[ClockPoint], after: &[ClockPoint]) -> Option<ClockStep
 }
 
 /// The packets on one side of a step.
-struct Side {
+struct StepSide {
     floor: Delay,
     /// What nine in ten of them vary by.
     varies_ns: f64,
 }
 
-impl Side {
+impl StepSide {
     /// `None` with too few.
     fn of(points: &[ClockPoint]) -> Option<Self> {
         let mut differences: Vec<Delay> = points.iter().map(|point| point.difference).collect();

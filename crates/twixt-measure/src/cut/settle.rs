@@ -19,14 +19,14 @@ pub(crate) const TELLING_MIN: u64 = 8;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Edge<'a> {
     /// Counted in the epoch before.
-    pub before: Option<Side<'a>>,
+    pub before: Option<BoundarySide<'a>>,
     /// Counted in the epoch after.
-    pub after: Option<Side<'a>>,
+    pub after: Option<BoundarySide<'a>>,
 }
 
 /// What one point kept on one side of a boundary.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Side<'a> {
+pub(crate) struct BoundarySide<'a> {
     pub observations: &'a [Observation],
     /// How far the point's clock is ahead, as far as epochs are concerned.
     pub shift: Delay,
@@ -181,7 +181,8 @@ impl Found {
 
     fn evidence(&self, sent: &[Sided], upstream: Edge<'_>, downstream: Edge<'_>) -> Evidence {
         // An epoch that is not there sets no limit.
-        let reach_ns = |side: Option<Side<'_>>| side.map_or(i64::MAX, |side| side.reach.as_nanos());
+        let reach_ns =
+            |side: Option<BoundarySide<'_>>| side.map_or(i64::MAX, |side| side.reach.as_nanos());
         let forth_ns = reach_ns(upstream.before).min(reach_ns(downstream.after));
         let back_ns = reach_ns(upstream.after).min(reach_ns(downstream.before));
         // With clocks apart, a packet near the end of what one point kept lies beyond what the
@@ -219,7 +220,7 @@ fn same_digest(one: &Sided, other: &Sided) -> bool {
 fn sides(boundary: Timestamp, edge: Edge<'_>) -> Vec<Sided> {
     let mut all = Vec::new();
     for (after, side) in [(false, edge.before), (true, edge.after)] {
-        let Some(Side { observations, shift, .. }) = side else { continue };
+        let Some(BoundarySide { observations, shift, .. }) = side else { continue };
         all.extend(observations.iter().map(|&observation| {
             let place_ns = (observation.time - shift - boundary).as_nanos();
             Sided { observation, after, place_ns }

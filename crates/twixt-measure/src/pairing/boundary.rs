@@ -1,7 +1,7 @@
 //! Boundaries between two epochs: moves packets that were in flight, and notes where it cannot be
 //! known which were. How that is found out is the business of `cut`.
 
-use twixt_model::{Batch, Delay, Epoch, Observation, Timestamp};
+use twixt_model::{Batch, Delay, Epoch, Observation, Side, Timestamp};
 use twixt_synopsis::{AnySynopsis, Estimator};
 
 use super::Pairing;
@@ -52,7 +52,7 @@ impl Pairing {
 
     /// The same at the end, where downstream's clock is behind.
     pub(super) fn stand_in_after_last(&mut self) {
-        if let Some(newest) = self.newest[super::End::Downstream as usize] {
+        if let Some(newest) = self.newest[Side::Downstream as usize] {
             self.stand_in(Epoch(newest.0.saturating_add(1)), newest);
         }
     }

@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use twixt_model::{Delay, Epoch, Observation, Timestamp};
+use twixt_model::{Delay, Epoch, Observation, Side, Timestamp};
 use twixt_synopsis::KnownFlow;
 
-use super::End;
 use super::event::PairingError;
-use crate::cut::{Edge, Side};
+use crate::cut::{BoundarySide, Edge};
 use crate::sealed::{CutKind, Sealed};
 use crate::stash::Stash;
 use crate::tally::Tally;
@@ -79,10 +78,10 @@ pub(super) enum Added {
 }
 
 impl Slot {
-    /// Adds one end's half, or a part of it. Refuses what must not be compared.
-    pub(super) fn add(&mut self, end: End, sealed: Sealed) -> Result<Added, PairingError> {
+    /// Adds one side's half, or a part of it. Refuses what must not be compared.
+    pub(super) fn add(&mut self, side: Side, sealed: Sealed) -> Result<Added, PairingError> {
         if self.concluded {
-            return Ok(if self.has_run(end, sealed.run) {
+            return Ok(if self.has_run(side, sealed.run) {
                 Added::Duplicate
             } else {
                 Added::AfterConclusion
@@ -93,7 +92,7 @@ impl Slot {
             return Err(PairingError::Torn { point: sealed.point });
         }
         let run = sealed.run;
-        let added = match self.half_mut(end) {
+        let added = match self.half_mut(side) {
             empty @ None => {
                 *empty = Some(Half { sealed, runs: vec![run] });
                 Added::New
@@ -171,17 +170,17 @@ impl Slot {
         self.upstream.as_ref().or(self.downstream.as_ref()).map(|half| half.sealed.cut)
     }
 
-    fn half_mut(&mut self, end: End) -> &mut Option<Half> {
-        match end {
-            End::Upstream => &mut self.upstream,
-            End::Downstream => &mut self.downstream,
+    fn half_mut(&mut self, side: Side) -> &mut Option<Half> {
+        match side {
+            Side::Upstream => &mut self.upstream,
+            Side::Downstream => &mut self.downstream,
         }
     }
 
-    fn has_run(&self, end: End, run: u64) -> bool {
-        let half = match end {
-            End::Upstream => &self.upstream,
-            End::Downstream => &self.downstream,
+    fn has_run(&self, side: Side, run: u64) -> bool {
+        let half = match side {
+            Side::Upstream => &self.upstream,
+            Side::Downstream => &self.downstream,
         };
         half.as_ref().is_some_and(|half| half.runs.contains(&run))
     }
@@ -205,14 +204,14 @@ impl Half {
         Self { sealed: silent, runs: like.runs.clone() }
     }
 
-    fn side<'a>(&self, boundary: Timestamp, stash: &'a Stash) -> Side<'a> {
+    fn side<'a>(&self, boundary: Timestamp, stash: &'a Stash) -> BoundarySide<'a> {
         let (shift, guard) = (self.sealed.shift, self.sealed.guard);
         let distance = |kept: &Observation| {
             Delay::from_nanos((kept.time - shift - boundary).as_nanos().saturating_abs())
         };
         let farthest = || stash.observations().iter().map(distance).max().unwrap_or(Delay::ZERO);
         let reach = if stash.overflow() == 0 { guard } else { guard.min(farthest()) };
-        Side { observations: stash.observations(), shift, reach }
+        BoundarySide { observations: stash.observations(), shift, reach }
     }
 }
 

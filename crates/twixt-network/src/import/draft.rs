@@ -1,6 +1,6 @@
 //! A topology under way: links may come before the routers that they join.
 
-use super::{ImportError, Place};
+use super::{ImportError, ProblemPlace};
 use crate::topology::{LINKS_MAX, Topology, TopologyBuilder, TopologyError};
 use crate::weight::Weight;
 
@@ -17,7 +17,7 @@ pub(super) struct Draft {
 
 /// A link as a file has it: by identifiers.
 pub(super) struct DraftLink {
-    pub(super) place: Place,
+    pub(super) place: ProblemPlace,
     pub(super) from: String,
     pub(super) to: String,
     pub(super) weight: Option<Weight>,
@@ -28,7 +28,7 @@ pub(super) struct DraftLink {
 impl Draft {
     pub(super) fn router(
         &mut self,
-        place: Place,
+        place: ProblemPlace,
         identifier: &str,
         name: &str,
     ) -> Result<(), ImportError> {
@@ -56,6 +56,6 @@ impl Draft {
                 self.builder.link(to, from, link.weight).map_err(at)?;
             }
         }
-        self.builder.build().map_err(ImportError::at(Place::File))
+        self.builder.build().map_err(ImportError::at(ProblemPlace::File))
     }
 }

@@ -9,7 +9,7 @@ use quick_xml::escape::unescape;
 
 use self::tokens::{Kind, Token, Tokens};
 use super::draft::{Draft, DraftLink};
-use super::{ImportError, Place, beginning, weight};
+use super::{ImportError, ProblemPlace, beginning, weight};
 use crate::topology::Topology;
 
 /// How deep lists may lie in lists.
@@ -65,7 +65,7 @@ pub(super) fn parse(text: &str) -> Result<Topology, ImportError> {
 /// A list that is being read, with those of its values that matter.
 #[derive(Clone, Copy)]
 struct List<'a> {
-    place: Place,
+    place: ProblemPlace,
     key: &'a str,
     id: Option<&'a str>,
     label: Option<&'a str>,
@@ -76,7 +76,7 @@ struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    const fn new(place: Place, key: &'a str) -> Self {
+    const fn new(place: ProblemPlace, key: &'a str) -> Self {
         let (id, label, source, target, weight, directed) = (None, None, None, None, None, None);
         Self { place, key, id, label, source, target, weight, directed }
     }
@@ -122,7 +122,7 @@ impl<'a> List<'a> {
     }
 }
 
-fn unmatched(place: Place) -> ImportError {
+fn unmatched(place: ProblemPlace) -> ImportError {
     ImportError::syntax(place, "\"]\" without a \"[\" before it; remove it")
 }
 
@@ -131,15 +131,15 @@ fn unclosed(list: &List<'_>) -> ImportError {
     ImportError::syntax(list.place, problem)
 }
 
-fn no_key(place: Place) -> ImportError {
+fn no_key(place: ProblemPlace) -> ImportError {
     ImportError::syntax(place, "a value without a key before it; write: key value")
 }
 
-fn no_value(place: Place, key: &str) -> ImportError {
+fn no_value(place: ProblemPlace, key: &str) -> ImportError {
     ImportError::syntax(place, format!("the key {:?} has no value; add one", beginning(key)))
 }
 
-fn too_deep(place: Place) -> ImportError {
+fn too_deep(place: ProblemPlace) -> ImportError {
     ImportError::syntax(
         place,
         format!("lists nested more than {DEPTH_MAX} levels deep; flatten them"),

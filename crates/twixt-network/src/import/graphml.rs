@@ -8,7 +8,7 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
 use super::draft::{Draft, DraftLink};
-use super::{ImportError, Place, line_breaks, weight};
+use super::{ImportError, ProblemPlace, line_breaks, weight};
 use crate::topology::{NAME_BYTES_MAX, Topology};
 use crate::weight::Weight;
 
@@ -46,13 +46,13 @@ struct Lines {
 }
 
 impl Lines {
-    fn at(&mut self, text: &str, position: u64) -> Place {
+    fn at(&mut self, text: &str, position: u64) -> ProblemPlace {
         let position = usize::try_from(position).map_or(text.len(), |end| end.min(text.len()));
         if let Some(passed) = text.as_bytes().get(self.position..position) {
             self.line += line_breaks(passed);
             self.position = position;
         }
-        Place::Line(self.line)
+        ProblemPlace::Line(self.line)
     }
 }
 
@@ -69,13 +69,13 @@ struct Document {
     default_weight: Option<Weight>,
     item: Option<Item>,
     /// What the text that is being read will be.
-    field: Option<(Place, Field)>,
+    field: Option<(ProblemPlace, Field)>,
     text: String,
 }
 
 /// A node or an edge that is being read.
 enum Item {
-    Node { place: Place, identifier: String, name: Option<String> },
+    Node { place: ProblemPlace, identifier: String, name: Option<String> },
     Edge(DraftLink),
 }
 
@@ -90,7 +90,7 @@ enum Field {
 const KEYS_MAX: usize = 16;
 
 impl Document {
-    fn open(&mut self, place: Place, tag: &BytesStart<'_>) -> Result<(), ImportError> {
+    fn open(&mut self, place: ProblemPlace, tag: &BytesStart<'_>) -> Result<(), ImportError> {
         match tag.local_name().as_ref() {
             "graph" => self.open_graph(place, tag)?,
             "key" => self.open_key(place, tag)?,
@@ -117,7 +117,7 @@ impl Document {
         Ok(())
     }
 
-    fn open_graph(&mut self, place: Place, tag: &BytesStart<'_>) -> Result<(), ImportError> {
+    fn open_graph(&mut self, place: ProblemPlace, tag: &BytesStart<'_>) -> Result<(), ImportError> {
         if self.has_graph {
             let problem = "a second or nested graph; keep one graph per file";
             return Err(ImportError::syntax(place, problem));
@@ -129,7 +129,7 @@ impl Document {
     }
 
     /// Keys come before the graph that uses them.
-    fn open_key(&mut self, place: Place, tag: &BytesStart<'_>) -> Result<(), ImportError> {
+    fn open_key(&mut self, place: ProblemPlace, tag: &BytesStart<'_>) -> Result<(), ImportError> {
         let name = attribute(place, tag, "attr.name")?.unwrap_or_default().to_ascii_lowercase();
         let target = attribute(place, tag, "for")?.unwrap_or_default();
         let keys = match (target.as_str(), name.as_str()) {
@@ -155,7 +155,7 @@ impl Document {
         }
     }
 
-    fn expect(&mut self, place: Place, field: Option<Field>) {
+    fn expect(&mut self, place: ProblemPlace, field: Option<Field>) {
         self.field = field.map(|field| (place, field));
         self.text.clear();
     }
@@ -215,7 +215,7 @@ impl Document {
         }
     }
 
-    fn finish(self, place: Place) -> Result<Topology, ImportError> {
+    fn finish(self, place: ProblemPlace) -> Result<Topology, ImportError> {
         if self.has_graph && self.item.is_none() {
             return self.draft.finish();
         }
@@ -225,7 +225,7 @@ impl Document {
 
 /// The value of an attribute.
 fn attribute(
-    place: Place,
+    place: ProblemPlace,
     tag: &BytesStart<'_>,
     name: &str,
 ) -> Result<Option<String>, ImportError> {
@@ -242,7 +242,7 @@ fn attribute(
         .map_err(|error| ImportError::syntax(place, error.to_string()))
 }
 
-fn needed(place: Place, tag: &BytesStart<'_>, name: &str) -> Result<String, ImportError> {
+fn needed(place: ProblemPlace, tag: &BytesStart<'_>, name: &str) -> Result<String, ImportError> {
     let problem =
         || format!("a {:?} without the attribute {name:?}; add it", tag.local_name().as_ref());
     attribute(place, tag, name)?.ok_or_else(|| ImportError::syntax(place, problem()))

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::draft::{Draft, DraftLink};
-use super::{ImportError, Place};
+use super::{ImportError, ProblemPlace};
 use crate::topology::Topology;
 use crate::weight::Weight;
 
@@ -32,16 +32,16 @@ pub(super) fn parse(text: &str) -> Result<Topology, ImportError> {
     draft.directed = document.directed;
     draft.routers_by_links = document.routers.is_none();
     for (index, router) in document.routers.iter().flatten().enumerate() {
-        draft.router(Place::Router(index + 1), router, router)?;
+        draft.router(ProblemPlace::Router(index + 1), router, router)?;
     }
     for (index, link) in document.links.into_iter().enumerate() {
-        draft.link(link.into_draft(Place::Link(index + 1))?)?;
+        draft.link(link.into_draft(ProblemPlace::Link(index + 1))?)?;
     }
     draft.finish()
 }
 
 impl LinkDocument {
-    fn into_draft(self, place: Place) -> Result<DraftLink, ImportError> {
+    fn into_draft(self, place: ProblemPlace) -> Result<DraftLink, ImportError> {
         let Self { from, to, weight } = self;
         let wrong = |value: f64| ImportError::Weight { place, text: value.to_string() };
         let weight =
@@ -54,5 +54,8 @@ fn syntax(error: &serde_json::Error) -> ImportError {
     // Its text ends with the place, which comes first here.
     let text = error.to_string();
     let problem = text.split(" at line ").next().unwrap_or(&text);
-    ImportError::syntax(Place::Line(error.line()), format!("column {}: {problem}", error.column()))
+    ImportError::syntax(
+        ProblemPlace::Line(error.line()),
+        format!("column {}: {problem}", error.column()),
+    )
 }

@@ -2,13 +2,13 @@
 //!
 //! Spring, Mahajan, Wetherall and Anderson, *Measuring ISP topologies with Rocketfuel*, ToN 2004.
 
-use super::{ImportError, Place, beginning, weight};
+use super::{ImportError, ProblemPlace, beginning, weight};
 use crate::topology::{Topology, TopologyBuilder};
 
 pub(super) fn parse(text: &str) -> Result<Topology, ImportError> {
     let mut builder = TopologyBuilder::default();
     for (index, line) in text.lines().enumerate() {
-        let place = Place::Line(index + 1);
+        let place = ProblemPlace::Line(index + 1);
         let words: Vec<&str> = line.split_whitespace().take(4).collect();
         match words.as_slice() {
             [] => {}
@@ -26,5 +26,5 @@ pub(super) fn parse(text: &str) -> Result<Topology, ImportError> {
             }
         }
     }
-    builder.build().map_err(ImportError::at(Place::File))
+    builder.build().map_err(ImportError::at(ProblemPlace::File))
 }

@@ -160,7 +160,7 @@ fn graphml_errors_say_where_and_what_to_do() {
     );
     assert!(matches!(
         import(b"<graph>\n<node id='a'></graph>"),
-        Err(ImportError::Syntax { place: Place::Line(2), .. })
+        Err(ImportError::Syntax { place: ProblemPlace::Line(2), .. })
     ));
 }
 

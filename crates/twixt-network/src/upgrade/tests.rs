@@ -32,8 +32,8 @@ fn diamond() -> Topology {
     network(4, &[(0, 1, 1), (0, 2, 1), (1, 3, 1), (2, 3, 1)])
 }
 
-fn plan(topology: &Topology, strategy: Strategy) -> Plan {
-    Plan::new(&ShortestPaths::of(topology).unwrap(), strategy, usize::MAX)
+fn plan(topology: &Topology, strategy: Strategy) -> UpgradePlan {
+    UpgradePlan::new(&ShortestPaths::of(topology).unwrap(), strategy, usize::MAX)
 }
 
 /// Hops before any greedy upgrade and after each; the routers.

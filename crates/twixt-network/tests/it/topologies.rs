@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use twixt_network::{Plan, ShortestPaths, Step, Strategy, Topology, import};
+use twixt_network::{ShortestPaths, Strategy, Topology, UpgradePlan, UpgradeStep, import};
 use twixt_testing::require;
 
 /// A topology of the shared data.
@@ -40,7 +40,7 @@ fn a_topology_in_parts_has_unreachable_pairs() {
     assert!(paths.unreachable_pairs() >= 2 * 104 * 4, "{}", paths.unreachable_pairs());
 }
 
-fn mean(step: &Step) -> f64 {
+fn mean(step: &UpgradeStep) -> f64 {
     step.segments.mean_hops().expect("there are segments")
 }
 
@@ -50,7 +50,7 @@ fn mean(step: &Step) -> f64 {
 fn sprint_as_published() {
     let shared = require!(shared "topologies");
     let sprint = topology(&shared, "rocketfuel/1239/weights.intra");
-    let plan = Plan::new(&ShortestPaths::of(&sprint).unwrap(), Strategy::Greedy, 60);
+    let plan = UpgradePlan::new(&ShortestPaths::of(&sprint).unwrap(), Strategy::Greedy, 60);
     let steps = plan.steps();
     assert_eq!(steps.len(), 61);
     // An independent program, in which weights are floating-point, counts the same.
@@ -65,9 +65,9 @@ fn random_upgrades_of_sprint_gain_little() {
     let shared = require!(shared "topologies");
     let sprint = topology(&shared, "rocketfuel/1239/weights.intra");
     let paths = ShortestPaths::of(&sprint).unwrap();
-    let greedy = Plan::new(&paths, Strategy::Greedy, 45).steps()[45];
+    let greedy = UpgradePlan::new(&paths, Strategy::Greedy, 45).steps()[45];
     for seed in 1..=5 {
-        let random = Plan::new(&paths, Strategy::Random { seed }, 45).steps()[45];
+        let random = UpgradePlan::new(&paths, Strategy::Random { seed }, 45).steps()[45];
         let times = random.segments.hops as f64 / greedy.segments.hops as f64;
         println!("seed {seed}: {} hops, {:.2} on average", random.segments.hops, mean(&random));
         assert!(times > 10.0, "seed {seed}: only {times} times as many hops");

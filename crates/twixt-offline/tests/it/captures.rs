@@ -12,7 +12,7 @@ use twixt_offline::{
     Beside, ChosenAlgorithm, DigestPlan, Files, FlowList, FlowSizes, Plan, Progress, Recognition,
     Remark, Reporter, Split, Traffic,
 };
-use twixt_sim::{Config, Point, Simulation};
+use twixt_sim::{Config, Side, Simulation};
 use twixt_synopsis::{By, Purpose, find};
 use twixt_wire::HashKey;
 
@@ -53,8 +53,8 @@ impl Captures {
             }
             path
         };
-        let upstream = write(Point::Upstream, "upstream.pcap");
-        let downstream = write(Point::Downstream, "downstream.pcap");
+        let upstream = write(Side::Upstream, "upstream.pcap");
+        let downstream = write(Side::Downstream, "downstream.pcap");
         Self { folder, upstream, downstream }
     }
 

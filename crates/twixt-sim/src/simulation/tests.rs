@@ -17,7 +17,7 @@ fn run(config: &Config) -> Simulation {
 /// What both points see, in one number.
 fn hash_of(simulation: &Simulation) -> u64 {
     let mut hash = 0;
-    for point in [Point::Upstream, Point::Downstream] {
+    for point in [Side::Upstream, Side::Downstream] {
         for (sighting, seen) in simulation.sightings(point).zip(simulation.observations(point)) {
             for word in [seen.time.as_nanos() as u64, seen.digest.0, seen.flow.0] {
                 hash = mix(hash ^ word);
@@ -64,7 +64,7 @@ fn models_do_not_disturb_each_other() {
     let plain = run(&config(200));
     let lossy = run(&Config { loss: "uniform:0.1".parse().unwrap(), ..config(200) });
     let skewed = run(&Config { clock: "offset=5s".parse().unwrap(), ..config(200) });
-    assert!(plain.observations(Point::Upstream).eq(lossy.observations(Point::Upstream)));
+    assert!(plain.observations(Side::Upstream).eq(lossy.observations(Side::Upstream)));
     for (plain, lossy) in plain.packets().iter().zip(lossy.packets()) {
         assert!(lossy.true_delay().is_none_or(|delay| plain.true_delay() == Some(delay)));
     }
@@ -74,7 +74,7 @@ fn models_do_not_disturb_each_other() {
 #[test]
 fn points_see_packets_in_order_of_their_clocks() {
     let simulation = run(&everything(3));
-    for point in [Point::Upstream, Point::Downstream] {
+    for point in [Side::Upstream, Side::Downstream] {
         assert!(simulation.sightings(point).is_sorted_by_key(|sighting| sighting.time));
         let digests: HashSet<PacketDigest> =
             simulation.observations(point).map(|seen| seen.digest).collect();
@@ -86,7 +86,7 @@ fn points_see_packets_in_order_of_their_clocks() {
     };
     let delivered = |direction| entered(direction).filter(|packet| packet.true_delay().is_some());
     assert_eq!(
-        simulation.sightings(Point::Downstream).len(),
+        simulation.sightings(Side::Downstream).len(),
         delivered(Direction::Forward).count() + entered(Direction::Return).count()
     );
     assert_eq!(entered(Direction::Forward).count(), 20_000);
@@ -97,7 +97,7 @@ fn brute_force(simulation: &Simulation) -> BTreeMap<String, (u64, Vec<i64>)> {
     let times = |point| -> HashMap<u32, i64> {
         simulation.sightings(point).map(|seen| (seen.packet, seen.time.as_nanos())).collect()
     };
-    let (up, down) = (times(Point::Upstream), times(Point::Downstream));
+    let (up, down) = (times(Side::Upstream), times(Side::Downstream));
     let mut flows: BTreeMap<String, (u64, Vec<i64>)> = BTreeMap::new();
     for (index, packet) in (0_u32..).zip(simulation.packets()) {
         let flow = flows.entry(simulation.flow_key(packet.flow).to_string()).or_default();
@@ -189,7 +189,7 @@ fn clock_error_shows_in_delays_and_not_in_true_delays() {
 fn overtaken(simulation: &Simulation) -> Vec<u32> {
     let mut highest: HashMap<u32, u32> = HashMap::new();
     let mut late = Vec::new();
-    for sighting in simulation.sightings(Point::Downstream) {
+    for sighting in simulation.sightings(Side::Downstream) {
         let packet = &simulation.packets()[sighting.packet as usize];
         let highest = highest.entry(packet.flow).or_insert(packet.sequence);
         if packet.sequence < *highest {
@@ -260,14 +260,13 @@ fn return_traffic_answers_what_was_delivered() {
     let back = simulation.packets().last().unwrap();
     assert_eq!(simulation.direction(back), Direction::Return);
     let at = |point| simulation.seen_at(back, point).unwrap();
-    assert_eq!((at(Point::Upstream) - at(Point::Downstream)).as_nanos(), 3_000_500);
+    assert_eq!((at(Side::Upstream) - at(Side::Downstream)).as_nanos(), 3_000_500);
 }
 
 #[test]
 fn frames_are_valid_and_no_two_are_alike() {
     let simulation = run(&everything(6));
-    for (point, forward_ttl, return_ttl) in [(Point::Upstream, 64, 63), (Point::Downstream, 63, 64)]
-    {
+    for (point, forward_ttl, return_ttl) in [(Side::Upstream, 64, 63), (Side::Downstream, 63, 64)] {
         let mut seen = HashSet::new();
         for sighting in simulation.sightings(point) {
             let packet = &simulation.packets()[sighting.packet as usize];
@@ -282,7 +281,7 @@ fn frames_are_valid_and_no_two_are_alike() {
 
 /// Parsed by somebody else's code, the frame says what the packet is.
 #[track_caller]
-fn check_frame(frame: &Frame, packet: &Packet, key: &FlowKey, ttl: u8) {
+fn check_frame(frame: &SimulatedFrame, packet: &SimulatedPacket, key: &FlowKey, ttl: u8) {
     assert_eq!(frame.wire_length(), packet.length + 14);
     // The payload that was cut is all zeros.
     let mut whole = frame.bytes().to_vec();
@@ -322,10 +321,10 @@ fn acknowledgements_are_of_what_was_sent() {
     let mut expected: HashSet<(FlowKey, u32)> = HashSet::new();
     let (mut found, mut total) = (0, 0);
     // Upstream, an acknowledgement comes after what it acknowledges.
-    for sighting in simulation.sightings(Point::Upstream) {
+    for sighting in simulation.sightings(Side::Upstream) {
         let packet = &simulation.packets()[sighting.packet as usize];
         let key = simulation.flow_key(packet.flow);
-        let frame = simulation.frame(Point::Upstream, sighting).unwrap();
+        let frame = simulation.frame(Side::Upstream, sighting).unwrap();
         let whole = [frame.bytes(), &[0; 1500]].concat();
         let SlicedPacket { transport: Some(TransportSlice::Tcp(tcp)), .. } =
             SlicedPacket::from_ethernet(&whole).unwrap()
@@ -355,8 +354,8 @@ fn long_flows_of_empty_packets_stay_distinguishable() {
         ..config(1)
     });
     let frames: HashSet<Vec<u8>> = simulation
-        .sightings(Point::Upstream)
-        .filter_map(|sighting| simulation.frame(Point::Upstream, sighting))
+        .sightings(Side::Upstream)
+        .filter_map(|sighting| simulation.frame(Side::Upstream, sighting))
         .map(|frame| frame.bytes().to_vec())
         .collect();
     assert_eq!(frames.len(), 70_000);
@@ -373,9 +372,9 @@ fn a_trace_of_the_users_own_crosses_the_segment() {
     let config = Config { delay: "constant:1us".parse().unwrap(), ..Config::default() };
     let simulation = Simulation::with_arrivals(&config, trace).unwrap();
     let seen: Vec<(i64, u64, String)> = simulation
-        .sightings(Point::Downstream)
+        .sightings(Side::Downstream)
         .map(|sighting| {
-            assert!(simulation.frame(Point::Downstream, sighting).is_none());
+            assert!(simulation.frame(Side::Downstream, sighting).is_none());
             let packet = &simulation.packets()[sighting.packet as usize];
             let frame = simulation.original_frame(sighting.packet).unwrap();
             (sighting.time.as_nanos(), frame, simulation.flow_key(packet.flow).to_string())
@@ -388,16 +387,16 @@ fn a_trace_of_the_users_own_crosses_the_segment() {
 
 #[test]
 fn damaged_traces_are_refused() {
-    let check = |config: &Config, times: &[i64], expected: ConfigError| {
+    let check = |config: &Config, times: &[i64], expected: SimulationConfigError| {
         let key = "tcp 10.0.0.1:1 > 10.0.1.1:2";
         let trace = times.iter().map(|&time| arrival(time, key, 0));
         assert_eq!(Simulation::with_arrivals(config, trace).unwrap_err(), expected);
     };
     let config = Config::default();
-    check(&config, &[], ConfigError::NoArrivals);
-    check(&config, &[i64::MIN, i64::MAX], ConfigError::ArrivalsTooLong);
+    check(&config, &[], SimulationConfigError::NoArrivals);
+    check(&config, &[i64::MIN, i64::MAX], SimulationConfigError::ArrivalsTooLong);
     let reverse = "constant:1ms".parse().unwrap();
-    check(&Config { reverse, ..config }, &[0], ConfigError::ReverseOfArrivals);
+    check(&Config { reverse, ..config }, &[0], SimulationConfigError::ReverseOfArrivals);
     let late = [arrival(i64::MAX, "tcp 10.0.0.1:1 > 10.0.1.1:2", 0)];
     assert!(Simulation::with_arrivals(&Config::default(), late).is_ok());
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use twixt_model::Epoch;
-use twixt_store::{Depth, Durability, Entry, Log, Options, Query};
+use twixt_store::{Depth, Durability, EpochEntry, Log, Options, Query};
 
 use crate::support::{Folder, ask, minute};
 
@@ -25,7 +25,7 @@ fn writer_child() {
     let mut out = std::io::stdout().lock();
     for number in first.parse::<i64>().unwrap().. {
         // All on one day: every writer finds what the one before left.
-        let entry = Entry { stream: "lda", span: minute(number % 1440), epoch: Epoch(number) };
+        let entry = EpochEntry { stream: "lda", span: minute(number % 1440), epoch: Epoch(number) };
         // Odd lengths, and long enough for the kill to find one half written.
         let payload = noise(number, 20_000 + number as usize * 37 % 9000);
         writer.append(&entry, &payload, Durability::Synced).unwrap();

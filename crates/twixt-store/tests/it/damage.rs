@@ -3,7 +3,7 @@
 use std::fs;
 
 use twixt_model::Epoch;
-use twixt_store::{Appended, Cause, Durability, Entry, Query, Report, StoreError};
+use twixt_store::{Appended, Cause, Durability, EpochEntry, Query, Report, StoreError};
 use twixt_testing::without_capabilities;
 
 use crate::support::{Folder, append, ask, change, epochs, minute, payload};
@@ -191,7 +191,7 @@ fn a_frame_within_a_payload_is_not_found() {
     let bytes = fs::read(folder.data()).unwrap();
     let frames = &bytes[16..];
     let mut writer = folder.log.writer("rome").unwrap();
-    let entry = Entry { stream: "s", span: minute(9), epoch: Epoch(9) };
+    let entry = EpochEntry { stream: "s", span: minute(9), epoch: Epoch(9) };
     writer.append(&entry, frames, Durability::Written).unwrap();
     let data = folder.file("rome", "2024-01-01.twxl");
     change(&data, |bytes| bytes[16] ^= 1);
@@ -222,7 +222,7 @@ fn a_damaged_record_is_stored_anew_if_it_comes_again() {
     change(&folder.data(), |bytes| bytes[places[2] - 1] ^= 1);
     let mut writer = folder.log.writer("paris").unwrap();
     let mut once = |number| {
-        let entry = Entry { stream: "lda", span: minute(number), epoch: Epoch(number) };
+        let entry = EpochEntry { stream: "lda", span: minute(number), epoch: Epoch(number) };
         writer.append_once(&entry, &payload("paris", number), Durability::Synced).unwrap()
     };
     assert_eq!((once(1), once(2)), (Appended::Stored, Appended::AlreadyThere));

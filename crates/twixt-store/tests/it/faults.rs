@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use twixt_model::Epoch;
 use twixt_store::{
-    Appended, Durability, Entry, Faults, Log, Operation, Options, Query, SimulatedDisk, StoreError,
-    Writer,
+    Appended, Durability, EpochEntry, Faults, Log, Operation, Options, PointWriter, Query,
+    SimulatedDisk, StoreError,
 };
 
 use crate::support::{minute, payload};
@@ -18,11 +18,11 @@ fn open(disk: &SimulatedDisk) -> Log {
     Log::on(disk.mount(), STORE, options)
 }
 
-fn entry(epoch: i64) -> Entry<'static> {
-    Entry { stream: "lda", span: minute(epoch % 1440), epoch: Epoch(epoch) }
+fn entry(epoch: i64) -> EpochEntry<'static> {
+    EpochEntry { stream: "lda", span: minute(epoch % 1440), epoch: Epoch(epoch) }
 }
 
-fn store(writer: &mut Writer, epoch: i64) -> Result<Appended, StoreError> {
+fn store(writer: &mut PointWriter, epoch: i64) -> Result<Appended, StoreError> {
     writer.append_once(&entry(epoch), &payload("paris", epoch), Durability::Synced)
 }
 

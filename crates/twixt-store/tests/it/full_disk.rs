@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::{fs, io};
 
 use twixt_model::Epoch;
-use twixt_store::{Durability, Entry, Log, Options, Query, StoreError};
+use twixt_store::{Durability, EpochEntry, Log, Options, Query, StoreError};
 use twixt_testing::{SmallDisk, require, without_capabilities};
 
 use crate::support::{Folder, append, ask, epochs, minute};
@@ -18,7 +18,7 @@ fn a_full_disk_is_an_error_and_costs_nothing_that_was_stored() {
     let mut writer = log.writer("paris").unwrap();
     let noise: Vec<u8> =
         (0..30_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 23) as u8).collect();
-    let entry = |number| Entry { stream: "lda", span: minute(number), epoch: Epoch(number) };
+    let entry = |number| EpochEntry { stream: "lda", span: minute(number), epoch: Epoch(number) };
     let mut stored = 0;
     let refused = loop {
         match writer.append(&entry(stored), &noise, Durability::Synced) {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use twixt_model::{Epoch, Timestamp};
-use twixt_store::{Durability, Entry, Query, Queue, Queued, real_disk};
+use twixt_store::{Durability, EpochEntry, Query, Queue, Queued, real_disk};
 
 use crate::support::{Folder, ask, minute};
 
@@ -20,7 +20,7 @@ fn released_files_are_read() {
     let folder = Folder::new();
     let mut writer = folder.log.writer("paris").unwrap();
     for (stream, number, payload) in RECORDS {
-        let entry = Entry { stream, span: minute(number), epoch: Epoch(number) };
+        let entry = EpochEntry { stream, span: minute(number), epoch: Epoch(number) };
         writer.append(&entry, payload, Durability::Written).unwrap();
     }
     drop(writer);

@@ -2,7 +2,7 @@
 
 use twixt_model::Epoch;
 use twixt_store::{
-    Appended, Depth, Durability, Entry, Log, Options, Query, STREAM_BYTES_MAX, StoreError,
+    Appended, Depth, Durability, EpochEntry, Log, Options, Query, STREAM_BYTES_MAX, StoreError,
 };
 
 use crate::support::{DAY, Folder, MINUTE, START, ask, epochs, minute, payload, span};
@@ -14,7 +14,7 @@ fn records_are_found_by_point_stream_and_time() {
         let mut writer = folder.log.writer(point).unwrap();
         for (stream, offset) in [("lda", 0), ("lds web", 1000)] {
             let entry =
-                |number| Entry { stream, span: minute(number), epoch: Epoch(offset + number) };
+                |number| EpochEntry { stream, span: minute(number), epoch: Epoch(offset + number) };
             for number in 0..3 {
                 let payload = payload(point, offset + number);
                 writer.append(&entry(number), &payload, Durability::Synced).unwrap();
@@ -48,7 +48,7 @@ fn long_payloads_are_packed_and_unpacked() {
     let payloads = [Vec::new(), vec![7; 1 << 20], noise];
     for (number, payload) in payloads.iter().enumerate() {
         let number = number as i64;
-        let entry = Entry { stream: "", span: minute(number), epoch: Epoch(number) };
+        let entry = EpochEntry { stream: "", span: minute(number), epoch: Epoch(number) };
         writer.append(&entry, payload, Durability::Written).unwrap();
     }
     let (found, report) = ask(&folder.log, Query::all());
@@ -84,7 +84,7 @@ fn only_what_is_needed_is_read() {
     for day in 0..10 {
         for number in 0..100 {
             let number = day * 1440 + number;
-            let entry = Entry { stream: "lda", span: minute(number), epoch: Epoch(number) };
+            let entry = EpochEntry { stream: "lda", span: minute(number), epoch: Epoch(number) };
             writer.append(&entry, &large, Durability::Written).unwrap();
         }
     }
@@ -103,7 +103,7 @@ fn only_what_is_needed_is_read() {
 fn a_record_is_found_on_every_day_that_it_lasts() {
     let folder = Folder::with("paris", 3);
     let mut writer = folder.log.writer("paris").unwrap();
-    let long = Entry { stream: "long", span: span(START, START + 3 * DAY), epoch: Epoch(77) };
+    let long = EpochEntry { stream: "long", span: span(START, START + 3 * DAY), epoch: Epoch(77) };
     writer.append(&long, &payload("paris", 77), Durability::Synced).unwrap();
     drop(writer);
     folder.store("paris", 5..6);
@@ -118,7 +118,7 @@ fn the_same_epoch_is_stored_once_if_asked() {
     let folder = Folder::with("paris", 3);
     let mut writer = folder.log.writer("paris").unwrap();
     let mut once = |stream: &str, number: i64| {
-        let entry = Entry { stream, span: minute(number), epoch: Epoch(number) };
+        let entry = EpochEntry { stream, span: minute(number), epoch: Epoch(number) };
         writer.append_once(&entry, &payload("paris", number), Durability::Synced).unwrap()
     };
     assert_eq!(once("lda", 1), Appended::AlreadyThere, "by another writer");
@@ -140,7 +140,7 @@ fn what_cannot_be_stored_is_refused() {
     let mut writer = folder.log.writer("paris").unwrap();
     let long = "x".repeat(STREAM_BYTES_MAX + 1);
     let mut refused = |stream: &str, span| {
-        writer.append(&Entry { stream, span, epoch: Epoch(0) }, b"", Durability::Written)
+        writer.append(&EpochEntry { stream, span, epoch: Epoch(0) }, b"", Durability::Written)
     };
     assert!(matches!(refused(&long, minute(0)), Err(StoreError::StreamName { length: 2049 })));
     assert!(matches!(refused("", span(2, 1)), Err(StoreError::Span)));
@@ -164,7 +164,7 @@ fn extreme_times_are_stored_like_others() {
     let mut writer = folder.log.writer("paris").unwrap();
     for (number, at) in [i64::MIN, -1, 0, i64::MAX].into_iter().enumerate() {
         let number = number as i64;
-        let entry = Entry { stream: "", span: span(at, at), epoch: Epoch(number) };
+        let entry = EpochEntry { stream: "", span: span(at, at), epoch: Epoch(number) };
         writer.append(&entry, &payload("paris", number), Durability::Written).unwrap();
         assert_eq!(epochs(&folder.log, Query::between(span(at, at))).0, [number]);
     }

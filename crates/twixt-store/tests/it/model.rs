@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use twixt_model::{Epoch, Span};
-use twixt_store::{Depth, Durability, Entry, Query};
+use twixt_store::{Depth, Durability, EpochEntry, Query};
 
 use crate::support::{DAY, Folder, START, ask, span};
 
@@ -54,7 +54,7 @@ proptest! {
         for record in &records {
             let Stored { stream, span, epoch, .. } = *record;
             let writer = &mut writers[usize::from(record.point == "rome")];
-            let entry = Entry { stream, span, epoch: Epoch(epoch) };
+            let entry = EpochEntry { stream, span, epoch: Epoch(epoch) };
             writer.append(&entry, &record.payload, Durability::Written).unwrap();
         }
         drop(writers);

@@ -1,7 +1,7 @@
 //! A day with more records than a file may have.
 
 use twixt_model::Epoch;
-use twixt_store::{Appended, Durability, Entry, Log, Options, Query};
+use twixt_store::{Appended, Durability, EpochEntry, Log, Options, Query};
 
 use crate::support::{Folder, ask, epochs, minute, payload};
 
@@ -10,8 +10,8 @@ fn log(folder: &Folder) -> Log {
     Log::open(folder.log.folder(), options)
 }
 
-fn once(writer: &mut twixt_store::Writer, number: i64) -> Appended {
-    let entry = Entry { stream: "lda", span: minute(number), epoch: Epoch(number) };
+fn once(writer: &mut twixt_store::PointWriter, number: i64) -> Appended {
+    let entry = EpochEntry { stream: "lda", span: minute(number), epoch: Epoch(number) };
     writer
         .append_once(&entry, &payload("paris", number), Durability::Synced)
         .expect("there is room")

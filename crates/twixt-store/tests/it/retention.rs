@@ -1,7 +1,7 @@
 //! Old days go, whole, the oldest first.
 
 use twixt_model::Timestamp;
-use twixt_store::{Query, Removed};
+use twixt_store::{Query, RemovedDays};
 
 use crate::support::{DAY, Folder, START, append, epochs};
 
@@ -24,7 +24,7 @@ fn days_that_are_over_expire() {
     assert_eq!(found, [4320, 4321, 4320, 4321]);
     assert!(report.is_whole(), "what expired is not missing");
     let within = Timestamp::from_nanos(START + 4 * DAY - 1);
-    assert_eq!(folder.log.expire(within).unwrap(), Removed::default());
+    assert_eq!(folder.log.expire(within).unwrap(), RemovedDays::default());
     assert_eq!(folder.log.expire(before(4)).unwrap().days, 2);
     assert!(!folder.log.exists());
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use twixt_model::{Epoch, Span, Timestamp};
-use twixt_store::{Durability, Entry, Found, Log, Options, Query, Report, StoreError};
+use twixt_store::{Durability, EpochEntry, Found, Log, Options, Query, Report, StoreError};
 
 /// In nanoseconds.
 pub(crate) const MINUTE: i64 = 60_000_000_000;
@@ -78,11 +78,11 @@ impl Folder {
 }
 
 pub(crate) fn append(
-    writer: &mut twixt_store::Writer,
+    writer: &mut twixt_store::PointWriter,
     point: &str,
     number: i64,
 ) -> Result<(), StoreError> {
-    let entry = Entry { stream: "lda", span: minute(number), epoch: Epoch(number) };
+    let entry = EpochEntry { stream: "lda", span: minute(number), epoch: Epoch(number) };
     writer.append(&entry, &payload(point, number), Durability::Written)
 }
 

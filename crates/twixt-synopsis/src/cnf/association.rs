@@ -12,7 +12,7 @@ mod timing;
 
 use std::collections::VecDeque;
 
-use twixt_model::{Delay, FlowRecord, Timestamp};
+use twixt_model::{Delay, FlowRecord, Side, Timestamp};
 
 use self::label::Labels;
 use self::times::Times;
@@ -52,15 +52,6 @@ impl Associated {
         let last = (same_last && !single).then(|| (upstream.last, downstream.last - upstream.last));
         first.into_iter().chain(last)
     }
-}
-
-/// Where a record was closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// At the upstream point.
-    Upstream,
-    /// At the downstream point.
-    Downstream,
 }
 
 /// What became of the records.

@@ -70,7 +70,7 @@ pub struct FlowQuestion {
 
 /// The two ends, as records, and what was recognised.
 #[derive(Clone, Copy, Debug)]
-pub struct Records<'a> {
+pub struct PairedRecords<'a> {
     /// All records of the upstream point.
     pub upstream: &'a [FlowRecord],
     /// All records of the downstream point.
@@ -81,7 +81,7 @@ pub struct Records<'a> {
 
 /// What the records of two points tell, by scope.
 #[must_use]
-pub fn conclude(records: &Records<'_>, question: &FlowQuestion) -> Vec<Estimate> {
+pub fn conclude(records: &PairedRecords<'_>, question: &FlowQuestion) -> Vec<Estimate> {
     let endpoints = Endpoints::new(records.pairs, question.outliers);
     let mut groups: BTreeMap<Scope, Group> = BTreeMap::new();
     for record in records.upstream {
@@ -173,7 +173,7 @@ pub(super) fn of_pair(pair: Pair<'_, Cnf>, question: &Question<'_>) -> Vec<Estim
         outliers: config.outliers(),
         span: question.span,
     };
-    let records = Records { upstream: &upstream, downstream: &downstream, pairs: &pairs };
+    let records = PairedRecords { upstream: &upstream, downstream: &downstream, pairs: &pairs };
     let mut estimates = conclude(&records, &asked);
     if question.by == By::All {
         // All packets were counted, though not all were metered.

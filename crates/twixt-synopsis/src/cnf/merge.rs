@@ -5,9 +5,7 @@
 
 use std::collections::VecDeque;
 
-use twixt_model::{FlowRecord, Timestamp};
-
-use super::association::Side;
+use twixt_model::{FlowRecord, Side, Timestamp};
 
 /// Records of each point that are looked at before one is taken. The earliest of them says how far
 /// the point is: a single record with a time far ahead must not hold its point back until all of

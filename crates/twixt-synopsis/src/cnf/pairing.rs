@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use twixt_model::{ClassId, Estimate, FlowKey, FlowRecord, Scope, Span, Timestamp};
+use twixt_model::{ClassId, Estimate, FlowKey, FlowRecord, Scope, Side, Span, Timestamp};
 
-use super::association::{Associated, Association, AssociationCounts, Rule, Side};
+use super::association::{Associated, Association, AssociationCounts, Rule};
 use super::config::CnfConfig;
 use super::endpoints::Sums;
 use super::estimate::{FlowQuestion, Group, RecordEstimator};
@@ -18,7 +18,7 @@ use crate::question::By;
 
 /// What is asked of the records of two points, before the first comes.
 #[derive(Clone, Copy, Debug)]
-pub struct PairingConfig {
+pub struct RecordPairingConfig {
     /// How records are recognised.
     pub rule: Rule,
     /// How long a record may wait for its partner: as long as meters take to close records.
@@ -49,7 +49,7 @@ impl PairingBounds {
     pub const DEFAULT: Self = Self { records_max: Association::RECORDS_MAX, scopes_max: 1 << 21 };
 }
 
-impl PairingConfig {
+impl RecordPairingConfig {
     /// As a meter of these settings closes records.
     #[must_use]
     pub fn new(config: &CnfConfig, by: By, estimator: RecordEstimator) -> Self {
@@ -67,7 +67,7 @@ impl PairingConfig {
 
 /// What became of the records, and where a bound was met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PairingCounts {
+pub struct RecordPairingCounts {
     /// What became of the records.
     pub association: AssociationCounts,
     /// Negative delays: the clocks differ by more than packets were late.
@@ -85,7 +85,7 @@ pub struct PairingCounts {
 /// Brings the records of two points together and concludes the delays of flows.
 #[derive(Debug)]
 pub struct RecordPairing {
-    config: PairingConfig,
+    config: RecordPairingConfig,
     association: Association,
     delays: RecentDelays,
     /// Pairs that wait for the delays of others.
@@ -93,7 +93,7 @@ pub struct RecordPairing {
     scopes: Scopes,
     /// When `delays` were last put in order.
     settled: Timestamp,
-    counts: PairingCounts,
+    counts: RecordPairingCounts,
     held_max: usize,
 }
 
@@ -113,8 +113,9 @@ const SETTLED_PER_WINDOW: u64 = 8;
 impl RecordPairing {
     /// Nothing yet.
     #[must_use]
-    pub fn new(config: PairingConfig) -> Self {
-        let PairingConfig { rule, window_ns, active_timeout_ns, outliers, bounds, .. } = config;
+    pub fn new(config: RecordPairingConfig) -> Self {
+        let RecordPairingConfig { rule, window_ns, active_timeout_ns, outliers, bounds, .. } =
+            config;
         // A pair that waits ended after what is in order, and began a timeout earlier at most.
         let reach_ns = i64::try_from(window_ns.max(active_timeout_ns)).unwrap_or(i64::MAX);
         Self {
@@ -124,7 +125,7 @@ impl RecordPairing {
             waiting: Vec::new(),
             scopes: Scopes::new(bounds.scopes_max),
             settled: Timestamp::MIN,
-            counts: PairingCounts::default(),
+            counts: RecordPairingCounts::default(),
             held_max: 0,
         }
     }
@@ -160,8 +161,8 @@ impl RecordPairing {
 
     /// What became of the records so far.
     #[must_use]
-    pub fn counts(&self) -> PairingCounts {
-        PairingCounts {
+    pub fn counts(&self) -> RecordPairingCounts {
+        RecordPairingCounts {
             association: self.association.counts(),
             late_delays: self.delays.late,
             forgotten_delays: self.delays.forgotten,
@@ -184,7 +185,7 @@ impl RecordPairing {
     /// What the records tell, by scope. Flows that never passed upstream have no delay.
     #[must_use]
     pub fn estimates(self, packet_rate: f64, span: Span) -> Vec<Estimate> {
-        let PairingConfig { by, estimator, outliers, .. } = self.config;
+        let RecordPairingConfig { by, estimator, outliers, .. } = self.config;
         let question = FlowQuestion { by, estimator, packet_rate, outliers, span };
         self.scopes.estimates(&question)
     }

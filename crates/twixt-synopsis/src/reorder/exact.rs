@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use twixt_model::{Detail, FlowHash, Observation, ReorderEstimate};
 
 use super::config::{DEFINITION_OPTION, Judging, PREFIX_OPTION, PREFIX6_OPTION};
-use super::judge::{DataPacket, Segment, Tracker, Verdict};
+use super::judge::{DataPacket, TcpSegment, Tracker, Verdict};
 use super::tally::{Tallies, Tally};
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::Question;
@@ -99,12 +99,12 @@ impl Synopsis for ReorderExact {
 
     fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
         self.totals.add(observation.length);
-        match Segment::of(observation.time, detail) {
-            Segment::Other => {}
-            Segment::Opening => {
+        match TcpSegment::of(observation.time, detail) {
+            TcpSegment::Other => {}
+            TcpSegment::Opening => {
                 self.flows.remove(&observation.flow);
             }
-            Segment::Data(packet) => {
+            TcpSegment::Data(packet) => {
                 let tally = self.see(observation.flow, &packet);
                 self.tallies.add(self.config.prefix_of(&detail.key), &tally);
             }

@@ -3,7 +3,7 @@
 use twixt_model::{Detail, Observation, ReorderEstimate};
 
 use super::config::{DEFINITION_OPTION, FollowConfig, PREFIX_OPTION, PREFIX6_OPTION};
-use super::judge::Segment;
+use super::judge::TcpSegment;
 use super::record::{LargeFlows, RECORD_BYTES, SampledFlows, Seen};
 use super::tally::Tallies;
 use crate::codec::{DecodeError, Reader, Writer};
@@ -132,14 +132,14 @@ impl<const LARGE: bool> Synopsis for Follow<LARGE> {
     fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
         self.totals.add(observation.length);
         let flow = observation.flow;
-        match Segment::of(observation.time, detail) {
-            Segment::Other => {}
-            Segment::Opening => {
+        match TcpSegment::of(observation.time, detail) {
+            TcpSegment::Other => {}
+            TcpSegment::Opening => {
                 let prefix = self.config.judging.prefix_of(&detail.key);
                 self.large.reopen(flow, &mut self.tallies);
                 self.sampled.reopen(flow, prefix, &mut self.tallies);
             }
-            Segment::Data(packet) => {
+            TcpSegment::Data(packet) => {
                 let prefix = self.config.judging.prefix_of(&detail.key);
                 let seen = Seen { flow, prefix, packet: &packet };
                 let definition = self.config.judging.definition();

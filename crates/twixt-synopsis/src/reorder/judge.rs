@@ -74,7 +74,7 @@ pub(super) struct DataPacket {
 
 /// What a packet means for its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Segment {
+pub(super) enum TcpSegment {
     /// A new connection: what was known of the flow is no longer true.
     Opening,
     Data(DataPacket),
@@ -82,7 +82,7 @@ pub(super) enum Segment {
     Other,
 }
 
-impl Segment {
+impl TcpSegment {
     #[inline]
     pub(super) fn of(time: Timestamp, detail: &Detail) -> Self {
         match detail.tcp {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use twixt_model::{Estimate, FlowHash, FlowKey, Scope, Span, Timestamp};
-use twixt_sim::{Config, Point, Simulation};
+use twixt_sim::{Config, Side, Simulation};
 use twixt_synopsis::cnf::rivals::{Crossed, Means, truth};
 use twixt_synopsis::cnf::{Rule, TimingBounds, associate};
 use twixt_synopsis::{By, Cnf, CnfConfig, Pair, Question, Synopsis, TwoPoint};
@@ -42,8 +42,8 @@ impl Run {
         };
         let mut counted: BTreeMap<FlowHash, (u64, u64)> = BTreeMap::new();
         let mut packets = Vec::new();
-        let sightings = simulation.sightings(Point::Upstream);
-        for (packet, sighting) in simulation.observations(Point::Upstream).zip(sightings) {
+        let sightings = simulation.sightings(Side::Upstream);
+        for (packet, sighting) in simulation.observations(Side::Upstream).zip(sightings) {
             let (size, metered) = counted.entry(packet.flow).or_default();
             *size += 1;
             *metered += u64::from(config.selects(&packet));
@@ -58,8 +58,8 @@ impl Run {
         }
         let flows = 0..simulation.flows() as u32;
         Self {
-            upstream: meter(Point::Upstream),
-            downstream: meter(Point::Downstream),
+            upstream: meter(Side::Upstream),
+            downstream: meter(Side::Downstream),
             truth: truth(&packets),
             counted,
             hashes: flows

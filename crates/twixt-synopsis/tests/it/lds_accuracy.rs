@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use twixt_model::{ClassId, Estimate, FlowHash, FlowKey, GroupId, Observation, Scope};
-use twixt_sim::{Config, Loss, Point, Simulation};
+use twixt_sim::{Config, Loss, Side, Simulation};
 use twixt_synopsis::{By, KnownFlow, Lds, LdsConfig, Pair, Question, Synopsis, TwoPoint};
 
 /// Flow sizes, from and to.
@@ -73,7 +73,7 @@ fn sketches(traffic: &Traffic, config: &LdsConfig) -> (Lds, Lds) {
         traffic.simulation.observations(point).for_each(|packet| lds.update(&packet));
         lds
     };
-    (fill(Point::Upstream), fill(Point::Downstream))
+    (fill(Side::Upstream), fill(Side::Downstream))
 }
 
 fn measure(traffic: &Traffic, pair: &(Lds, Lds), estimator: &str, sizes_known: bool) -> Vec<Class> {
@@ -352,7 +352,7 @@ fn weights_buy_accuracy_for_few() {
             }
             lds
         };
-        let pair = (fill(Point::Upstream), fill(Point::Downstream));
+        let pair = (fill(Side::Upstream), fill(Side::Downstream));
         [0, 1, 2].map(|class| {
             let flows = traffic.flows.iter().filter(|flow| flow.class == ClassId(class));
             let flows: Vec<KnownFlow> = flows.copied().collect();
@@ -387,7 +387,7 @@ fn large_flows_name_themselves() {
         }
         lds
     };
-    let pair = (fill(Point::Upstream), fill(Point::Downstream));
+    let pair = (fill(Side::Upstream), fill(Side::Downstream));
     assert!(pair.0.state_bytes() > Lds::new(&config).config().columns() as u64 * 4 * 32);
     let answers = ask(&traffic, &pair, "joint", &[]);
     let pairs: Vec<_> = answers.iter().map(|(estimate, truth)| (estimate, *truth)).collect();

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use twixt_model::Prefix;
 
-use super::{Condition, Expression, Filter, Network, Side, names};
+use super::{AddressSide, Condition, Expression, Filter, Network, names};
 
 /// Length of a filter's text at most.
 pub const FILTER_BYTES_MAX: usize = 8192;
@@ -74,7 +74,7 @@ struct Parser<'a> {
 struct Keywords {
     /// `tcp` in `tcp port 80`.
     first: Option<Condition>,
-    side: Side,
+    side: AddressSide,
     kind: Kind,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Parser<'a> {
             (None, None, None) => self.implied()?,
             _ => Keywords {
                 first,
-                side: side.unwrap_or(Side::Either),
+                side: side.unwrap_or(AddressSide::Either),
                 kind: kind.unwrap_or(Kind::Address),
             },
         };
@@ -197,21 +197,21 @@ impl<'a> Parser<'a> {
     }
 
     /// `src`, `dst`, `src or dst`, `src and dst`.
-    fn side(&mut self) -> Option<Side> {
+    fn side(&mut self) -> Option<AddressSide> {
         let side = match self.word() {
-            "src" => Side::Source,
-            "dst" => Side::Destination,
+            "src" => AddressSide::Source,
+            "dst" => AddressSide::Destination,
             _ => return None,
         };
         self.advance();
         let rest = self.at;
         let joined = match self.word() {
-            "or" | "||" => Side::Either,
-            "and" | "&&" => Side::Both,
+            "or" | "||" => AddressSide::Either,
+            "and" | "&&" => AddressSide::Both,
             _ => return Some(side),
         };
         self.advance();
-        if side == Side::Source && self.word() == "dst" {
+        if side == AddressSide::Source && self.word() == "dst" {
             self.advance();
             return Some(joined);
         }
@@ -239,7 +239,7 @@ impl<'a> Parser<'a> {
         if matches!(word, "" | ")" | "and" | "&&" | "or" | "||") {
             return Err(self.expected("a condition such as host, net, port or tcp"));
         }
-        let address = Keywords { first: None, side: Side::Either, kind: Kind::Address };
+        let address = Keywords { first: None, side: AddressSide::Either, kind: Kind::Address };
         match self.last {
             Some(last) if matches!(last.kind, Kind::Host | Kind::Net) => {
                 let kind = if word.contains('/') { Kind::Net } else { last.kind };
@@ -334,21 +334,21 @@ fn any(left: Expression, right: Expression) -> Expression {
     Expression::Any(parts)
 }
 
-fn host(word: &str, side: Side) -> Option<Condition> {
+fn host(word: &str, side: AddressSide) -> Option<Condition> {
     let address: IpAddr = word.parse().ok()?;
     Some(Condition::Net(side, Network::new(Prefix::of(address, 128))))
 }
 
-fn prefix(word: &str, side: Side) -> Option<Condition> {
+fn prefix(word: &str, side: AddressSide) -> Option<Condition> {
     Some(Condition::Net(side, Network::new(word.parse().ok()?)))
 }
 
-fn port(word: &str, side: Side) -> Option<Condition> {
+fn port(word: &str, side: AddressSide) -> Option<Condition> {
     let port = u16::try_from(decimal(word)?).ok()?;
     Some(Condition::Ports(side, port, port))
 }
 
-fn port_range(word: &str, side: Side) -> Option<Condition> {
+fn port_range(word: &str, side: AddressSide) -> Option<Condition> {
     let (low, high) = word.split_once('-')?;
     let (low, high) = (u16::try_from(decimal(low)?).ok()?, u16::try_from(decimal(high)?).ok()?);
     (low <= high).then_some(Condition::Ports(side, low, high))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use twixt_capture::{CaptureFile, PcapWriter};
-use twixt_sim::{Config, Point, Simulation};
+use twixt_sim::{Config, Side, Simulation};
 
 /// What two points captured, in a folder of its own, which goes with it.
 pub(crate) struct Capture {
@@ -38,7 +38,7 @@ pub(crate) fn simulated(packets: u64) -> Capture {
     let folder = tempfile::tempdir().unwrap();
     let config = Config { packets: Some(packets), ..Config::default() };
     let simulation = Simulation::run(&config).unwrap();
-    for (point, name) in [(Point::Upstream, UPSTREAM), (Point::Downstream, DOWNSTREAM)] {
+    for (point, name) in [(Side::Upstream, UPSTREAM), (Side::Downstream, DOWNSTREAM)] {
         let out = BufWriter::new(File::create(folder.path().join(name)).unwrap());
         let mut writer = PcapWriter::new(out, 1, 128).unwrap();
         for sighting in simulation.sightings(point) {
@@ -47,7 +47,7 @@ pub(crate) fn simulated(packets: u64) -> Capture {
         }
         writer.flush().unwrap();
     }
-    let packets = simulation.sightings(Point::Upstream).len() as u64;
+    let packets = simulation.sightings(Side::Upstream).len() as u64;
     Capture { folder, packets }
 }
 

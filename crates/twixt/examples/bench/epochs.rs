@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use twixt_model::{Batch, Detail, Observation, Span, Timestamp};
-use twixt_sim::{Config, Point, Simulation};
+use twixt_sim::{Config, Side, Simulation};
 use twixt_synopsis::{
     ALGORITHMS, Algorithm, AnySynopsis, Estimator, Pair, Purpose, Question, decode, encode,
 };
@@ -26,7 +26,7 @@ pub(crate) fn table(repeats: usize, is_asked_for: impl Fn(&str) -> bool) -> Opti
     if asked.is_empty() {
         return None;
     }
-    let ends = [Point::Upstream, Point::Downstream].map(seen);
+    let ends = [Side::Upstream, Side::Downstream].map(seen);
     let lines = asked.into_iter().map(|(name, entry)| line(name, entry, &ends, repeats));
     Some(Table {
         title: "a million packets",
@@ -39,7 +39,7 @@ pub(crate) fn table(repeats: usize, is_asked_for: impl Fn(&str) -> bool) -> Opti
 
 type Seen = (Vec<Observation>, Vec<Detail>);
 
-fn seen(point: Point) -> Seen {
+fn seen(point: Side) -> Seen {
     let config = Config { packets: Some(PACKETS), ..Config::default() };
     let simulation = Simulation::run(&config).unwrap();
     let details = simulation.sightings(point).map(|sighting| simulation.detail(sighting));

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use twixt_model::{ClassId, GroupId, Scope, Span, Timestamp};
-use twixt_sim::{Config, Point, Simulation};
+use twixt_sim::{Config, Side, Simulation};
 use twixt_synopsis::{By, KnownFlow, Lds, LdsConfig, Pair, Question, Synopsis, TwoPoint};
 
 use super::clock::Start;
@@ -75,7 +75,7 @@ fn sketches(flows: u32, columns: u64) -> ([Lds; 2], Vec<KnownFlow>) {
         Simulation::run(&Config { flows, packets, delay, ..Config::default() }).unwrap();
     let settings = format!("rows = {ROWS}\ncolumns = {columns}");
     let config: LdsConfig = toml::from_str(&settings).unwrap();
-    let ends = [Point::Upstream, Point::Downstream].map(|point| {
+    let ends = [Side::Upstream, Side::Downstream].map(|point| {
         let mut sketch = Lds::new(&config);
         simulation.observations(point).for_each(|packet| sketch.update(&packet));
         sketch

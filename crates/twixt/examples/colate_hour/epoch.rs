@@ -4,7 +4,7 @@ use std::path::Path;
 
 use twixt_measure::{CutKind, MeterConfig, Sealed, Stash, Tally};
 use twixt_model::{Delay, Epoch, EpochRule, Observation, PointId, Span, Timestamp};
-use twixt_store::{Durability, Entry, Log, Options};
+use twixt_store::{Durability, EpochEntry, Log, Options};
 use twixt_synopsis::{By, Colate, ColateConfig, Pair, Question, Synopsis, TwoPoint, encode};
 
 use crate::traffic::{Flow, Traffic};
@@ -52,7 +52,7 @@ impl Recorded {
             }
             bits.push(encode(&counted.upstream).len() as f64 * 8.0 / packets as f64);
             let (span, epoch) = (counted.span, counted.epoch);
-            let entry = Entry { stream: "colate", span, epoch };
+            let entry = EpochEntry { stream: "colate", span, epoch };
             writer.append(&entry, &counted.sealed(packets).to_bytes(), Durability::Written)?;
         }
         drop(writer);

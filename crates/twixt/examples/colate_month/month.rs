@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use twixt_measure::{Sealed, Stash};
 use twixt_model::{Delay, Epoch, Span};
-use twixt_store::{Durability, Entry, Log, Options, Query};
+use twixt_store::{Durability, EpochEntry, Log, Options, Query};
 use twixt_synopsis::{Colate, Reader, Synopsis, Writer};
 
 use crate::{DAY_MINUTES, MINUTE_NS, Outcome, POINTS, START_NS, store, twixt};
@@ -35,7 +35,8 @@ pub(crate) fn fill(folder: &Path, days: i64, rate: u64) -> Outcome<String> {
         while start < START_NS / MINUTE_NS + days * DAY_MINUTES {
             for minute in minutes {
                 let (entry_span, sealed) = minute.postponed(start - first)?;
-                let entry = Entry { stream: &minute.stream, span: entry_span, epoch: sealed.epoch };
+                let entry =
+                    EpochEntry { stream: &minute.stream, span: entry_span, epoch: sealed.epoch };
                 writer.append(&entry, &sealed.to_bytes(), Durability::Written)?;
             }
             start += last - first + 1;

@@ -6,7 +6,7 @@ mod line;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
-use twixt_history::{Question, ROWS_MAX, Step};
+use twixt_history::{ROWS_MAX, RowQuestion, Step};
 use twixt_model::quantity::Nanoseconds;
 use twixt_model::{Delay, Scope, Segment, Span, Timestamp};
 
@@ -113,14 +113,14 @@ impl Args {
         Ok(self.exit(state))
     }
 
-    fn question(&self) -> anyhow::Result<Question> {
+    fn question(&self) -> anyhow::Result<RowQuestion> {
         if self.window.0 <= 0 {
             return Err(usage("--window must be positive"));
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let end = Timestamp::from_nanos(i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
         let start = end - Delay::from_nanos(self.window.0);
-        Ok(Question {
+        Ok(RowQuestion {
             segment: Some(self.segment.clone()),
             class: self.class.clone(),
             algorithm: self.algorithm.clone(),
@@ -128,7 +128,7 @@ impl Args {
             span: Span { start, end },
             histograms: true,
             limit: ROWS_MAX,
-            ..Question::all(Step::Minute)
+            ..RowQuestion::all(Step::Minute)
         })
     }
 

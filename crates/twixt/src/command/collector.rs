@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::Context;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
-use twixt_collector::{Collector, CollectorError, EventSink, Stop};
+use twixt_collector::{Collector, CollectorError, EventSink, StopRequest};
 use twixt_engine::SegmentConfig;
 use twixt_model::quantity::Nanoseconds;
 use twixt_model::{PointId, Segment};
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, config: Option<&Path>) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     logging::start();
-    let (stop, signals) = (Stop::new(), Signals::watch()?);
+    let (stop, signals) = (StopRequest::new(), Signals::watch()?);
     signals.stop(stop.clone());
     let sink: Box<dyn EventSink> = match args.follow {
         true => Box::new(Following::new(args.format)),
@@ -168,7 +168,7 @@ impl Signals {
     }
 
     /// Asks for the end when a signal comes.
-    fn stop(&self, stop: Stop) {
+    fn stop(&self, stop: StopRequest) {
         const LOOK_EVERY: Duration = Duration::from_millis(50);
         let any = Arc::clone(&self.any);
         std::thread::spawn(move || {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use twixt_measure::{Cutting, Sealed};
 use twixt_model::EpochRule;
 use twixt_offline::{
-    Beside, ChosenAlgorithm, Files, FlowSizes, Measured, PairMeasured, Plan, Problem, Split,
+    Beside, ChosenAlgorithm, EpochLeftOut, Files, FlowSizes, Measured, PairMeasured, Plan, Split,
     epoch_files, is_epoch_file, is_standard_input, one_read, segment, two_reads,
 };
 
@@ -300,7 +300,7 @@ pub(super) fn note_problems(measured: &Measured) -> usize {
     const SHOWN: usize = 5;
     let problems = || measured.concluded.iter().flat_map(|concluded| &concluded.problems);
     let mut reasons: Vec<(&str, Vec<i64>)> = Vec::new();
-    for Problem { epoch, reason } in problems() {
+    for EpochLeftOut { epoch, reason } in problems() {
         match reasons.iter_mut().find(|(known, _)| known == reason) {
             Some((_, epochs)) => epochs.push(epoch.0),
             None => reasons.push((reason, vec![epoch.0])),

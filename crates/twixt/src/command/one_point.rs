@@ -1,7 +1,7 @@
 //! One point, one pass, into a synopsis that learns from that point alone.
 
 use twixt_model::{DigestHash, DigestProfile, Needs, Span};
-use twixt_observe::{PacketPath, PointCounts, SynopsisFeed};
+use twixt_observe::{PacketPath, PathCounts, SynopsisFeed};
 use twixt_offline::ChosenAlgorithm;
 use twixt_synopsis::AnySynopsis;
 use twixt_wire::{Digester, HashKey};
@@ -13,7 +13,7 @@ use crate::frame_input::SourceArgs;
 /// What was seen, and what the synopsis kept of it.
 pub(crate) struct SeenAtPoint {
     pub(crate) synopsis: Box<dyn AnySynopsis>,
-    pub(crate) counts: PointCounts,
+    pub(crate) counts: PathCounts,
     /// From the first packet to the last; `None` if there was none.
     pub(crate) span: Option<Span>,
     /// The capture or the interface.

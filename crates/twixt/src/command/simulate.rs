@@ -14,8 +14,8 @@ use serde::Serialize;
 use twixt_model::EpochRule;
 use twixt_model::quantity::{Nanoseconds, PacketRate};
 use twixt_sim::{
-    Burst, Clock, Config, ConfigError, DelayModel, FlowSize, Loss, PacketSize, Reorder, Reverse,
-    Simulation, Truth,
+    Burst, Clock, Config, DelayModel, FlowSize, Loss, PacketSize, Reorder, Reverse, Simulation,
+    SimulationConfigError, Truth,
 };
 
 use crate::args::EpochLength;
@@ -159,7 +159,7 @@ struct Made {
 }
 
 /// A configuration that makes no sense is the user's to mend.
-fn refused(error: &ConfigError) -> anyhow::Error {
+fn refused(error: &SimulationConfigError) -> anyhow::Error {
     usage(error.to_string())
 }
 

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use anyhow::Context;
 use serde::Deserialize;
 use twixt_agent::{AgentConfig, DeliveryConfig, PointConfig, SpoolConfig};
-use twixt_capture::{Direction, LiveOptions, RingSize, TimePreference};
+use twixt_capture::{FrameDirection, LiveOptions, RingSize, TimePreference};
 use twixt_model::quantity::Nanoseconds;
 use twixt_model::{Delay, EpochRule};
 use twixt_synopsis::{ALGORITHMS, AnySynopsis};
@@ -194,8 +194,8 @@ impl PointSettings {
         };
         let defaults = LiveOptions::default();
         let direction = match self.direction.as_deref() {
-            Some("in") => Some(Direction::Inbound),
-            Some("out") => Some(Direction::Outbound),
+            Some("in") => Some(FrameDirection::Inbound),
+            Some("out") => Some(FrameDirection::Outbound),
             Some("both") | None => None,
             Some(_) => return Err(wrong("direction", "in, out, both")),
         };

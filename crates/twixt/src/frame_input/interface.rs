@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use twixt_capture::{
-    BatchEnd, Direction, Frame, InterfaceDescription, LiveCounts, LiveEnding, LiveOptions,
+    BatchEnd, Frame, FrameDirection, InterfaceDescription, LiveCounts, LiveEnding, LiveOptions,
     RingSize, SourceCounts, Stop, TimePreference,
 };
 use twixt_model::quantity::Nanoseconds;
@@ -107,8 +107,8 @@ impl LiveArgs {
         let defaults = LiveOptions::default();
         LiveOptions {
             direction: self.direction.map(|direction| match direction {
-                DirectionArg::In => Direction::Inbound,
-                DirectionArg::Out => Direction::Outbound,
+                DirectionArg::In => FrameDirection::Inbound,
+                DirectionArg::Out => FrameDirection::Outbound,
             }),
             promiscuous: !self.no_promiscuous,
             snap_length: self.snap_length,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use twixt_history::{DelayPart, Row};
 use twixt_model::{Delay, DelaySample, Estimate, OrderStatistics, Percentile};
-use twixt_observe::PointCounts;
+use twixt_observe::PathCounts;
 use twixt_offline::{ChosenAlgorithm, Concluded, Files, Measured};
 
 /// One estimate. What is not known is null.
@@ -184,9 +184,9 @@ pub(crate) struct PointDocument {
     dropped: Option<u64>,
 }
 
-impl From<&PointCounts> for PointDocument {
-    fn from(counts: &PointCounts) -> Self {
-        let PointCounts { packets, skipped, dropped } = counts.clone();
+impl From<&PathCounts> for PointDocument {
+    fn from(counts: &PathCounts) -> Self {
+        let PathCounts { packets, skipped, dropped } = counts.clone();
         Self { packets, skipped, dropped }
     }
 }

@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 use twixt_model::{Delay, DelayEstimate, DelaySample, Estimate, OrderStatistics, Percentile};
-use twixt_observe::PointCounts;
+use twixt_observe::PathCounts;
 use twixt_offline::{ChosenAlgorithm, Concluded, Files, Measured};
 
 use super::units;
@@ -272,7 +272,7 @@ fn clock(measured: &Measured) -> String {
     }
 }
 
-fn skipped(point: &str, counts: &PointCounts) -> String {
+fn skipped(point: &str, counts: &PathCounts) -> String {
     let mut reasons: Vec<String> = counts
         .skipped
         .iter()

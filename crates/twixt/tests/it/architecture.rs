@@ -1,6 +1,6 @@
 //! Holds the architecture: who may depend on whom, and what pure crates must not touch.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -171,6 +171,32 @@ fn unsafe_code_is_in_one_crate() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// A word means one thing in the whole house: a reader should not need the crate to know which.
+#[test]
+fn a_public_name_is_declared_in_one_crate() {
+    let mut declared: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for package in packages() {
+        for path in sources_under(&package.folder.join("src")) {
+            let source = fs::read_to_string(&path).expect("sources can be read");
+            for name in source.lines().filter_map(declared_name) {
+                declared.entry(name.to_owned()).or_default().insert(package.name.clone());
+            }
+        }
+    }
+    assert!(declared.len() > 300, "the scan finds the types: {}", declared.len());
+    declared.retain(|_, crates| crates.len() > 1);
+    assert!(declared.is_empty(), "declared in several crates: {declared:#?}");
+}
+
+#[test]
+fn the_scan_for_names_sees_public_types() {
+    assert_eq!(declared_name("pub struct Epoch(pub i64);"), Some("Epoch"));
+    assert_eq!(declared_name("pub trait Synopsis: Sized {"), Some("Synopsis"));
+    assert_eq!(declared_name("pub enum Kind<'a> {"), Some("Kind"));
+    assert_eq!(declared_name("struct Private;"), None);
+    assert_eq!(declared_name("pub fn structure() {"), None);
+}
+
 /// A length of time is too short on a busy machine: tests wait for a state, or set a pace.
 #[test]
 fn tests_do_not_sleep() {
@@ -249,6 +275,13 @@ fn text(value: &Value) -> &str {
 
 fn list(value: &Value) -> &[Value] {
     value.as_array().expect("cargo writes a list here")
+}
+
+/// The name of the public type that the line declares.
+fn declared_name(line: &str) -> Option<&str> {
+    let item = line.strip_prefix("pub ")?;
+    let name = ["struct ", "enum ", "trait "].iter().find_map(|kind| item.strip_prefix(kind))?;
+    name.split(|letter: char| !letter.is_alphanumeric()).next()
 }
 
 /// Lines with one of `words` in the sources of the selected crates.

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use twixt_capture::{ByteOrder, CaptureError, CaptureFile, Direction, Ending, SourceCounts};
+use twixt_capture::{ByteOrder, CaptureError, CaptureFile, Ending, FrameDirection, SourceCounts};
 
 /// What a test wants to know of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) struct Seen {
     pub(crate) wire_length: u32,
     pub(crate) link_type: u16,
     pub(crate) interface: u32,
-    pub(crate) direction: Option<Direction>,
+    pub(crate) direction: Option<FrameDirection>,
 }
 
 /// A frame of Ethernet on interface 0.

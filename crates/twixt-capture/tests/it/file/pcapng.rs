@@ -1,7 +1,7 @@
 //! The pcapng format.
 
 use twixt_capture::ByteOrder::{Big, Little};
-use twixt_capture::{Direction, Ending, MAX_INTERFACES, SourceCounts};
+use twixt_capture::{Ending, FrameDirection, MAX_INTERFACES, SourceCounts};
 
 use crate::file::build::{Pcapng, Seen, open, read, seen};
 
@@ -105,10 +105,10 @@ fn a_section_begins_anew_in_its_own_byte_order() {
 fn flags_tell_the_direction() {
     for (flags, direction) in [
         (0_u32, None),
-        (1, Some(Direction::Inbound)),
-        (2, Some(Direction::Outbound)),
+        (1, Some(FrameDirection::Inbound)),
+        (2, Some(FrameDirection::Outbound)),
         (3, None),
-        (0xffff_fffd, Some(Direction::Inbound)),
+        (0xffff_fffd, Some(FrameDirection::Inbound)),
     ] {
         let file = Pcapng::new(Big).interface(1, |body| body).enhanced_with(0, 1, b"abc", |body| {
             body.option(1, b"a comment").option(2, &flags.to_be_bytes()).u32(0)
@@ -128,7 +128,7 @@ fn obsolete_packets_are_read() {
     let frame = Seen {
         link_type: 113,
         interface: 1,
-        direction: Some(Direction::Outbound),
+        direction: Some(FrameDirection::Outbound),
         ..seen(7, b"ab", 60)
     };
     check(

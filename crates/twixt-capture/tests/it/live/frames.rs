@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use twixt_capture::{BatchEnd, Direction, Frame, LiveOptions, LiveSource, Stop};
+use twixt_capture::{BatchEnd, Frame, FrameDirection, LiveOptions, LiveSource, Stop};
 use twixt_model::{TimeSource, Timestamp};
 use twixt_testing::DEADLINE;
 
@@ -15,7 +15,7 @@ pub(crate) struct Seen {
     pub(crate) wire_length: u32,
     pub(crate) time: Timestamp,
     pub(crate) time_source: TimeSource,
-    pub(crate) direction: Option<Direction>,
+    pub(crate) direction: Option<FrameDirection>,
 }
 
 impl From<Frame<'_>> for Seen {

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
 use std::process::Stdio;
 use std::thread;
 
-use twixt_capture::{Direction, LiveOptions, LiveSource};
+use twixt_capture::{FrameDirection, LiveOptions, LiveSource};
 use twixt_model::{DigestHash, DigestProfile, Needs};
 use twixt_testing::{require, run, wait_for};
 use twixt_wire::{Digester, HashKey, LinkType, Observer, ObserverOptions};
@@ -141,7 +141,7 @@ fn serve() {
 
 /// Reads what an interface sends, on a thread of its own, until [`MARKER`] has passed.
 fn reading(interface: &str) -> thread::JoinHandle<(Vec<Seen>, LiveSource)> {
-    let direction = Some(Direction::Outbound);
+    let direction = Some(FrameDirection::Outbound);
     let (mut source, _) = open(interface, LiveOptions { direction, ..LiveOptions::default() });
     let has_marker = |seen: &[Seen]| seen.iter().any(|seen| seen.bytes.ends_with(MARKER));
     thread::spawn(move || (read(&mut source, |seen, _| has_marker(seen)), source))

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant, SystemTime};
 
 use twixt_capture::{
-    BatchEnd, Direction, LiveEnding, LiveOptions, LiveSource, RingSize, Stop, TimePreference,
+    BatchEnd, FrameDirection, LiveEnding, LiveOptions, LiveSource, RingSize, Stop, TimePreference,
 };
 use twixt_model::TimeSource;
 
@@ -18,13 +18,13 @@ const FRAMES: u32 = 1000;
 fn every_frame_is_captured_once_in_its_direction() {
     in_namespace(|| {
         let mut sources = [
-            ("left", None, Some(Direction::Outbound)),
-            ("left", Some(Direction::Outbound), Some(Direction::Outbound)),
-            ("right", None, Some(Direction::Inbound)),
-            ("right", Some(Direction::Inbound), Some(Direction::Inbound)),
+            ("left", None, Some(FrameDirection::Outbound)),
+            ("left", Some(FrameDirection::Outbound), Some(FrameDirection::Outbound)),
+            ("right", None, Some(FrameDirection::Inbound)),
+            ("right", Some(FrameDirection::Inbound), Some(FrameDirection::Inbound)),
             // Looked at last, when all frames have passed.
-            ("left", Some(Direction::Inbound), None),
-            ("right", Some(Direction::Outbound), None),
+            ("left", Some(FrameDirection::Inbound), None),
+            ("right", Some(FrameDirection::Outbound), None),
         ]
         .map(|(interface, direction, expected)| {
             (open(interface, LiveOptions { direction, ..LiveOptions::default() }), expected)
@@ -49,7 +49,7 @@ fn every_frame_is_captured_once_in_its_direction() {
 }
 
 #[track_caller]
-fn check_captured(seen: &[Seen], sent: &[Vec<u8>], direction: Direction, before: i64) {
+fn check_captured(seen: &[Seen], sent: &[Vec<u8>], direction: FrameDirection, before: i64) {
     assert_eq!(seen.len(), sent.len());
     for (seen, sent) in seen.iter().zip(sent) {
         assert_eq!(&seen.bytes, sent);

@@ -1,7 +1,7 @@
 //! What time an answer is about, and what is missing from it.
 
 use serde::{Deserialize, Serialize};
-use twixt_history::{Answer, moment_text};
+use twixt_history::{RowAnswer, moment_text};
 use twixt_model::{Span, Timestamp};
 use utoipa::ToSchema;
 
@@ -73,7 +73,7 @@ impl From<Span> for MomentRange {
 impl CompletenessDocument {
     /// Of an answer; `show` makes a problem a text.
     #[must_use]
-    pub fn of(answer: &Answer, show: impl Fn(&twixt_history::Problem) -> String) -> Self {
+    pub fn of(answer: &RowAnswer, show: impl Fn(&twixt_history::Unreadable) -> String) -> Self {
         let (epochs, gaps) = answer.epochs();
         Self {
             complete: answer.is_complete(),

@@ -4,7 +4,7 @@ use twixt_synopsis::{Purpose, find};
 
 use super::*;
 use crate::clock::WallClock;
-use crate::journal::Retention;
+use crate::journal::EpochRetention;
 
 const HOUR_NS: i64 = 3_600 * 1_000_000_000;
 /// By the collector's clock, in hours since 1970.
@@ -18,7 +18,7 @@ fn judge() -> Judge {
     let config = JournalConfig {
         folder: std::path::PathBuf::new(),
         domain: None,
-        retention: Retention::default(),
+        retention: EpochRetention::default(),
         points_max: 10,
         writers_max: 1,
         clock: WallClock::system(),

@@ -8,7 +8,7 @@ use twixt_synopsis::cnf::{Associated, Rule, TimingBounds, TimingVerdict, associa
 use super::{PACKET_BITS, config, meters, traffic};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -155,9 +155,9 @@ impl Survivors {
 fn figures(summary: &Summary) -> Vec<Figure> {
     let names = ["c1", "c2", "c4", "with the guard", "label"];
     let published = [(0.0098, 0.9924), (0.0211, 0.982), (0.0291, 0.9764), (0.0392, 0.9665)];
-    let mut series: Vec<Series> =
-        names.into_iter().map(|name| Series::curve(summary, name, name)).collect();
-    series.push(Series::published("published: label", &published));
+    let mut series: Vec<Curve> =
+        names.into_iter().map(|name| Curve::of_trials(summary, name, name)).collect();
+    series.push(Curve::published("published: label", &published));
     vec![Figure {
         name: "cnf-association".to_owned(),
         title: "Records that survive association, by loss".to_owned(),

@@ -12,7 +12,7 @@ use super::ways::load;
 use super::{OFFERED_BITS, RED, Run, config, distribution, median, queue, ratio};
 use crate::claim::{Claim, Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Mark, Series};
+use crate::figure::{Axis, Curve, Figure, Mark};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -172,10 +172,10 @@ fn figures(summary: &Summary) -> Vec<Figure> {
             Some((lost, error.mean, error.spread))
         };
         let points = LOADS.iter().filter_map(point).collect();
-        Series { label: name.to_owned(), mark: Mark::Line, points }
+        Curve { label: name.to_owned(), mark: Mark::Line, points }
     };
     let flows = LOADS.map(|load| {
-        Series::first_trial(summary, &format!("multiflow@{load}"), format!("load {load}"))
+        Curve::first_trial(summary, &format!("multiflow@{load}"), format!("load {load}"))
     });
     vec![
         Figure {

@@ -3,7 +3,7 @@
 use super::{RED, Run, config, median, queue};
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Mark, Series};
+use crate::figure::{Axis, Curve, Figure, Mark};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -58,6 +58,6 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         title: "Multiflow by loss of a RED queue, flows above 100 packets".to_owned(),
         x: Axis::linear("loss (share of packets)"),
         y: Axis::logarithmic("median relative error"),
-        series: vec![Series { label: "multiflow".to_owned(), mark: Mark::Line, points }],
+        series: vec![Curve { label: "multiflow".to_owned(), mark: Mark::Line, points }],
     }]
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::claim::{Claim, Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Mark, Series};
+use crate::figure::{Axis, Curve, Figure, Mark};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -140,15 +140,15 @@ fn short_bursts(setting: Setting, config: &CnfConfig) -> Option<f64> {
 
 fn figures(summary: &Summary) -> Vec<Figure> {
     let names = ["multiflow", "interpolation", "trajectory", "active", "reference, static"];
-    let series = names.map(|name| Series::first_trial(summary, name, name));
+    let series = names.map(|name| Curve::first_trial(summary, name, name));
     let scatter = Figure {
         name: "cnf-queue-scatter".to_owned(),
         title: "Mean delay of flows: Multiflow against the truth".to_owned(),
         x: Axis::logarithmic("true mean delay (ms)"),
         y: Axis::logarithmic("estimated mean delay (ms)"),
         series: vec![
-            Series { mark: Mark::Points, ..Series::first_trial(summary, "scatter", "flows") },
-            Series {
+            Curve { mark: Mark::Points, ..Curve::first_trial(summary, "scatter", "flows") },
+            Curve {
                 label: "exact".to_owned(),
                 mark: Mark::Line,
                 points: vec![(0.1, 0.1, 0.0), (100.0, 100.0, 0.0)],
@@ -163,7 +163,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         y: Axis::linear("share of flows"),
         series: series
             .into_iter()
-            .chain([Series::published(
+            .chain([Curve::published(
                 "published medians",
                 &[(0.015, 0.5), (0.15, 0.5), (0.62, 0.5)],
             )])

@@ -4,7 +4,7 @@ use super::ways::{load, ways};
 use super::{OFFERED_BITS, RED, Run, config, distribution, median, queue, ratio};
 use crate::claim::{Claim, Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -85,8 +85,8 @@ fn trial(setting: Setting) -> Trial {
 fn figures(summary: &Summary) -> Vec<Figure> {
     let names = ["multiflow", "endpoint", "interpolation", "trajectory", "active"];
     let published =
-        Series::published("published medians", &[(0.015, 0.5), (0.15, 0.5), (0.62, 0.5)]);
-    let series = names.map(|name| Series::first_trial(summary, name, name));
+        Curve::published("published medians", &[(0.015, 0.5), (0.15, 0.5), (0.62, 0.5)]);
+    let series = names.map(|name| Curve::first_trial(summary, name, name));
     vec![Figure {
         name: "cnf-red".to_owned(),
         title: "Flows of 100 packets and more by error of their mean delay, RED at 85 % load"

@@ -7,7 +7,7 @@ use twixt_synopsis::cnf::rivals::interpolation;
 use super::{DROPTAIL, Run, config, median, queue, ratio};
 use crate::claim::{Claim, Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -64,7 +64,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         x: Axis::logarithmic("share of packets metered"),
         y: Axis::logarithmic("median relative error"),
         series: ["multiflow", "interpolation"]
-            .map(|name| Series::curve(summary, name, name))
+            .map(|name| Curve::of_trials(summary, name, name))
             .into(),
     }]
 }

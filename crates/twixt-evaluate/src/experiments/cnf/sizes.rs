@@ -3,7 +3,7 @@
 use super::{Run, config, median, ratio};
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -113,6 +113,6 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         title: "Error of the mean delay by flow size, Weibull delays, whole flows".to_owned(),
         x: Axis::logarithmic("packets of the flow, at least"),
         y: Axis::logarithmic("median relative error"),
-        series: ESTIMATORS.map(|name| Series::curve(summary, name, name)).into(),
+        series: ESTIMATORS.map(|name| Curve::of_trials(summary, name, name)).into(),
     }]
 }

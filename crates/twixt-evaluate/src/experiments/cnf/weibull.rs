@@ -4,7 +4,7 @@
 use super::{Run, config, distribution, median};
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -49,7 +49,7 @@ fn trial(setting: Setting) -> Trial {
 
 fn figures(summary: &Summary) -> Vec<Figure> {
     // Distributions of several seeds have no common x: the first stands for all.
-    let series = |name| Series::first_trial(summary, name, name);
+    let series = |name| Curve::first_trial(summary, name, name);
     vec![Figure {
         name: "cnf-weibull".to_owned(),
         title: "Flows by error of their mean delay, Weibull delays, 1 % of packets".to_owned(),
@@ -58,7 +58,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         series: vec![
             series("multiflow"),
             series("endpoint"),
-            Series::published("published medians", &[(0.1, 0.5), (0.5, 0.5)]),
+            Curve::published("published medians", &[(0.1, 0.5), (0.5, 0.5)]),
         ],
     }]
 }

@@ -6,8 +6,8 @@ use twixt_sim::Config;
 use super::{FEW, LARGE, MANY, MEDIUM, PER_FLOW, ask, packets, scaled, traffic, vector};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::experiments::segment::Segment;
-use crate::figure::{Axis, Figure, Series};
+use crate::experiments::segment::TestSegment;
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -65,7 +65,7 @@ fn trial(setting: Setting) -> Trial {
     for (config, added, choices) in
         [(alone, "", COUNTERS.as_slice()), (common, " + 20 ms", &[FEW, MANY])]
     {
-        let segment = Segment::new(&config);
+        let segment = TestSegment::new(&config);
         for &counters in choices {
             let ends = segment.ends(&vector(scaled(counters, packets), PER_FLOW));
             for estimator in ESTIMATORS {
@@ -89,6 +89,6 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         title: "COLATE, a million packets: error of the mean of flows of 1000+ packets".to_owned(),
         x: Axis::logarithmic("counters"),
         y: Axis::logarithmic("median relative error"),
-        series: ESTIMATORS.map(|name| Series::curve(summary, name, name)).into(),
+        series: ESTIMATORS.map(|name| Curve::of_trials(summary, name, name)).into(),
     }]
 }

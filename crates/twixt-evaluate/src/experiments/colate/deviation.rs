@@ -6,7 +6,7 @@ use super::{LARGE, MANY, PER_FLOW, ask, packets, scaled, segment, vector};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::experiments::segment::median;
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 const FLOOR: &str = "twenty counters are twenty numbers: their variance has a relative error of \
@@ -147,8 +147,8 @@ fn figures(summary: &Summary) -> Vec<Figure> {
             x: Axis::logarithmic("virtual repetitions"),
             y: Axis::linear("relative error (root mean square)"),
             series: vec![
-                Series::curve(summary, "repeated", "pairings at random"),
-                Series::curve(summary, "floor", "all pairings: sqrt(2 / (m - 1))"),
+                Curve::of_trials(summary, "repeated", "pairings at random"),
+                Curve::of_trials(summary, "floor", "all pairings: sqrt(2 / (m - 1))"),
             ],
         },
         Figure {
@@ -157,8 +157,8 @@ fn figures(summary: &Summary) -> Vec<Figure> {
             x: Axis::logarithmic("counters of a flow"),
             y: Axis::logarithmic("relative error (root mean square)"),
             series: vec![
-                Series::curve(summary, "closed", "measured"),
-                Series::curve(summary, "formula", "sqrt(2 / (m - 1))"),
+                Curve::of_trials(summary, "closed", "measured"),
+                Curve::of_trials(summary, "formula", "sqrt(2 / (m - 1))"),
             ],
         },
     ]

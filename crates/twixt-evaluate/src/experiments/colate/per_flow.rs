@@ -5,8 +5,8 @@ use twixt_sim::{Config, Loss};
 use super::{FEW, LARGE, MANY, ask, packets, scaled, traffic, vector};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::experiments::segment::{Segment, median};
-use crate::figure::{Axis, Figure, Series};
+use crate::experiments::segment::{TestSegment, median};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -57,8 +57,8 @@ const LOSS: Loss = Loss::Uniform { rate: 0.001 };
 fn trial(setting: Setting) -> Trial {
     let packets = packets(setting);
     let whole = traffic(setting.seed, packets);
-    let lossy = Segment::new(&Config { loss: LOSS, ..whole.clone() });
-    let whole = Segment::new(&whole);
+    let lossy = TestSegment::new(&Config { loss: LOSS, ..whole.clone() });
+    let whole = TestSegment::new(&whole);
     let mut trial = Trial::default();
     let mut note = |name: &str, per_flow: u32, value: Option<f64>| {
         trial.value(format!("{name}@{per_flow}"), value);
@@ -81,10 +81,10 @@ fn trial(setting: Setting) -> Trial {
 }
 
 fn figures(summary: &Summary) -> Vec<Figure> {
-    let mut series: Vec<Series> =
-        ESTIMATORS.into_iter().map(|name| Series::curve(summary, name, name)).collect();
-    series.push(Series::curve(summary, "deviation", "deviation, 455 334 counters"));
-    series.push(Series::curve(summary, "unanswered", "share without an answer at 0.1 % loss"));
+    let mut series: Vec<Curve> =
+        ESTIMATORS.into_iter().map(|name| Curve::of_trials(summary, name, name)).collect();
+    series.push(Curve::of_trials(summary, "deviation", "deviation, 455 334 counters"));
+    series.push(Curve::of_trials(summary, "unanswered", "share without an answer at 0.1 % loss"));
     vec![Figure {
         name: "colate-per-flow".to_owned(),
         title: "COLATE: errors of flows of 1000+ packets by counters of a flow".to_owned(),

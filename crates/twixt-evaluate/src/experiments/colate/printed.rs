@@ -1,12 +1,12 @@
 //! COLATE to the letter, and why that cannot work.
 
-use twixt_sim::Point;
+use twixt_sim::Side;
 use twixt_synopsis::PrintedColate;
 
 use super::{FEW, PER_FLOW, ask, packets, scaled, segment, vector};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::experiments::segment::{Segment, median};
+use crate::experiments::segment::{TestSegment, median};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -59,7 +59,7 @@ fn trial(setting: Setting) -> Trial {
     let counters = scaled(FEW, packets);
     let span = segment.simulation.truth().all.span;
     let (start_ns, end_ns) = (span.start.as_nanos(), span.end.as_nanos());
-    let vectors = [(Point::Upstream, 1), (Point::Downstream, 2)].map(|(point, number)| {
+    let vectors = [(Side::Upstream, 1), (Side::Downstream, 2)].map(|(point, number)| {
         let mut vector = PrintedColate::new(counters, PER_FLOW, setting.seed << 8 | number);
         let packets = segment.simulation.observations(point);
         packets.for_each(|packet| vector.update(&packet, start_ns));
@@ -89,7 +89,7 @@ struct Printed {
 }
 
 impl Printed {
-    fn of(segment: &Segment, [upstream, downstream]: &[PrintedColate; 2]) -> Self {
+    fn of(segment: &TestSegment, [upstream, downstream]: &[PrintedColate; 2]) -> Self {
         let (mut errors, mut squares) = (Vec::new(), 0.0);
         for flow in &segment.flows {
             let Some(packets) = flow.packets.filter(|packets| super::LARGE.contains(packets))

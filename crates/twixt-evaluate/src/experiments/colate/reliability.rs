@@ -3,7 +3,7 @@
 use super::{ALL, LARGE, MEDIUM, PER_FLOW, ask, packets, segment, vector};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 const SMALL_FLOWS: &str = "a flow of a few hundred packets has too small a part of its counters; \
@@ -79,10 +79,10 @@ fn trial(setting: Setting) -> Trial {
 
 fn figures(summary: &Summary) -> Vec<Figure> {
     let names = [("0.1", "within 10 %"), ("0.05", "within 5 %"), ("0.01", "within 1 %")];
-    let mut series: Vec<Series> =
-        names.into_iter().map(|(name, label)| Series::curve(summary, name, label)).collect();
+    let mut series: Vec<Curve> =
+        names.into_iter().map(|(name, label)| Curve::of_trials(summary, name, label)).collect();
     let published = MEGABYTES.map(|megabytes| (f64::from(megabytes), 0.95));
-    series.push(Series::published("required: 95 % within 5 %", &published));
+    series.push(Curve::published("required: 95 % within 5 %", &published));
     vec![Figure {
         name: "colate-reliability".to_owned(),
         title: "COLATE: share of flows of 1000+ packets that are near enough".to_owned(),

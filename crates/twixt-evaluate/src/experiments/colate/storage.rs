@@ -5,7 +5,7 @@ use twixt_synopsis::{Stored, encode};
 use super::{LARGE, MEDIUM, PER_FLOW, ask, packets, segment, vector};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -97,11 +97,11 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         y: Axis::logarithmic(label),
         series,
     };
-    let curve = |name: &str, label: &str| Series::curve(summary, name, label);
+    let curve = |name: &str, label: &str| Curve::of_trials(summary, name, label);
     let bits = vec![
         curve("bits, whole", "1 ns, 64 bits, digest 64 bits"),
         curve("bits, narrow", "1 us, 24 bits, digest 8 bits"),
-        Series::published("published: 0.1", &LOADS.map(|load| (load as f64, 0.1))),
+        Curve::published("published: 0.1", &LOADS.map(|load| (load as f64, 0.1))),
     ];
     let errors = vec![
         curve("error, narrow", "flows of 1000+ packets"),

@@ -1,13 +1,13 @@
 //! Three points, everyone sends to everyone: six segments, one recording per point.
 
 use twixt_model::GroupId;
-use twixt_sim::Point;
+use twixt_sim::Side;
 use twixt_synopsis::{Colate, ColateConfig, Synopsis};
 
 use super::{FEW, FULL_PACKETS, LARGE, MEDIUM, PER_FLOW, ask, scaled, traffic, vector};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::experiments::segment::{Answers, Segment};
+use crate::experiments::segment::{Answers, TestSegment};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -61,10 +61,10 @@ const BANKS: u32 = 64;
 
 fn trial(setting: Setting) -> Trial {
     let packets = setting.size.pick(FULL_PACKETS / 20, FULL_PACKETS * 3 / 10);
-    let segments: Vec<Segment> = (0..SEGMENTS.len() as u16)
+    let segments: Vec<TestSegment> = (0..SEGMENTS.len() as u16)
         .map(|number| {
             let mut segment =
-                Segment::new(&traffic(setting.seed * 100 + u64::from(number), packets));
+                TestSegment::new(&traffic(setting.seed * 100 + u64::from(number), packets));
             segment.flows.iter_mut().for_each(|flow| flow.group = GroupId(number));
             segment
         })
@@ -91,10 +91,10 @@ fn trial(setting: Setting) -> Trial {
 }
 
 /// Every segment, from the recordings of its two ends.
-fn recorded(segments: &[Segment], config: &ColateConfig) -> Answers {
+fn recorded(segments: &[TestSegment], config: &ColateConfig) -> Answers {
     let mut points: [Colate; 3] = std::array::from_fn(|_| Colate::new(config));
     for (number, (segment, ends)) in segments.iter().zip(SEGMENTS).enumerate() {
-        for (point, end) in [(Point::Upstream, ends.0), (Point::Downstream, ends.1)] {
+        for (point, end) in [(Side::Upstream, ends.0), (Side::Downstream, ends.1)] {
             for mut packet in segment.simulation.observations(point) {
                 packet.group = GroupId(number as u16);
                 points[end].update(&packet);

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -198,7 +198,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         title: "Round trips: estimated over true number, by their length".to_owned(),
         x: Axis::logarithmic("round trip (ms)"),
         y: Axis::linear("estimated / true number"),
-        series: names.map(|(name, label)| Series::curve(summary, name, label)).into(),
+        series: names.map(|(name, label)| Curve::of_trials(summary, name, label)).into(),
     }]
 }
 

@@ -6,7 +6,7 @@ use twixt_synopsis::rtt::{FridgeStore, NewestRequests};
 use super::{ANSWERED, Found, REQUESTS, Trace, plain, quantile_ns, tuned, weight_between};
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -127,7 +127,8 @@ fn note_distribution(trial: &mut Trial, name: &str, found: &[Found]) {
 }
 
 fn figures(summary: &Summary) -> Vec<Figure> {
-    let curve = |name: &str, what: &str| Series::curve(summary, &format!("{name}, {what}"), name);
+    let curve =
+        |name: &str, what: &str| Curve::of_trials(summary, &format!("{name}, {what}"), name);
     let by_memory = |what: &str, title: &str| Figure {
         name: format!("fridge-percentiles-{what}"),
         title: format!("Round trips: {title} by memory"),

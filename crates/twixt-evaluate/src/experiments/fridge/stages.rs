@@ -5,7 +5,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -95,7 +95,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         x: Axis::linear("life (average lifetimes M/p)"),
         y: Axis::logarithmic("share of requests"),
         series: STAGES
-            .map(|stages| Series::curve(summary, &stages.to_string(), label(stages)))
+            .map(|stages| Curve::of_trials(summary, &stages.to_string(), label(stages)))
             .into(),
     }]
 }

@@ -4,7 +4,7 @@
 use super::{Stream, algorithm};
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -69,7 +69,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
     let series = ALGORITHMS.iter().flat_map(|name| {
         DRAWN.map(|exponent| {
             let label = format!("{name}, exponent {exponent}");
-            Series::curve(summary, &format!("{name}, {exponent}"), label)
+            Curve::of_trials(summary, &format!("{name}, {exponent}"), label)
         })
     });
     vec![Figure {

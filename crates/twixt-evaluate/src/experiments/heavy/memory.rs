@@ -3,7 +3,7 @@
 use super::{Stream, algorithm};
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -114,7 +114,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         x: Axis::logarithmic("memory (KiB)"),
         y,
         series: ALGORITHMS
-            .map(|(name, ..)| Series::curve(summary, &format!("{name} 1, {what}"), name))
+            .map(|(name, ..)| Curve::of_trials(summary, &format!("{name} 1, {what}"), name))
             .into(),
     };
     vec![

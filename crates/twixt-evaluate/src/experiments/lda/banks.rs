@@ -5,7 +5,7 @@ use twixt_synopsis::LdaConfig;
 use super::{LOSSES, Law, ROWS, compare, delays, tuned, uniform_losses};
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -84,7 +84,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         x: Axis::logarithmic("loss (share of packets)"),
         y,
         series: ["tuned", "two", "three", "four"]
-            .map(|name| Series::curve(summary, &format!("{name}, {what}"), name))
+            .map(|name| Curve::of_trials(summary, &format!("{name}, {what}"), name))
             .into(),
     };
     vec![

@@ -5,7 +5,7 @@ use twixt_synopsis::LdaConfig;
 use super::{Law, MEAN_NS, ROWS, compare, delays, tuned, uniform_losses};
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -74,6 +74,6 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         title: "LDA: error of the deviation by constant delay".to_owned(),
         x: Axis::linear("constant delay (multiples of the mean)"),
         y: Axis::logarithmic("relative error of the deviation"),
-        series: ["centred", "printed"].map(|name| Series::curve(summary, name, name)).into(),
+        series: ["centred", "printed"].map(|name| Curve::of_trials(summary, name, name)).into(),
     }]
 }

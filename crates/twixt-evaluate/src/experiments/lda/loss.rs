@@ -5,7 +5,7 @@ use twixt_synopsis::LdaConfig;
 use super::{Compared, LOSSES, Law, ROWS, compare, delays, tuned, uniform_losses};
 use crate::claim::{Claim, Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -115,19 +115,19 @@ fn one(delays: &[i64], loss: f64, seed: u64) -> Compared {
 }
 
 fn figures(summary: &Summary) -> Vec<Figure> {
-    let figure = |what: &str, published: Series| Figure {
+    let figure = |what: &str, published: Curve| Figure {
         name: format!("lda-loss-{what}"),
         title: format!("LDA, one bank of 1024 rows: error of the {what} by loss"),
         x: Axis::logarithmic("loss (share of packets)"),
         y: Axis::logarithmic("relative error"),
         series: LAWS
             .iter()
-            .map(|(name, _)| Series::curve(summary, &format!("{name}, {what}"), *name))
+            .map(|(name, _)| Curve::of_trials(summary, &format!("{name}, {what}"), *name))
             .chain([published])
             .collect(),
     };
     let mut mean =
-        figure("mean", Series::published("published bounds", &[(0.001, 0.003), (0.2, 0.04)]));
-    mean.series.push(Series::curve(summary, "weibull 0.6, bound", "98 % bound, weibull 0.6"));
-    vec![mean, figure("deviation", Series::published("published: Weibull below", &[(0.01, 0.1)]))]
+        figure("mean", Curve::published("published bounds", &[(0.001, 0.003), (0.2, 0.04)]));
+    mean.series.push(Curve::of_trials(summary, "weibull 0.6, bound", "98 % bound, weibull 0.6"));
+    vec![mean, figure("deviation", Curve::published("published: Weibull below", &[(0.01, 0.1)]))]
 }

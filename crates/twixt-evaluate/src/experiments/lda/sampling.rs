@@ -5,7 +5,7 @@ use twixt_synopsis::LdaConfig;
 use super::{Law, ROWS, compare, delays, tuned, uniform_losses};
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -62,6 +62,6 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         title: "LDA, one bank of 1024 rows at 2 % loss: packets used by sampling".to_owned(),
         x: Axis::logarithmic("alpha"),
         y: Axis::linear("packets used"),
-        series: ["measured", "expected"].map(|name| Series::curve(summary, name, name)).into(),
+        series: ["measured", "expected"].map(|name| Curve::of_trials(summary, name, name)).into(),
     }]
 }

@@ -5,7 +5,7 @@ use twixt_synopsis::LdaConfig;
 use super::{Law, MEAN_NS, compare, delays, episodes_of_loss, tuned, uniform};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -89,9 +89,9 @@ fn sent_at(hertz: u64, law: Law, lost: &[bool], seed: u64) -> Option<f64> {
 
 fn figures(summary: &Summary) -> Vec<Figure> {
     let names = ["LDA", "1 Hz", "7 Hz", "144 Hz", "10000 Hz"];
-    let mut series: Vec<Series> =
-        names.into_iter().map(|name| Series::curve(summary, name, name)).collect();
-    series.push(Series::published("published: 144 Hz", &[(0.01, 0.11)]));
+    let mut series: Vec<Curve> =
+        names.into_iter().map(|name| Curve::of_trials(summary, name, name)).collect();
+    series.push(Curve::published("published: 144 Hz", &[(0.01, 0.11)]));
     vec![Figure {
         name: "lda-test-packets".to_owned(),
         title: "A two-bank LDA beside test packets: error of the mean by loss".to_owned(),

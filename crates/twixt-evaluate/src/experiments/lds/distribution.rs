@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use twixt_model::{Estimate, FlowHash, FlowKey, Scope, Span, Timestamp};
-use twixt_sim::{Loss, Point};
+use twixt_sim::{Loss, Side};
 use twixt_synopsis::cnf::rivals::{
     Crossed, Means, ReferenceRate, mean_of_all, reference_interpolation,
 };
@@ -12,8 +12,8 @@ use twixt_synopsis::{By, Cnf, CnfConfig, Pair, Question, Synopsis, TwoPoint};
 use super::{COLUMNS, ask, note_distribution, scaled, segment, whole_rows};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::experiments::segment::{Answers, Packets, Segment, Sizes};
-use crate::figure::{Axis, Figure, Series};
+use crate::experiments::segment::{Answers, Packets, Sizes, TestSegment};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 const FEW_PACKETS: &str = "three quarters of our flows have fewer than 10 packets, and share \
@@ -124,9 +124,9 @@ fn note(trial: &mut Trial, method: &str, answers: &Answers) {
     }
 }
 
-fn crossed(segment: &Segment) -> Vec<Crossed> {
+fn crossed(segment: &TestSegment) -> Vec<Crossed> {
     let simulation = &segment.simulation;
-    let seen = simulation.observations(Point::Upstream).zip(simulation.sightings(Point::Upstream));
+    let seen = simulation.observations(Side::Upstream).zip(simulation.sightings(Side::Upstream));
     let crossed = seen.filter_map(|(packet, sighting)| {
         let delay = simulation.observed_delay(&simulation.packets()[sighting.packet as usize])?;
         let (flow, digest, length) = (packet.flow, packet.digest, packet.length);
@@ -137,7 +137,7 @@ fn crossed(segment: &Segment) -> Vec<Crossed> {
 
 /// The estimator of Lee, Duffield and Kompella on flow records of sampled packets. Flows without
 /// a record are left out.
-fn multiflow(segment: &Segment, sampling: f64) -> BTreeMap<FlowKey, f64> {
+fn multiflow(segment: &TestSegment, sampling: f64) -> BTreeMap<FlowKey, f64> {
     let config: CnfConfig =
         toml::from_str(&format!("sampling = {sampling}")).expect("settings are well-formed");
     let meter = |point| {
@@ -148,7 +148,7 @@ fn multiflow(segment: &Segment, sampling: f64) -> BTreeMap<FlowKey, f64> {
         }
         cnf
     };
-    let (upstream, downstream) = (meter(Point::Upstream), meter(Point::Downstream));
+    let (upstream, downstream) = (meter(Side::Upstream), meter(Side::Downstream));
     let about = Question::about(Span::at(Timestamp::from_nanos(0)));
     let question = Question { by: By::Flow, estimator: Some("multiflow"), ..about };
     let pair = Pair { upstream: &upstream, downstream: &downstream };
@@ -166,7 +166,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         x: Axis::logarithmic("relative error of the mean"),
         y: Axis::linear("share of flows"),
         series: METHODS
-            .map(|method| Series::curve(summary, &format!("{method}, {class}"), method))
+            .map(|method| Curve::of_trials(summary, &format!("{method}, {class}"), method))
             .into(),
     };
     let [large, medium, all] = CLASSES;

@@ -3,7 +3,7 @@
 use super::{COLUMNS, by_class, by_size};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Figure, Series};
+use crate::figure::{Curve, Figure};
 use crate::summary::Summary;
 
 const TRACE: &str = "on a trace that is not available; ours has more of its packets in small \
@@ -158,6 +158,6 @@ fn trial(setting: Setting) -> Trial {
 fn figures(summary: &Summary) -> Vec<Figure> {
     let title = "LDS, twice as many flows as cells: error of the mean by flow size";
     let mut figure = by_size(summary, "lds-flow-size", title);
-    figure.series.push(Series::published("published", &[(700.0, 0.012), (3000.0, 0.004)]));
+    figure.series.push(Curve::published("published", &[(700.0, 0.012), (3000.0, 0.004)]));
     vec![figure]
 }

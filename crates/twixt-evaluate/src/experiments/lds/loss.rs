@@ -7,7 +7,7 @@ use super::{COLUMNS, LARGE, ROWS, ask, scaled, segment};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::experiments::segment::{Packets, Sizes};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 const LARGEST_FLOWS: &str = "few flows, but the largest of all: the sketch is made for 500 lost \
@@ -140,7 +140,9 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         title: title.to_owned(),
         x: Axis::linear("loss (share of packets)"),
         y,
-        series: names.map(|name| Series::curve(summary, &format!("{name}{suffix}"), name)).into(),
+        series: names
+            .map(|name| Curve::of_trials(summary, &format!("{name}{suffix}"), name))
+            .into(),
     };
     vec![
         figure(

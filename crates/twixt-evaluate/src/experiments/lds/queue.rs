@@ -6,7 +6,7 @@ use twixt_synopsis::LdsConfig;
 use super::{LARGE, WAYS, ask, by_size, note_classes};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::experiments::segment::Segment;
+use crate::experiments::segment::TestSegment;
 use crate::figure::Figure;
 use crate::summary::Summary;
 
@@ -58,7 +58,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
 };
 
 fn trial(setting: Setting) -> Trial {
-    let segment = Segment::new(&Config {
+    let segment = TestSegment::new(&Config {
         seed: setting.seed,
         flows: 20_000,
         packets: Some(600_000),

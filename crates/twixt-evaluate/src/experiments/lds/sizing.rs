@@ -5,7 +5,7 @@ use twixt_synopsis::RowPlan;
 
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -98,10 +98,10 @@ fn thrown(rows: u32, setting: Setting) -> f64 {
 
 fn figures(summary: &Summary) -> Vec<Figure> {
     let mut series = vec![
-        Series::curve(summary, "thrown", "flows thrown into cells"),
-        Series::curve(summary, "formula", "1 - (zR)^R"),
+        Curve::of_trials(summary, "thrown", "flows thrown into cells"),
+        Curve::of_trials(summary, "formula", "1 - (zR)^R"),
     ];
-    series.push(Series::published("published", &[(1.0, 0.9125), (4.0, 0.985)]));
+    series.push(Curve::published("published", &[(1.0, 0.9125), (4.0, 0.985)]));
     vec![Figure {
         name: "lds-sizing".to_owned(),
         title: "LDS, load 0.0875: large flows that meet no other in some row".to_owned(),

@@ -1,14 +1,14 @@
 //! Flows that matter more weigh more.
 
 use twixt_model::{ClassId, FlowHash, Observation, mix};
-use twixt_sim::{Loss, Point};
+use twixt_sim::{Loss, Side};
 use twixt_synopsis::{Lds, LdsConfig, Synopsis};
 
 use super::{ask, note_distribution, scaled, segment, whole_rows};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
-use crate::experiments::segment::{Answers, Packets, Segment, Sizes};
-use crate::figure::{Axis, Figure, Series};
+use crate::experiments::segment::{Answers, Packets, Sizes, TestSegment};
+use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
@@ -68,8 +68,8 @@ fn trial(setting: Setting) -> Trial {
     let mut trial = Trial::default();
     for (name, config) in [("plain", plain), ("weighted", weighted)] {
         let ends = (
-            filled(&segment, Point::Upstream, &config),
-            filled(&segment, Point::Downstream, &config),
+            filled(&segment, Side::Upstream, &config),
+            filled(&segment, Side::Downstream, &config),
         );
         let all = std::mem::take(&mut segment.flows);
         for (class, weight) in WEIGHTS.iter().enumerate() {
@@ -101,7 +101,7 @@ const fn class_of(flow: FlowHash) -> ClassId {
     }
 }
 
-fn filled(segment: &Segment, point: Point, config: &LdsConfig) -> Lds {
+fn filled(segment: &TestSegment, point: Side, config: &LdsConfig) -> Lds {
     let mut lds = Lds::new(config);
     for packet in segment.simulation.observations(point) {
         lds.update(&Observation { class: class_of(packet.flow), ..packet });
@@ -112,7 +112,11 @@ fn filled(segment: &Segment, point: Point, config: &LdsConfig) -> Lds {
 fn figures(summary: &Summary) -> Vec<Figure> {
     let series = WEIGHTS.iter().flat_map(|weight| {
         [("weighted", "weight"), ("plain", "no weight, class")].map(|(name, label)| {
-            Series::curve(summary, &format!("{name}, {weight}, >100"), format!("{label} {weight}"))
+            Curve::of_trials(
+                summary,
+                &format!("{name}, {weight}, >100"),
+                format!("{label} {weight}"),
+            )
         })
     });
     vec![Figure {

@@ -13,8 +13,8 @@ fn seen(packets: &[(u64, i64)]) -> Vec<Observation> {
 
 fn edge(sides: &(Vec<Observation>, Vec<Observation>)) -> Edge<'_> {
     let (shift, reach) = (Delay::ZERO, Delay::from_nanos(20));
-    let before = Some(Side { observations: &sides.0, shift, reach });
-    Edge { before, after: Some(Side { observations: &sides.1, shift, reach }) }
+    let before = Some(BoundarySide { observations: &sides.0, shift, reach });
+    Edge { before, after: Some(BoundarySide { observations: &sides.1, shift, reach }) }
 }
 
 /// The boundary is at 100, the reach is 20; packets are (digest, time).

@@ -1,11 +1,11 @@
 //! The words of GML.
 
-use super::super::{ImportError, Place, line_breaks};
+use super::super::{ImportError, ProblemPlace, line_breaks};
 
 /// A word, and where it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
-    pub(super) place: Place,
+    pub(super) place: ProblemPlace,
     pub(super) kind: Kind<'a>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// After the opening quote.
-    fn quoted(&mut self, place: Place) -> Result<Kind<'a>, ImportError> {
+    fn quoted(&mut self, place: ProblemPlace) -> Result<Kind<'a>, ImportError> {
         self.take(1);
         let Some(end) = self.rest.find('"') else {
             self.rest = "";
@@ -67,7 +67,7 @@ impl<'a> Iterator for Tokens<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.skip_blanks();
-        let place = Place::Line(self.line);
+        let place = ProblemPlace::Line(self.line);
         let kind = match self.rest.chars().next()? {
             '[' => {
                 self.take(1);

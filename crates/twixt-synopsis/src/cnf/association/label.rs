@@ -3,16 +3,16 @@
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::RandomState;
-use twixt_model::{FlowRecord, PacketDigest, Timestamp};
+use twixt_model::{FlowRecord, PacketDigest, Side, Timestamp};
 
-use super::{Associated, Side};
+use super::Associated;
 
 /// Records that wait for one with the same label.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
     records: HashMap<u64, (Side, FlowRecord), RandomState>,
     /// By side, end and label. Of two records with equal labels, the later is found.
-    index: HashMap<(Side, End, PacketDigest), u64, RandomState>,
+    index: HashMap<(Side, RecordEnd, PacketDigest), u64, RandomState>,
     /// Oldest first; those that found their partner are gone from `records`.
     order: VecDeque<u64>,
     next: u64,
@@ -22,7 +22,7 @@ pub(super) struct Labels {
 const ORDER_SPARE: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum End {
+enum RecordEnd {
     First,
     Last,
 }
@@ -116,8 +116,8 @@ impl Labels {
     }
 }
 
-fn ends(record: &FlowRecord) -> impl Iterator<Item = (End, PacketDigest)> + use<> {
-    let first = record.first_label.map(|label| (End::First, label));
-    let last = record.last_label.map(|label| (End::Last, label));
+fn ends(record: &FlowRecord) -> impl Iterator<Item = (RecordEnd, PacketDigest)> + use<> {
+    let first = record.first_label.map(|label| (RecordEnd::First, label));
+    let last = record.last_label.map(|label| (RecordEnd::Last, label));
     first.into_iter().chain(last)
 }

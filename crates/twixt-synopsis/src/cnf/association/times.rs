@@ -4,10 +4,10 @@
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::RandomState;
-use twixt_model::{ClassId, FlowKey, FlowRecord, Timestamp};
+use twixt_model::{ClassId, FlowKey, FlowRecord, Side, Timestamp};
 
 use super::timing::{Judge, Neighbours, TimingBounds, TimingVerdict};
-use super::{Associated, AssociationCounts, Side};
+use super::{Associated, AssociationCounts};
 
 /// Records of both points in the order in which they came, so that memory is touched in that
 /// order too, and their flows, of which little is kept.

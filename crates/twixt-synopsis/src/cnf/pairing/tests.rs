@@ -1,7 +1,7 @@
 use twixt_model::{Delay, FlowEnd, PacketDigest, mix};
 
 use super::*;
-use crate::cnf::{Merge, Records, TimingBounds, associate, conclude, in_order};
+use crate::cnf::{Merge, PairedRecords, TimingBounds, associate, conclude, in_order};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const MILLISECOND_NS: i64 = 1_000_000;
@@ -61,8 +61,8 @@ fn point(is_downstream: bool) -> Vec<FlowRecord> {
     records.into_iter().map(|(_, record)| record).collect()
 }
 
-fn config(rule: Rule, estimator: RecordEstimator) -> PairingConfig {
-    PairingConfig {
+fn config(rule: Rule, estimator: RecordEstimator) -> RecordPairingConfig {
+    RecordPairingConfig {
         rule,
         window_ns: (ACTIVE_NS + 2 * INACTIVE_NS) as u64,
         active_timeout_ns: ACTIVE_NS as u64,
@@ -74,7 +74,7 @@ fn config(rule: Rule, estimator: RecordEstimator) -> PairingConfig {
 }
 
 fn paired(
-    config: PairingConfig,
+    config: RecordPairingConfig,
     upstream: &[FlowRecord],
     downstream: &[FlowRecord],
 ) -> RecordPairing {
@@ -101,7 +101,7 @@ fn shown(estimate: &Estimate) -> (Scope, u64, u64, Option<u64>, Option<i128>) {
 fn check(rule: Rule, estimator: RecordEstimator) {
     let (upstream, downstream) = (point(false), point(true));
     let pairs = associate(rule, &upstream, &downstream);
-    let records = Records { upstream: &upstream, downstream: &downstream, pairs: &pairs };
+    let records = PairedRecords { upstream: &upstream, downstream: &downstream, pairs: &pairs };
     let question =
         FlowQuestion { by: By::Flow, estimator, packet_rate: 1.0, outliers: 0.0, span: SPAN };
     let expected = conclude(&records, &question);
@@ -138,7 +138,7 @@ fn a_stream_tells_what_all_records_at_once_tell() {
 #[test]
 fn what_meets_a_bound_is_counted() {
     let (upstream, downstream) = (point(false), point(true));
-    let bounded = |records_max, scopes_max| PairingConfig {
+    let bounded = |records_max, scopes_max| RecordPairingConfig {
         bounds: PairingBounds { records_max, scopes_max },
         ..config(Rule::Label, RecordEstimator::Multiflow)
     };

@@ -1,7 +1,7 @@
 //! Sizes against those of a simulation.
 
 use twixt_model::{ClassId, GroupId};
-use twixt_sim::{Config, Point, Simulation};
+use twixt_sim::{Config, Side, Simulation};
 
 use super::*;
 use crate::lds::{Lds, LdsConfig};
@@ -50,7 +50,7 @@ fn simulated() -> (Simulation, Vec<KnownFlow>, Vec<u64>) {
 fn check(columns: u32, virtual_cells: u32, at_most: [f64; 4]) {
     let (simulation, flows, truth) = simulated();
     let mut lds = Lds::new(&LdsConfig::new(columns, virtual_cells, &[1.0; 4]).unwrap());
-    simulation.observations(Point::Upstream).for_each(|packet| lds.update(&packet));
+    simulation.observations(Side::Upstream).for_each(|packet| lds.update(&packet));
     let sizes = sizes(lds.config(), &lds.counts(), &flows);
     let classes = [(1, 10), (10, 100), (100, 1000), (1000, u64::MAX)];
     for ((from, to), most) in classes.into_iter().zip(at_most) {
@@ -80,7 +80,7 @@ fn flows_that_spread_over_several_cells_are_found() {
 fn what_is_told_is_not_estimated() {
     let (simulation, mut flows, truth) = simulated();
     let mut lds = Lds::new(&LdsConfig::new(2_500, 1, &[1.0; 4]).unwrap());
-    simulation.observations(Point::Upstream).for_each(|packet| lds.update(&packet));
+    simulation.observations(Side::Upstream).for_each(|packet| lds.update(&packet));
     for (flow, &packets) in flows.iter_mut().zip(&truth).skip(1) {
         flow.packets = Some(packets);
     }

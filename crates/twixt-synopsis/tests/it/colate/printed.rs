@@ -1,7 +1,7 @@
 //! Why the published algorithm cannot work, and what the corrected one makes of the same packets.
 
 use twixt_model::{FlowHash, mix};
-use twixt_sim::Point;
+use twixt_sim::Side;
 use twixt_synopsis::{
     ColateConfig, Pair, PrintedColate, Question, Synopsis, TwoPoint, noise_variance,
 };
@@ -19,7 +19,7 @@ fn counters_drawn_at_random_leave_whole_time_stamps() {
     let span = traffic.simulation.truth().all.span;
     let start_ns = span.start.as_nanos();
     let [upstream, downstream] =
-        [(Point::Upstream, 1), (Point::Downstream, 2)].map(|(point, seed)| {
+        [(Side::Upstream, 1), (Side::Downstream, 2)].map(|(point, seed)| {
             let mut vector = PrintedColate::new(COUNTERS, PER_FLOW, seed);
             let packets = traffic.simulation.observations(point);
             packets.for_each(|packet| vector.update(&packet, start_ns));
@@ -93,7 +93,7 @@ fn packets_at_an_epochs_edge_do_no_harm() {
     let traffic = traffic(&config(4, 200_000));
     let colate = ColateConfig::new(COUNTERS, PER_FLOW, &[1.0]).unwrap();
     let (upstream, mut downstream) = traffic.ends(&colate);
-    let packets = traffic.simulation.observations(Point::Downstream);
+    let packets = traffic.simulation.observations(Side::Downstream);
     packets.take(50).for_each(|packet| downstream.remove(&packet));
     assert_eq!(downstream.totals().packets, 200_000 - 50);
     let scores = traffic.scores(&traffic.ask(&(upstream, downstream), "joint", true));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use twixt_model::{Estimate, FlowKey, GroupId, Scope};
-use twixt_sim::{Config, Point, Simulation};
+use twixt_sim::{Config, Side, Simulation};
 use twixt_synopsis::{By, Colate, ColateConfig, KnownFlow, Pair, Question, Synopsis, TwoPoint};
 use twixt_testing::{check_coverage, seed};
 
@@ -65,7 +65,7 @@ impl Traffic {
             self.simulation.observations(point).for_each(|packet| colate.update(&packet));
             colate
         };
-        (fill(Point::Upstream), fill(Point::Downstream))
+        (fill(Side::Upstream), fill(Side::Downstream))
     }
 
     pub(crate) fn ask(

@@ -1,7 +1,7 @@
 //! Three points, everyone sends to everyone: six segments, one recording per point.
 
 use twixt_model::GroupId;
-use twixt_sim::Point;
+use twixt_sim::Side;
 use twixt_synopsis::{Colate, ColateConfig, KnownFlow, Synopsis};
 
 use crate::colate::traffic::{Class, Traffic, config, show, traffic};
@@ -29,7 +29,7 @@ impl Triangle {
     fn points(&self, config: &ColateConfig) -> [Colate; 3] {
         let mut points: [Colate; 3] = std::array::from_fn(|_| Colate::new(config));
         for (segment, (traffic, ends)) in self.segments.iter().zip(SEGMENTS).enumerate() {
-            for (point, end) in [(Point::Upstream, ends.0), (Point::Downstream, ends.1)] {
+            for (point, end) in [(Side::Upstream, ends.0), (Side::Downstream, ends.1)] {
                 for mut packet in traffic.simulation.observations(point) {
                     packet.group = GroupId(segment as u16);
                     points[end].update(&packet);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Deserialize;
 use twixt_collector::access::{ReaderConfig, TokenConfig, TokenHash};
-use twixt_collector::{CollectorConfig, Limits, PlainHttp, Retention, TlsConfig};
+use twixt_collector::{CollectorConfig, EpochRetention, Limits, PlainHttp, TlsConfig};
 use twixt_history::HistoryConfig;
 use twixt_model::Delay;
 use twixt_model::quantity::{ByteCount, Nanoseconds};
@@ -212,9 +212,9 @@ impl HistoryWritten {
 }
 
 impl RetentionWritten {
-    fn retention(&self) -> anyhow::Result<Retention> {
+    fn retention(&self) -> anyhow::Result<EpochRetention> {
         let bytes_max = self.bytes_max.as_deref().map(|text| bytes("retention.bytes_max", text));
-        Ok(Retention {
+        Ok(EpochRetention {
             age_max: self.days.map(|days| DAY * days),
             bytes_max: bytes_max.transpose()?,
         })

@@ -4,7 +4,7 @@ use anyhow::bail;
 use twixt_measure::{Meter, MeterConfig, Pairing, PairingConfig, PairingEvent, QuestionTemplate};
 use twixt_model::{BatchBuffer, Delay, EpochRule, Estimate, PointId, Segment, Timestamp};
 use twixt_offline::segment;
-use twixt_sim::{Point, Simulation};
+use twixt_sim::{Side, Simulation};
 use twixt_synopsis::{AnySynopsis, By, Purpose, find};
 
 /// What one algorithm concluded.
@@ -37,8 +37,8 @@ pub(super) fn measure(simulation: &Simulation, asked: Asked) -> anyhow::Result<F
         patience: Delay::ZERO,
     });
     let Segment { upstream, downstream } = segment;
-    let mut upstream = observe(simulation, Point::Upstream, upstream, asked, end)?;
-    let mut downstream = observe(simulation, Point::Downstream, downstream, asked, end)?;
+    let mut upstream = observe(simulation, Side::Upstream, upstream, asked, end)?;
+    let mut downstream = observe(simulation, Side::Downstream, downstream, asked, end)?;
     // In turn, so that no half waits for many epochs of the other.
     loop {
         let sealed = [upstream.poll(), downstream.poll()];
@@ -54,7 +54,7 @@ pub(super) fn measure(simulation: &Simulation, asked: Asked) -> anyhow::Result<F
 /// Hands all that a point sees to a meter, and seals it.
 fn observe(
     simulation: &Simulation,
-    point: Point,
+    point: Side,
     name: PointId,
     asked: Asked,
     end: Timestamp,
@@ -90,7 +90,7 @@ fn prototype(algorithm: &str) -> anyhow::Result<Box<dyn AnySynopsis>> {
 }
 
 fn last_seen(simulation: &Simulation) -> Timestamp {
-    let points = [Point::Upstream, Point::Downstream];
+    let points = [Side::Upstream, Side::Downstream];
     let last = points.iter().filter_map(|&point| simulation.sightings(point).last());
     last.map(|sighting| sighting.time).max().unwrap_or_default()
 }

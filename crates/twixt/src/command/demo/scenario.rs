@@ -3,7 +3,7 @@
 use anyhow::Context;
 use twixt_model::Delay;
 use twixt_model::quantity::{BitRate, Nanoseconds, PacketRate};
-use twixt_sim::{Arrival, Config, DelayModel, FlowSize, Loss, PacketSize, Point, Simulation};
+use twixt_sim::{Arrival, Config, DelayModel, FlowSize, Loss, PacketSize, Side, Simulation};
 
 use crate::output::units;
 
@@ -81,7 +81,7 @@ impl Scenario {
 /// The packets of a configuration as they enter the segment.
 fn entering(config: &Config) -> anyhow::Result<Vec<Arrival>> {
     let simulation = Simulation::run(config).context("the demo's traffic")?;
-    let arrival = |sighting: twixt_sim::Sighting| {
+    let arrival = |sighting: twixt_sim::PointPacket| {
         let packet = &simulation.packets()[sighting.packet as usize];
         Arrival {
             time: sighting.time,
@@ -90,5 +90,5 @@ fn entering(config: &Config) -> anyhow::Result<Vec<Arrival>> {
             frame: u64::from(sighting.packet),
         }
     };
-    Ok(simulation.sightings(Point::Upstream).map(arrival).collect())
+    Ok(simulation.sightings(Side::Upstream).map(arrival).collect())
 }

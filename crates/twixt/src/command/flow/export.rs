@@ -7,7 +7,7 @@ use twixt_capture::Frame;
 use twixt_flow::{EXAMPLE_ENTERPRISE, FlowWriter, TimeUnit, WriterConfig};
 use twixt_model::Needs;
 use twixt_model::quantity::Nanoseconds;
-use twixt_observe::{PacketPath, PointCounts};
+use twixt_observe::{PacketPath, PathCounts};
 use twixt_synopsis::{FlowCache, FlowCacheConfig};
 use twixt_wire::{SelectionCounts, SelectionFunction, Selector, SelectorInput};
 
@@ -200,7 +200,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(exit.or_partial(refused > 0))
 }
 
-fn conclude(metering: &Metering, counts: &PointCounts, records: u64, refused: u64) {
+fn conclude(metering: &Metering, counts: &PathCounts, records: u64, refused: u64) {
     let selection = &metering.selection;
     if let Some(rate) = selection.achieved_rate()
         && metering.selector.rate() < 1.0

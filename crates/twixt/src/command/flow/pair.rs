@@ -7,7 +7,7 @@ use twixt_flow::EXAMPLE_ENTERPRISE;
 use twixt_model::quantity::Nanoseconds;
 use twixt_model::{Estimate, FlowRecord, Prefix, Span};
 use twixt_offline::{ChosenAlgorithm, Concluded, DirectionFound, Files, Measured, Split};
-use twixt_synopsis::cnf::{AssociationCounts, CnfConfig, PairingCounts, RecordEstimator};
+use twixt_synopsis::cnf::{AssociationCounts, CnfConfig, RecordEstimator, RecordPairingCounts};
 use twixt_synopsis::{By, Purpose, find};
 
 use super::point_records::PointRecords;
@@ -205,7 +205,7 @@ impl Args {
         streams: &Streams,
         estimates: Vec<Estimate>,
         span: Span,
-        counts: &PairingCounts,
+        counts: &RecordPairingCounts,
     ) -> Paired {
         let Streams { upstream, downstream, .. } = streams;
         let bytes = upstream.records * size_of::<FlowRecord>() as u64;

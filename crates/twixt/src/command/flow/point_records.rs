@@ -5,7 +5,7 @@ use std::path::Path;
 
 use twixt_flow::FlowReader;
 use twixt_model::{FlowRecord, Prefix, Span};
-use twixt_observe::PointCounts;
+use twixt_observe::PathCounts;
 
 use crate::flow_record_input::{RecordSource, note_troubles};
 
@@ -80,14 +80,14 @@ impl PointRecords {
     }
 
     /// What the point contributed.
-    pub(super) fn counts(&self) -> PointCounts {
+    pub(super) fn counts(&self) -> PathCounts {
         let unusable = self.reader.counts().all_unusable();
         let mut skipped: BTreeMap<String, u64> =
             unusable.map(|(reason, count)| (reason.name().to_owned(), count)).collect();
         if self.wrong_direction > 0 {
             skipped.insert("wrong-direction".to_owned(), self.wrong_direction);
         }
-        PointCounts { packets: self.packets, skipped, dropped: None }
+        PathCounts { packets: self.packets, skipped, dropped: None }
     }
 
     fn count(&mut self, record: &FlowRecord) {

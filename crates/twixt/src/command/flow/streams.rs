@@ -1,8 +1,10 @@
 //! The records of two points, read side by side and brought together as they come.
 
+use twixt_model::Side;
 use twixt_synopsis::By;
 use twixt_synopsis::cnf::{
-    CnfConfig, Merge, PairingConfig, PairingCounts, RecordEstimator, RecordPairing, Rule, Side,
+    CnfConfig, Merge, RecordEstimator, RecordPairing, RecordPairingConfig, RecordPairingCounts,
+    Rule,
 };
 
 use super::point_records::PointRecords;
@@ -46,7 +48,7 @@ impl Streams {
         by: By,
         estimator: RecordEstimator,
     ) -> anyhow::Result<RecordPairing> {
-        let mut pairing = RecordPairing::new(PairingConfig::new(config, by, estimator));
+        let mut pairing = RecordPairing::new(RecordPairingConfig::new(config, by, estimator));
         let mut rate = self.rate();
         loop {
             if self.merge.wants().is_some() {
@@ -68,7 +70,7 @@ impl Streams {
     }
 
     /// Says what was wrong with either; whether a part was unusable.
-    pub(super) fn note_problems(&self, rule: Rule, counts: &PairingCounts) -> bool {
+    pub(super) fn note_problems(&self, rule: Rule, counts: &RecordPairingCounts) -> bool {
         let Self { upstream, downstream, .. } = self;
         let mut partial = upstream.note_problems() | downstream.note_problems();
         let unlabelled = upstream.unlabelled + downstream.unlabelled;
@@ -109,7 +111,7 @@ impl Streams {
 }
 
 /// Says where records came too late or met a bound; whether any did.
-fn note_counts(counts: &PairingCounts) -> bool {
+fn note_counts(counts: &RecordPairingCounts) -> bool {
     let association = &counts.association;
     let unusable = [
         (

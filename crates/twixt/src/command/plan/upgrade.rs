@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::ValueEnum;
 use serde::Serialize;
-use twixt_evaluate::{Axis, Figure, Mark, Series};
-use twixt_network::{FILE_BYTES_MAX, Plan, ShortestPaths, Step, Strategy, Topology, import};
+use twixt_evaluate::{Axis, Curve, Figure, Mark};
+use twixt_network::{
+    FILE_BYTES_MAX, ShortestPaths, Strategy, Topology, UpgradePlan, UpgradeStep, import,
+};
 use twixt_offline::is_standard_input;
 
 use crate::exit::{Exit, note};
@@ -61,7 +63,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.count > topology.routers() {
         note(format_args!("there are only {} routers: all are upgraded", topology.routers()));
     }
-    let plan = Plan::new(&paths, args.strategy(), args.count);
+    let plan = UpgradePlan::new(&paths, args.strategy(), args.count);
     if let Some(path) = &args.plot {
         draw(path, &plan)?;
     }
@@ -84,8 +86,8 @@ impl Args {
     }
 }
 
-fn draw(path: &Path, plan: &Plan) -> anyhow::Result<()> {
-    let series = |label: &str, of: fn(&Step) -> Option<f64>| Series {
+fn draw(path: &Path, plan: &UpgradePlan) -> anyhow::Result<()> {
+    let series = |label: &str, of: fn(&UpgradeStep) -> Option<f64>| Curve {
         label: label.to_owned(),
         mark: Mark::Line,
         points: plan
@@ -164,7 +166,7 @@ struct StepDocument {
 }
 
 impl StepDocument {
-    fn new(step: &Step, topology: &Topology) -> Self {
+    fn new(step: &UpgradeStep, topology: &Topology) -> Self {
         let segments = &step.segments;
         Self {
             upgraded: step.upgraded,
@@ -195,7 +197,7 @@ impl StepDocument {
 }
 
 impl Document {
-    fn new(args: &Args, topology: &Topology, paths: &ShortestPaths, plan: &Plan) -> Self {
+    fn new(args: &Args, topology: &Topology, paths: &ShortestPaths, plan: &UpgradePlan) -> Self {
         Self {
             routers: topology.routers(),
             links: topology.adjacent_pairs(),
@@ -209,7 +211,7 @@ impl Document {
         }
     }
 
-    fn report(&self, file: &Path, plan: &Plan) -> String {
+    fn report(&self, file: &Path, plan: &UpgradePlan) -> String {
         let strategy = match self.seed {
             Some(seed) => format!("random, seed {seed}"),
             None => "greedy".to_owned(),
@@ -248,7 +250,7 @@ impl Document {
     }
 }
 
-fn reached(plan: &Plan, share: f64) -> String {
+fn reached(plan: &UpgradePlan, share: f64) -> String {
     let share_shown = format!("{:.0} %", share * 100.0);
     match plan.reaches(share) {
         Some(upgrades) => format!("{share_shown} with {upgrades}"),

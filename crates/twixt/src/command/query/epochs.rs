@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use twixt_measure::Sealed;
-use twixt_model::{Epoch, EpochRule, PointId, Segment, Span, Timestamp};
-use twixt_offline::{End, Measured, Plan, Recordings, Split, rough_delay};
+use twixt_model::{Epoch, EpochRule, PointId, Segment, Side, Span, Timestamp};
+use twixt_offline::{Measured, Plan, Recordings, Split, rough_delay};
 use twixt_store::{Damage, Found, Log, Payloads};
 use twixt_synopsis::{By, KnownFlow};
 
@@ -20,7 +20,7 @@ pub(super) struct Epochs<'a> {
     log: &'a Log,
     args: &'a Args,
     /// In the order of epochs.
-    records: Vec<(End, Found)>,
+    records: Vec<(Side, Found)>,
     first: Sealed,
     asked: EpochRange,
     /// Whether both points were set up alike.
@@ -103,7 +103,7 @@ impl<'a> Epochs<'a> {
         self.records.iter().for_each(|(_, found)| self.touched.add_record(found));
         let flows = self.only_flows(plan);
         let (asked, damages) = (&self.asked, &mut self.damages);
-        let read = |payloads: &mut Payloads<'_>, (end, found): &(End, Found)| {
+        let read = |payloads: &mut Payloads<'_>, (end, found): &(Side, Found)| {
             read(payloads, found, &flows)
                 .map(|sealed| (*end, sealed))
                 .map_err(|damage| (found.epoch, damage))
@@ -142,7 +142,7 @@ impl<'a> Epochs<'a> {
     pub(super) fn missing(&self, measured: &Measured) -> Missing {
         let problems = measured.concluded.iter().flat_map(|concluded| &concluded.problems);
         let missed: BTreeSet<Epoch> = problems.map(|problem| problem.epoch).collect();
-        let absent = |end: End| {
+        let absent = |end: Side| {
             let there = self
                 .records
                 .iter()
@@ -155,7 +155,7 @@ impl<'a> Epochs<'a> {
         };
         Missing {
             points: [self.args.from.clone(), self.args.to.clone()],
-            absent: [absent(End::Upstream), absent(End::Downstream)],
+            absent: [absent(Side::Upstream), absent(Side::Downstream)],
             rule: self.first.rule,
             damages: self.damages.clone(),
             unfinished_bytes: self.unfinished_bytes,
@@ -164,7 +164,7 @@ impl<'a> Epochs<'a> {
 
     /// The delay that the first packets of the first common epoch let expect.
     fn reference(&self) -> twixt_model::Delay {
-        let start = |end: End, epoch: Epoch| -> Option<Timestamp> {
+        let start = |end: Side, epoch: Epoch| -> Option<Timestamp> {
             let of_epoch =
                 self.records.iter().filter(|(of, found)| *of == end && found.epoch == epoch);
             of_epoch.map(|(_, found)| found.span.start).min()
@@ -174,18 +174,18 @@ impl<'a> Epochs<'a> {
             (one != other && found.epoch == next.epoch).then_some(found.epoch)
         });
         let start_of = |end| common.and_then(|epoch| start(end, epoch));
-        rough_delay(start_of(End::Upstream), start_of(End::Downstream))
+        rough_delay(start_of(Side::Upstream), start_of(Side::Downstream))
     }
 }
 
 /// Records of both points, each of its own family, in the order of epochs.
-fn in_order(heads: [Heads; 2], families: [&str; 2]) -> Vec<(End, Found)> {
-    let ends = [End::Upstream, End::Downstream].into_iter().zip(heads).zip(families);
+fn in_order(heads: [Heads; 2], families: [&str; 2]) -> Vec<(Side, Found)> {
+    let ends = [Side::Upstream, Side::Downstream].into_iter().zip(heads).zip(families);
     let records = ends.flat_map(|((end, heads), family)| {
         let records = heads.records.into_iter().filter(move |found| is_of(found, family));
         records.map(move |found| (end, found))
     });
-    let mut records: Vec<(End, Found)> = records.collect();
+    let mut records: Vec<(Side, Found)> = records.collect();
     records.sort_by_key(|(end, found)| (found.epoch, *end));
     records
 }

@@ -10,7 +10,7 @@ use twixt_collector::ESTIMATES_FOLDER;
 use twixt_collector::api::{
     CompletenessDocument, EstimateDocument, EstimatesDocument, HistogramDocument,
 };
-use twixt_history::{Answer, Question, ROWS_MAX, Reader, Step, to_parquet};
+use twixt_history::{HistoryReader, ROWS_MAX, RowAnswer, RowQuestion, Step, to_parquet};
 use twixt_model::{PointId, Scope, Segment};
 use twixt_offline::Split;
 use twixt_synopsis::By;
@@ -78,9 +78,9 @@ impl EstimateArgs {
         given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
 
-    fn question(&self, args: &super::Args) -> anyhow::Result<Question> {
+    fn question(&self, args: &super::Args) -> anyhow::Result<RowQuestion> {
         let scope = self.scope.clone().unwrap_or_else(|| Scope::All.to_string());
-        Ok(Question {
+        Ok(RowQuestion {
             segment: self.segment.clone(),
             class: self.class.clone(),
             algorithm: args.algorithm.clone(),
@@ -88,7 +88,7 @@ impl EstimateArgs {
             span: args.span()?,
             histograms: args.format == QueryFormat::Parquet,
             limit: ROWS_MAX,
-            ..Question::all(self.step.unwrap_or(Step::Minute))
+            ..RowQuestion::all(self.step.unwrap_or(Step::Minute))
         })
     }
 }
@@ -115,7 +115,7 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
             }
         }
         (None, Some(directory)) => {
-            let reader = Reader::open(&folder(directory)?);
+            let reader = HistoryReader::open(&folder(directory)?);
             match args.format {
                 QueryFormat::Parquet => table(&reader, &question),
                 _ => show(args, &read(&reader, &question)?),
@@ -128,12 +128,12 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
 /// Rows of a segment and a stretch of time, put together.
 pub(crate) fn totals(
     source: &SourceArgs,
-    question: &Question,
+    question: &RowQuestion,
 ) -> anyhow::Result<HistogramDocument> {
     match (&source.collector, &source.directory) {
         (Some(url), _) => Collector::new(url, source)?.totals(question),
         (None, Some(directory)) => {
-            let answer = Reader::open(&folder(directory)?).answer(question)?;
+            let answer = HistoryReader::open(&folder(directory)?).answer(question)?;
             let total = twixt_history::totals(answer.rows.iter().filter(|row| !row.is_gap()));
             Ok(HistogramDocument {
                 range: question.span.into(),
@@ -160,7 +160,7 @@ fn folder(directory: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// All pages of an answer, as a collector would give it.
-fn read(reader: &Reader, question: &Question) -> anyhow::Result<EstimatesDocument> {
+fn read(reader: &HistoryReader, question: &RowQuestion) -> anyhow::Result<EstimatesDocument> {
     let mut whole = Whole::default();
     let mut question = question.clone();
     loop {
@@ -206,8 +206,8 @@ impl Whole {
     }
 }
 
-fn table(reader: &Reader, question: &Question) -> anyhow::Result<Exit> {
-    let answer: Answer = reader.answer(question)?;
+fn table(reader: &HistoryReader, question: &RowQuestion) -> anyhow::Result<Exit> {
+    let answer: RowAnswer = reader.answer(question)?;
     answer.problems.iter().for_each(note);
     if answer.next.is_some() {
         return Err(usage(format!("more than {ROWS_MAX} rows: query a shorter time")));

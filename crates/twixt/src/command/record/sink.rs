@@ -9,7 +9,7 @@ use twixt_measure::{FILE_HEADER, Sealed, Stream, record_header};
 use twixt_model::{PointId, Span, Timestamp};
 use twixt_observe::Meters;
 use twixt_offline::is_standard_input;
-use twixt_store::{Appended, Durability, Entry, Log, Options, StoreError, Writer};
+use twixt_store::{Appended, Durability, EpochEntry, Log, Options, PointWriter, StoreError};
 
 use super::retention::{Forgotten, Retention};
 use crate::exit::{note, usage};
@@ -98,7 +98,7 @@ pub(super) struct StoreWriter {
     log: Log,
     retention: Retention,
     forgotten: Forgotten,
-    writer: Writer,
+    writer: PointWriter,
     name: String,
     /// Of this recording: when it begins, so that a second try is known for one.
     run: Option<u64>,
@@ -138,7 +138,7 @@ impl StoreWriter {
         let run = *self.run.get_or_insert(span.start.as_nanos() as u64);
         let sealed = Sealed { run, ..sealed };
         let stream = Stream::of(&sealed).to_string();
-        let entry = Entry { stream: &stream, span, epoch: sealed.epoch };
+        let entry = EpochEntry { stream: &stream, span, epoch: sealed.epoch };
         match self.writer.append_once(&entry, &sealed.to_bytes(), Durability::Synced) {
             Ok(Appended::Stored) => {
                 Ok(self.retention.apply(&self.log, span.start, &mut self.forgotten)?)

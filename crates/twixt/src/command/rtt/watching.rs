@@ -4,7 +4,7 @@
 use twixt_model::{
     Epoch, EpochRule, RoundTripEstimate, RoundTripSample, Scope, SourceCounts, Span, Timestamp,
 };
-use twixt_observe::{PacketPath, PacketSink, PointCounts, SeenPacket, SynopsisFeed};
+use twixt_observe::{PacketPath, PacketSink, PathCounts, SeenPacket, SynopsisFeed};
 use twixt_synopsis::{AnySynopsis, Conclude, Question, TakeSamples};
 use twixt_wire::{Observer, Skip};
 
@@ -30,7 +30,7 @@ pub(super) struct Watching<'a> {
 /// What was concluded at a point.
 #[derive(Debug)]
 pub(crate) struct Watched {
-    pub(crate) counts: PointCounts,
+    pub(crate) counts: PathCounts,
     /// Most state that was kept at once.
     pub(crate) synopsis_bytes: u64,
     /// Of the whole stretch.

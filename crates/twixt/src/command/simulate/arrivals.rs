@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use twixt_capture::{BatchEnd, Frame};
 use twixt_observe::is_timeless;
 use twixt_offline::Capture;
-use twixt_sim::{Arrival, Config, ConfigError, Point, Simulation};
+use twixt_sim::{Arrival, Config, Side, Simulation, SimulationConfigError};
 use twixt_wire::{LinkType, ParseOptions, Skip, SkipCounts, parse};
 
 use super::output_files::Frames;
@@ -67,8 +67,10 @@ impl OwnTrace {
     pub(super) fn simulate(self, config: &Config, path: &Path) -> anyhow::Result<Made> {
         let simulation =
             Simulation::with_arrivals(config, self.arrivals).map_err(|error| match error {
-                ConfigError::Range(_) => refused(&error),
-                ConfigError::NoArrivals => no_answer(format!("{}: no IP packets", path.display())),
+                SimulationConfigError::Range(_) => refused(&error),
+                SimulationConfigError::NoArrivals => {
+                    no_answer(format!("{}: no IP packets", path.display()))
+                }
                 _ => anyhow::Error::new(error).context(path.display().to_string()),
             })?;
         Ok(Made {
@@ -141,11 +143,11 @@ impl OwnFrames {
 
     /// The frame with this number as the point sees it, written to `buffer`; its length on the
     /// wire.
-    pub(super) fn at(&self, number: u64, point: Point, buffer: &mut Vec<u8>) -> u32 {
+    pub(super) fn at(&self, number: u64, point: Side, buffer: &mut Vec<u8>) -> u32 {
         let kept = &self.frames[number as usize];
         buffer.clear();
         buffer.extend(&self.bytes[kept.starts_at..kept.starts_at + usize::from(kept.length)]);
-        if point == Point::Downstream {
+        if point == Side::Downstream {
             hop::forward(self.link, buffer);
         }
         kept.wire_length

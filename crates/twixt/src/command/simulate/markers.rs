@@ -3,7 +3,7 @@
 use twixt_measure::{MARKER_BYTES, Marker};
 use twixt_model::{Delay, Epoch, EpochRule, PointId, Timestamp};
 use twixt_offline::segment;
-use twixt_sim::{Direction, Point, Simulation};
+use twixt_sim::{Direction, Side, Simulation};
 
 /// A marker at one point.
 pub(super) struct MarkerFrame {
@@ -21,7 +21,7 @@ const TICK: Delay = Delay::from_nanos(1);
 ///
 /// Downstream a marker follows the last arrival of all packets sent before it, as on a segment
 /// that keeps the order of packets.
-pub(super) fn markers(simulation: &Simulation, rule: EpochRule, point: Point) -> Vec<MarkerFrame> {
+pub(super) fn markers(simulation: &Simulation, rule: EpochRule, point: Side) -> Vec<MarkerFrame> {
     let PointId(upstream) = segment().upstream;
     let stream = Marker::stream_of("", &PointId(upstream), "");
     let mut made = Vec::new();
@@ -37,14 +37,14 @@ pub(super) fn markers(simulation: &Simulation, rule: EpochRule, point: Point) ->
         .iter()
         .filter(|packet| simulation.direction(packet) == Direction::Forward);
     for packet in forward {
-        let Some(sent) = simulation.seen_at(packet, Point::Upstream) else { continue };
+        let Some(sent) = simulation.seen_at(packet, Side::Upstream) else { continue };
         let seen = simulation.seen_at(packet, point);
         let epoch = rule.epoch_of(sent);
         if current != Some(epoch) {
             let time = match (point, latest) {
-                (Point::Upstream, _) => rule.span_of(epoch).start.min(sent) - TICK,
-                (Point::Downstream, Some(latest)) => latest,
-                (Point::Downstream, None) => seen.unwrap_or(sent) - TICK,
+                (Side::Upstream, _) => rule.span_of(epoch).start.min(sent) - TICK,
+                (Side::Downstream, Some(latest)) => latest,
+                (Side::Downstream, None) => seen.unwrap_or(sent) - TICK,
             };
             mark(time, current.unwrap_or(Epoch(epoch.0 - 1)), epoch);
             current = Some(epoch);
@@ -58,11 +58,11 @@ pub(super) fn markers(simulation: &Simulation, rule: EpochRule, point: Point) ->
 }
 
 /// From 192.0.2.1 to 192.0.2.2 (documentation addresses), to the discard port.
-fn frame(marker: &Marker, sequence: u64, point: Point) -> [u8; FRAME_BYTES] {
+fn frame(marker: &Marker, sequence: u64, point: Side) -> [u8; FRAME_BYTES] {
     let mut bytes = [0; FRAME_BYTES];
     bytes[12..14].copy_from_slice(&[0x08, 0x00]);
     let ip_length = (FRAME_BYTES - 14) as u16;
-    let ttl = if point == Point::Upstream { 64 } else { 63 };
+    let ttl = if point == Side::Upstream { 64 } else { 63 };
     bytes[14..16].copy_from_slice(&[0x45, 0]);
     bytes[16..18].copy_from_slice(&ip_length.to_be_bytes());
     bytes[18..20].copy_from_slice(&(sequence as u16).to_be_bytes());

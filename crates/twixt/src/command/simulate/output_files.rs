@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use twixt_capture::PcapWriter;
-use twixt_sim::{Point, Truth};
+use twixt_sim::{Side, Truth};
 use twixt_wire::LinkType;
 
 use super::Made;
@@ -39,10 +39,10 @@ pub(super) fn write_all(directory: &Path, made: &Made, truth: &Truth) -> anyhow:
     fs::create_dir_all(directory)
         .with_context(|| format!("cannot create directory {}", directory.display()))?;
     let upstream = Unfinished::write(&directory.join("upstream.pcap"), |out| {
-        write_capture(made, Point::Upstream, out)
+        write_capture(made, Side::Upstream, out)
     })?;
     let downstream = Unfinished::write(&directory.join("downstream.pcap"), |out| {
-        write_capture(made, Point::Downstream, out)
+        write_capture(made, Side::Downstream, out)
     })?;
     let rows = Unfinished::write(&directory.join("truth.csv"), |out| Ok(write_truth(truth, out)?))?;
     Ok(Written {
@@ -55,12 +55,13 @@ pub(super) fn write_all(directory: &Path, made: &Made, truth: &Truth) -> anyhow:
 
 fn forward_flows(made: &Made) -> usize {
     let simulation = &made.simulation;
-    let first = |packet: &&twixt_sim::Packet| packet.sequence == 0;
-    let forward = |packet: &&twixt_sim::Packet| (packet.flow as usize) < simulation.flows();
+    let first = |packet: &&twixt_sim::SimulatedPacket| packet.sequence == 0;
+    let forward =
+        |packet: &&twixt_sim::SimulatedPacket| (packet.flow as usize) < simulation.flows();
     simulation.packets().iter().filter(first).filter(forward).count()
 }
 
-fn write_capture(made: &Made, point: Point, out: &mut impl Write) -> anyhow::Result<()> {
+fn write_capture(made: &Made, point: Side, out: &mut impl Write) -> anyhow::Result<()> {
     let simulation = &made.simulation;
     let link = match &made.frames {
         Frames::Synthetic => LinkType::ETHERNET,

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use twixt_history::{DelayPart, History, HistoryConfig, Question, Reader, Row, SeriesKey, Step};
+use twixt_history::{
+    DelayPart, History, HistoryConfig, HistoryReader, Row, RowQuestion, SeriesKey, Step,
+};
 use twixt_model::Timestamp;
 use twixt_testing::{copy_folder, pace};
 
@@ -54,7 +56,7 @@ fn store(estimates: &Path) {
 /// Rows, epochs and sums of delays, in all steps.
 fn told(estimates: &Path) -> Vec<(usize, (u64, u64), i128)> {
     let of_step = |step| {
-        let answer = Reader::open(estimates).answer(&Question::all(step)).unwrap();
+        let answer = HistoryReader::open(estimates).answer(&RowQuestion::all(step)).unwrap();
         assert!(answer.problems.is_empty(), "{:?}", answer.problems);
         let sum = answer.rows.iter().filter_map(|row| Some(row.delay.as_ref()?.sum_ns)).sum();
         (answer.rows.len(), answer.epochs(), sum)

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use twixt_collector::access::{TokenConfig, TokenHash};
-use twixt_collector::{Collector, CollectorConfig, EPOCHS_FOLDER, EventSink, Stop};
+use twixt_collector::{Collector, CollectorConfig, EPOCHS_FOLDER, EventSink, StopRequest};
 use twixt_delivery::Receipt;
 use twixt_engine::EngineEvent;
 use twixt_measure::Sealed;
@@ -55,7 +55,7 @@ struct Shared {
 
 /// The collector's thread; gone with the value.
 struct Running {
-    stop: Stop,
+    stop: StopRequest,
     thread: Option<JoinHandle<()>>,
     _folder: tempfile::TempDir,
 }
@@ -75,7 +75,7 @@ impl EventSink for Nowhere {
 
 impl TestCollector {
     pub(crate) fn start(mood: Mood) -> Self {
-        let (folder, stop) = (super::folder(), Stop::new());
+        let (folder, stop) = (super::folder(), StopRequest::new());
         let log = Log::open(folder.path().join(EPOCHS_FOLDER), Options::default());
         let mut config =
             CollectorConfig::new("127.0.0.1:0".parse().unwrap(), folder.path().to_owned());

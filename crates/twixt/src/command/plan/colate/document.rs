@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use twixt_evaluate::{Axis, Figure, Mark, Series};
+use twixt_evaluate::{Axis, Curve, Figure, Mark};
 use twixt_synopsis::Reliability;
 
 use super::{Args, EstimatorName};
@@ -127,7 +127,7 @@ impl ColateDocument {
 
     /// Figures 3 and 4 of the paper in one.
     pub(super) fn draw(&self, path: &Path) -> anyhow::Result<()> {
-        let series = |label: &str, of: fn(&StorageDocument) -> f64| Series {
+        let series = |label: &str, of: fn(&StorageDocument) -> f64| Curve {
             label: label.to_owned(),
             mark: Mark::Line,
             points: self

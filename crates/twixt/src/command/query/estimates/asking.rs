@@ -9,7 +9,7 @@ use twixt_collector::api::{
     NEXT_HEADER,
 };
 use twixt_collector::flows::FlowsAsked;
-use twixt_history::{Question, ROWS_MAX, Step, moment_text};
+use twixt_history::{ROWS_MAX, RowQuestion, Step, moment_text};
 use twixt_model::Timestamp;
 use ureq::http::Response;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
@@ -57,7 +57,7 @@ impl Collector {
     }
 
     /// All pages of an answer.
-    pub(super) fn estimates(&self, question: &Question) -> anyhow::Result<EstimatesDocument> {
+    pub(super) fn estimates(&self, question: &RowQuestion) -> anyhow::Result<EstimatesDocument> {
         let mut whole = Whole::default();
         let mut cursor = None;
         loop {
@@ -78,7 +78,7 @@ impl Collector {
     }
 
     /// The answer as a table, to standard output.
-    pub(super) fn table(&self, question: &Question) -> anyhow::Result<Exit> {
+    pub(super) fn table(&self, question: &RowQuestion) -> anyhow::Result<Exit> {
         let mut parameters = parameters(question);
         parameters.push(("limit", ROWS_MAX.to_string()));
         parameters.push(("format", "parquet".to_owned()));
@@ -96,7 +96,7 @@ impl Collector {
     }
 
     /// All of a stretch of time, put together.
-    pub(super) fn totals(&self, question: &Question) -> anyhow::Result<HistogramDocument> {
+    pub(super) fn totals(&self, question: &RowQuestion) -> anyhow::Result<HistogramDocument> {
         let mut parameters = parameters(question);
         // They are put together from minutes, whatever the step.
         parameters.retain(|(name, _)| *name != "step");
@@ -108,12 +108,12 @@ impl Collector {
     /// The flows with the largest of something.
     pub(super) fn flows(&self, question: &FlowQuestion) -> anyhow::Result<FlowsDocument> {
         let FlowsAsked { segment, class, algorithm, span } = question.asked.clone();
-        let about = Question {
+        let about = RowQuestion {
             segment: Some(segment),
             class,
             algorithm,
             span,
-            ..Question::all(Step::Epoch)
+            ..RowQuestion::all(Step::Epoch)
         };
         let mut parameters = parameters(&about);
         parameters.retain(|(name, _)| !["step", "scope"].contains(name));
@@ -146,7 +146,7 @@ impl Collector {
     }
 }
 
-fn parameters(question: &Question) -> Vec<(&'static str, String)> {
+fn parameters(question: &RowQuestion) -> Vec<(&'static str, String)> {
     let moment = |time: Timestamp| moment_text(time);
     let scope = question.scope.clone().unwrap_or_else(|| ANY_SCOPE.to_owned());
     let span = question.span;

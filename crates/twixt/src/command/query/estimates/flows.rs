@@ -5,7 +5,7 @@ use std::path::Path;
 use twixt_collector::api::{FlowOrder, FlowsDocument};
 use twixt_collector::flows::{FlowsAsked, FlowsError};
 use twixt_collector::{EPOCHS_FOLDER, ESTIMATES_FOLDER};
-use twixt_history::Reader;
+use twixt_history::HistoryReader;
 use twixt_model::{Delay, Span};
 use twixt_store::{Log, Options};
 
@@ -83,7 +83,7 @@ fn read(directory: &Path, question: &FlowQuestion) -> anyhow::Result<FlowsDocume
         let shown = directory.display();
         return Err(no_answer(format!("{shown} is not the directory of a collector")));
     }
-    let reader = Reader::open(&estimates);
+    let reader = HistoryReader::open(&estimates);
     let log = Log::open(epochs, Options::default());
     let ask = |question: &_| reader.answer(question);
     let answer = twixt_collector::flows::flows(&log, ask, &question.asked);
