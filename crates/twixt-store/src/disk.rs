@@ -70,6 +70,9 @@ pub trait Disk: Debug + Send + Sync {
 
     /// Makes the names in a folder survive the death of the machine.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+
+    /// The process that uses it, for messages: its number and its command line.
+    fn user(&self) -> String;
 }
 
 /// An open file. Its lock ends with it.

@@ -14,8 +14,8 @@ const LOCK_FILE: &str = "lock";
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// How often the lock is tried meanwhile.
 const LOCK_STEP: Duration = Duration::from_millis(20);
-/// Of a command line, no more is written or shown.
-const COMMAND_CHARS_MAX: usize = 200;
+/// Of a process number and command line, no more is written or shown.
+const USER_CHARS_MAX: usize = 200;
 
 /// Keeps other processes out of a folder as long as it lives.
 #[derive(Debug)]
@@ -64,23 +64,21 @@ impl FolderLock {
             thread::sleep(LOCK_STEP);
         }
         // Only for messages: a full disk is no reason not to start.
-        let _ = sign(file.as_ref());
+        let _ = sign(file.as_ref(), &disk.user());
         Ok(Self { _file: file })
     }
 }
 
 /// Writes down who has the lock.
-fn sign(file: &dyn DiskFile) -> io::Result<()> {
-    let arguments: Vec<String> =
-        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let command: String = arguments.join(" ").chars().take(COMMAND_CHARS_MAX).collect();
+fn sign(file: &dyn DiskFile, user: &str) -> io::Result<()> {
+    let user: String = user.chars().take(USER_CHARS_MAX).collect();
     file.set_bytes(0)?;
-    file.write_all_at(format!("{} {command}\n", std::process::id()).as_bytes(), 0)
+    file.write_all_at(format!("{user}\n").as_bytes(), 0)
 }
 
 /// Who has the lock.
 fn holder_of(file: &dyn DiskFile) -> String {
-    let mut line = [0; 4 * COMMAND_CHARS_MAX];
+    let mut line = [0; 4 * USER_CHARS_MAX];
     let bytes = file.read_at(&mut line, 0).unwrap_or(0);
     let line = String::from_utf8_lossy(&line[..bytes]);
     match line.trim_end().split_once(' ') {

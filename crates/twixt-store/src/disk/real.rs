@@ -54,6 +54,12 @@ impl Disk for RealDisk {
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         File::open(folder)?.sync_all()
     }
+
+    fn user(&self) -> String {
+        let word = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
+        let command: Vec<String> = std::env::args_os().map(word).collect();
+        format!("{} {}", std::process::id(), command.join(" "))
+    }
 }
 
 impl DiskFile for File {

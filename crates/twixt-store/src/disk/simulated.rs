@@ -109,6 +109,13 @@ impl SimulatedDisk {
         Arc::new(Mount::new(Arc::clone(&self.state), boot))
     }
 
+    /// The disk as it is at present, for whoever checks it: nothing goes wrong, and nothing of it
+    /// counts as an operation.
+    #[must_use]
+    pub fn view(&self) -> SharedDisk {
+        Arc::new(Mount::view(Arc::clone(&self.state)))
+    }
+
     /// Sets what goes wrong from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.lock().faults = faults;

@@ -14,10 +14,11 @@ const TOO_MANY_OPEN_FILES: i32 = 24;
 const NO_SPACE: i32 = 28;
 const READ_ONLY: i32 = 30;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Mount {
     state: Arc<Mutex<State>>,
-    boot: u64,
+    /// `None` for a view, which no fault concerns.
+    boot: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -30,14 +31,26 @@ struct OpenFile {
 
 impl Mount {
     pub(super) const fn new(state: Arc<Mutex<State>>, boot: u64) -> Self {
-        Self { state, boot }
+        Self { state, boot: Some(boot) }
+    }
+
+    pub(super) const fn view(state: Arc<Mutex<State>>) -> Self {
+        Self { state, boot: None }
+    }
+
+    /// Whether its process lives and is not stopped.
+    fn is_alive(&self, state: &State) -> bool {
+        self.boot.is_none_or(|boot| boot == state.boot && state.faults.stops_after != Some(0))
     }
 
     /// Begins an operation, unless a fault forbids it.
     fn begin(&self, operation: Operation) -> io::Result<MutexGuard<'_, State>> {
         let mut guard = lock(&self.state);
         let state = &mut *guard;
-        if state.boot != self.boot || state.faults.stops_after == Some(0) {
+        if self.boot.is_none() {
+            return Ok(guard);
+        }
+        if !self.is_alive(state) {
             return Err(io::Error::from_raw_os_error(INPUT_OUTPUT));
         }
         state.operations += 1;
@@ -55,7 +68,7 @@ impl Mount {
     /// Begins an operation that changes something.
     fn begin_change(&self, operation: Operation) -> io::Result<MutexGuard<'_, State>> {
         let state = self.begin(operation)?;
-        match state.faults.is_read_only {
+        match state.faults.is_read_only && self.boot.is_some() {
             true => Err(io::Error::from_raw_os_error(READ_ONLY)),
             false => Ok(state),
         }
@@ -65,11 +78,13 @@ impl Mount {
 impl Disk for Mount {
     fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn DiskFile>> {
         let mut state = self.begin(Operation::Open)?;
-        if state.faults.open_files_max.is_some_and(|most| state.open_files >= most) {
+        let has_faults = self.boot.is_some();
+        let most = state.faults.open_files_max.filter(|_| has_faults);
+        if most.is_some_and(|most| state.open_files >= most) {
             return Err(io::Error::from_raw_os_error(TOO_MANY_OPEN_FILES));
         }
         let is_written = access != Access::Read;
-        if is_written && state.faults.is_read_only {
+        if is_written && has_faults && state.faults.is_read_only {
             return Err(io::Error::from_raw_os_error(READ_ONLY));
         }
         let id = match state.tree.find(path) {
@@ -83,10 +98,9 @@ impl Disk for Mount {
             file.cut(0);
             state.tree.touch(id);
         }
-        state.open_files += 1;
+        state.open_files += usize::from(has_faults);
         state.handles += 1;
-        let mount = Self { state: Arc::clone(&self.state), boot: self.boot };
-        Ok(Box::new(OpenFile { mount, id, handle: state.handles, is_written }))
+        Ok(Box::new(OpenFile { mount: self.clone(), id, handle: state.handles, is_written }))
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {
@@ -130,12 +144,18 @@ impl Disk for Mount {
         state.tree.folder(id)?.sync();
         Ok(())
     }
+
+    /// The same in every run of a simulation.
+    fn user(&self) -> String {
+        "1 simulated".to_owned()
+    }
 }
 
 impl DiskFile for OpenFile {
     fn read_at(&self, buffer: &mut [u8], place: u64) -> io::Result<usize> {
         let mut state = self.mount.begin(Operation::Read)?;
-        let is_short = state.faults.has_short_reads && buffer.len() > 1;
+        let has_faults = self.mount.boot.is_some();
+        let is_short = has_faults && state.faults.has_short_reads && buffer.len() > 1;
         let most = match is_short {
             true => 1 + state.random.below(buffer.len() as u64 - 1) as usize,
             false => buffer.len(),
@@ -152,8 +172,8 @@ impl DiskFile for OpenFile {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let mut state = self.mount.begin_change(Operation::Write)?;
-        let used = state.tree.bytes();
-        let room = state.faults.bytes_max.map_or(u64::MAX, |most| most.saturating_sub(used));
+        let most = state.faults.bytes_max.filter(|_| self.mount.boot.is_some());
+        let room = most.map_or(u64::MAX, |most| most.saturating_sub(state.tree.bytes()));
         let file = state.tree.file(self.id)?;
         let present = (file.cached.len() as u64).saturating_sub(place);
         let fits = (bytes.len() as u64).min(present.saturating_add(room)) as usize;
@@ -179,7 +199,7 @@ impl DiskFile for OpenFile {
             Err(error) => {
                 let mut state = lock(&self.mount.state);
                 // A process that is gone changes nothing.
-                if state.boot == self.mount.boot && state.faults.stops_after != Some(0) {
+                if self.mount.is_alive(&state) {
                     state.tree.file(self.id)?.fail_to_sync();
                 }
                 return Err(error);
@@ -207,7 +227,7 @@ impl DiskFile for OpenFile {
 impl Drop for OpenFile {
     fn drop(&mut self) {
         let mut state = lock(&self.mount.state);
-        if state.boot == self.mount.boot {
+        if self.mount.boot == Some(state.boot) {
             state.open_files -= 1;
             let holder = &mut state.tree.node(self.id).locked_by;
             if *holder == Some(self.handle) {
