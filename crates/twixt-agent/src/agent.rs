@@ -8,17 +8,17 @@
 //! | clock, metrics | ask and answer now and then |
 
 use std::net::TcpListener;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use twixt_capture::{
     LiveError, LiveOptions, LiveSource, PrivilegeError, Stop, become_user, find_user,
 };
-use twixt_measure::{MeterError, Sealed};
+use twixt_measure::MeterError;
 use twixt_model::{Delay, Needs, PointId, TimeSource, Timestamp};
-use twixt_observe::{LATENESS, Merger, MetersConfig, PointShare, SealedPart};
+use twixt_observe::{LATENESS, MetersConfig, PointShare};
 use twixt_store::raise_open_files_max;
 use twixt_supervise::{Supervisor, ThreadFailure};
 use twixt_synopsis::AnySynopsis;
@@ -27,8 +27,8 @@ use twixt_wire::{Observer, ObserverError, ObserverOptions};
 use crate::clock::{ASK_EVERY, ClockQuality};
 use crate::config::{AgentConfig, PointConfig};
 use crate::frames::LiveFrames;
-use crate::losses::Losses;
 use crate::metrics::{Metrics, Page, PointMetrics, serve};
+use crate::sealing::Sealing;
 use crate::sender::{Sender, SenderError};
 use crate::spool::{SpoolError, Spools};
 use crate::steps::PointClock;
@@ -194,7 +194,7 @@ fn run_threads<S: LiveFrames + Send>(
         config.points.iter().map(|point| metrics.point(&point.name, point.threads)).collect();
     let (out, parts) = sync_channel(PARTS_MAX);
     let (clocks, shares): (Vec<_>, Vec<_>) =
-        points.into_iter().map(|point| (point.clock, point.shares)).unzip();
+        points.into_iter().map(|point| (Arc::new(point.clock), point.shares)).unzip();
     thread::scope(|scope| {
         let (metrics, quality, supervisor) = (&metrics, &quality, &supervisor);
         scope.spawn(move || supervisor.run("clock", || keep_asking(quality, stop)));
@@ -202,22 +202,21 @@ fn run_threads<S: LiveFrames + Send>(
             let page = move |path: &str| page(path, metrics, spools, quality, supervisor);
             scope.spawn(move || supervisor.run("metrics", || serve(listener, stop, &page)));
         }
-        let sealing = Sealing::new(config, told.clone(), spools, quality);
+        let sealing = Sealing::new(config, told.clone());
         scope.spawn(move || {
-            let sealed = supervisor.run("sealing", || sealing.run(&parts));
+            let sealed = supervisor.run("sealing", || sealing.run(&parts, spools, quality));
             // However it ended: senders wait for it.
             spools.close();
             sealed
         });
         for (name, spool) in spools.iter() {
-            let mut sender = sender.of_point(name);
-            let send = move || sender.run(spool, &metrics.sender);
+            let send = move || sender.run(name, spool, &metrics.sender);
             scope.spawn(move || supervisor.run("sending", send));
         }
         for (point, shares) in shares.into_iter().enumerate() {
             for (source, share) in shares {
                 let seen = ReportedSoFar::nothing(source.time_source());
-                let (name, clock) = (config.points[point].name.as_str(), &clocks[point]);
+                let (name, clock) = (config.points[point].name.clone(), clocks[point].clone());
                 let (stop, out, metrics) = (stop.clone(), out.clone(), told[point].clone());
                 let watch = Watch { point, name, source, share, clock, stop, out, metrics, seen };
                 scope.spawn(move || supervisor.run("packets", || watch.run()));
@@ -361,91 +360,6 @@ fn page(
             Some(Page { status, content_type: "text/plain", text })
         }
         _ => None,
-    }
-}
-
-/// From parts of epochs to the spool.
-struct Sealing<'a> {
-    mergers: Vec<Merger>,
-    metrics: Vec<PointMetrics>,
-    spools: &'a Spools,
-    quality: &'a Mutex<ClockQuality>,
-    discarded: Losses,
-    unwritten: Losses,
-    /// What the disk said last.
-    problem: String,
-}
-
-impl<'a> Sealing<'a> {
-    fn new(
-        config: &AgentConfig,
-        metrics: Vec<PointMetrics>,
-        spools: &'a Spools,
-        quality: &'a Mutex<ClockQuality>,
-    ) -> Self {
-        let mergers = config.points.iter().map(|point| Merger::new(point.threads)).collect();
-        let (discarded, unwritten) = (Losses::default(), Losses::default());
-        Self { mergers, metrics, spools, quality, discarded, unwritten, problem: String::new() }
-    }
-
-    /// Until the last packet thread has ended.
-    fn run(mut self, parts: &Receiver<(usize, SealedPart)>) {
-        loop {
-            match parts.recv_timeout(LOOK) {
-                Ok((point, part)) => {
-                    self.mergers[point].add(part);
-                    // All that is there, before the disk is waited for.
-                    while let Ok((point, part)) = parts.try_recv() {
-                        self.mergers[point].add(part);
-                    }
-                    self.store();
-                    self.log_losses();
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-        }
-        self.mergers.iter_mut().for_each(Merger::finish);
-        self.store();
-        self.log_losses();
-    }
-
-    fn store(&mut self) {
-        for point in 0..self.mergers.len() {
-            let mut stored = false;
-            while let Some(sealed) = self.mergers[point].poll() {
-                self.store_epoch(point, sealed);
-                stored = true;
-            }
-            self.metrics[point].note_merger(self.mergers[point].counts());
-            if stored && let Err(error) = self.spools.sync(point) {
-                tracing::warn!(%error, "cannot sync the spool: it may not survive a power failure");
-            }
-        }
-    }
-
-    fn store_epoch(&mut self, point: usize, mut sealed: Sealed) {
-        let quality = *self.quality.lock().unwrap_or_else(PoisonError::into_inner);
-        sealed.clock_bound = quality.bound(sealed.time_source);
-        let metrics = &self.metrics[point];
-        metrics.sealed.inc();
-        metrics.torn.inc_by(u64::from(sealed.torn));
-        metrics.note_synopsis(sealed.synopsis.name(), sealed.synopsis.state_bytes());
-        if let Err(error) = self.spools.append(point, sealed.epoch, &sealed.to_bytes()) {
-            self.problem = error.to_string();
-        }
-    }
-
-    /// Logs what was lost: the first at once, later ones in sums.
-    fn log_losses(&mut self) {
-        let (counts, now) = (self.spools.counts(), Instant::now());
-        if let Some(epochs) = self.discarded.due(counts.discarded, now) {
-            tracing::error!(epochs, "the spool is full: epochs are lost, the oldest first");
-        }
-        if let Some(epochs) = self.unwritten.due(counts.unwritten, now) {
-            let problem = &self.problem;
-            tracing::error!(epochs, problem, "epochs are lost: the spool cannot be written");
-        }
     }
 }
 

@@ -11,16 +11,20 @@
 mod agent;
 mod clock;
 mod config;
+mod delivery;
 mod frames;
 mod losses;
 mod metrics;
 pub mod rehearsal;
+mod sealing;
 mod sender;
 mod spool;
+pub mod stepped;
 mod steps;
 mod watch;
 
 pub use agent::{Agent, AgentError, PARTS_MAX};
 pub use config::{AgentConfig, POINTS_MAX, PointConfig, SpoolConfig};
-pub use sender::{BATCH_BYTES_MAX, BATCH_EPOCHS_MAX, DeliveryConfig, SenderError};
+pub use delivery::{BATCH_BYTES_MAX, BATCH_EPOCHS_MAX};
+pub use sender::{DeliveryConfig, SenderError};
 pub use spool::{Now, SPOOL_BYTES_MIN, Spool, SpoolCounts, SpoolError, Spooled, Spools};

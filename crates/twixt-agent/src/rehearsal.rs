@@ -3,9 +3,8 @@
 //! For tests of what no machine lets a test do to it, such as setting its clock. The script says
 //! what the clocks show and which frames came; the thread that runs is the agent's own.
 
-use std::cell::Cell;
-use std::rc::Rc;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use twixt_capture::{
@@ -18,7 +17,7 @@ use twixt_observe::{Merger, PointShare, SealedPart};
 use crate::agent::{AgentError, copies, meters, observer};
 use crate::config::AgentConfig;
 use crate::frames::LiveFrames;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, PointMetrics};
 use crate::steps::{Clocks, PointClock};
 use crate::watch::{ReportedSoFar, Watch};
 
@@ -46,86 +45,114 @@ pub struct Moment {
 pub fn rehearse(
     config: &AgentConfig,
     script: impl IntoIterator<Item = Moment>,
-    take: impl FnMut(Duration, Sealed),
+    mut take: impl FnMut(Duration, Sealed),
 ) -> Result<(), AgentError> {
     let nothing = |what: &str| AgentError::Config { problem: format!("no {what} to rehearse") };
     let point = config.points.first().ok_or_else(|| nothing("point"))?;
     let mut script = script.into_iter().peekable();
-    let first = script.peek().ok_or_else(|| nothing("moment"))?;
-    let clocks = ScriptedClocks(Rc::new(Cell::new((first.steady, first.wall))));
-    let clock = PointClock::with(clocks.clone());
-    let observer = observer(config, point)?;
-    let meters = meters(config, point, &observer, TimeSource::Kernel);
-    let (synopses, began) = (copies(&config.synopses), clock.now());
-    let share = PointShare::new(0, meters, synopses, observer, clock.era(), began)?;
+    let (mut steady, wall) =
+        script.peek().map(|first| (first.steady, first.wall)).ok_or_else(|| nothing("moment"))?;
     let (out, parts) = sync_channel(crate::PARTS_MAX);
-    let stage = SealedOutlet { parts, merger: Merger::new(1), take };
-    let counts = SourceCounts::default();
-    let source = ScriptedFrames { script, clocks, stage, counts, ended: false };
     let metrics = Metrics::new().point(&point.name, 1);
-    Watch {
-        point: 0,
-        name: &point.name,
-        seen: ReportedSoFar::nothing(source.time_source()),
-        source,
-        share,
-        clock: &clock,
-        stop: Stop::default(),
-        out,
-        metrics,
+    let mut scripted = ScriptedPoint::begin(config, 0, (steady, wall), out, metrics)?;
+    let mut merger = Merger::new(1);
+    let mut goes_on = true;
+    while goes_on {
+        let moment = script.next();
+        steady = moment.as_ref().map_or(steady, |moment| moment.steady);
+        goes_on = scripted.step(moment);
+        parts.try_iter().for_each(|(_, part)| merger.add(part));
+        while let Some(sealed) = merger.poll() {
+            take(steady, sealed);
+        }
     }
-    .run();
     Ok(())
+}
+
+/// The thread of a point whose frames and clocks come from a script.
+pub(crate) struct ScriptedPoint {
+    watch: Watch<ScriptedFrames, ScriptedClocks>,
+}
+
+impl ScriptedPoint {
+    /// Begins when the clocks show this, the steady one and the system's.
+    pub(crate) fn begin(
+        config: &AgentConfig,
+        index: usize,
+        clocks: (Duration, Timestamp),
+        out: SyncSender<(usize, SealedPart)>,
+        metrics: PointMetrics,
+    ) -> Result<Self, AgentError> {
+        let point = &config.points[index];
+        let clocks = ScriptedClocks(Arc::new(Mutex::new(clocks)));
+        let clock = Arc::new(PointClock::with(clocks.clone()));
+        let observer = observer(config, point)?;
+        let meters = meters(config, point, &observer, TimeSource::Kernel);
+        let (synopses, began) = (copies(&config.synopses), clock.now());
+        let share = PointShare::new(0, meters, synopses, observer, clock.era(), began)?;
+        let source = ScriptedFrames { next: None, clocks, counts: SourceCounts::default() };
+        let watch = Watch {
+            point: index,
+            name: point.name.clone(),
+            seen: ReportedSoFar::nothing(source.time_source()),
+            source,
+            share,
+            clock,
+            stop: Stop::default(),
+            out,
+            metrics,
+        };
+        Ok(Self { watch })
+    }
+
+    /// Takes a moment. Without one the thread is told to stop, and `false` is returned.
+    pub(crate) fn step(&mut self, moment: Option<Moment>) -> bool {
+        self.watch.source.next = moment;
+        self.watch.step()
+    }
+
+    /// The number of the present run.
+    pub(crate) fn run(&self) -> u64 {
+        self.watch.share.era().run
+    }
 }
 
 /// What the script says that clocks show.
 #[derive(Clone, Debug)]
-struct ScriptedClocks(Rc<Cell<(Duration, Timestamp)>>);
+struct ScriptedClocks(Arc<Mutex<(Duration, Timestamp)>>);
+
+impl ScriptedClocks {
+    fn show(&self, moment: &Moment) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (moment.steady, moment.wall);
+    }
+
+    fn shown(&self) -> (Duration, Timestamp) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Clocks for ScriptedClocks {
     fn wall(&self) -> Timestamp {
-        self.0.get().1
+        self.shown().1
     }
 
     fn steady_ns(&self) -> i64 {
-        self.0.get().0.as_nanos() as i64 // 292 years
-    }
-}
-
-/// Where parts of epochs arrive.
-struct SealedOutlet<T> {
-    parts: Receiver<(usize, SealedPart)>,
-    merger: Merger,
-    take: T,
-}
-
-impl<T: FnMut(Duration, Sealed)> SealedOutlet<T> {
-    /// Takes what was handed on up to then.
-    fn take(&mut self, steady: Duration) {
-        self.parts.try_iter().for_each(|(_, part)| self.merger.add(part));
-        while let Some(sealed) = self.merger.poll() {
-            (self.take)(steady, sealed);
-        }
+        self.shown().0.as_nanos() as i64 // 292 years
     }
 }
 
 /// The frames of a script.
-struct ScriptedFrames<I: Iterator<Item = Moment>, T: FnMut(Duration, Sealed)> {
-    script: I,
+struct ScriptedFrames {
+    /// The moment that comes next; none at the end of the script.
+    next: Option<Moment>,
     clocks: ScriptedClocks,
-    stage: SealedOutlet<T>,
     counts: SourceCounts,
-    ended: bool,
 }
 
-impl<I: Iterator<Item = Moment>, T: FnMut(Duration, Sealed)> LiveFrames for ScriptedFrames<I, T> {
+impl LiveFrames for ScriptedFrames {
     fn read_batch(&mut self, mut sink: impl FnMut(Frame<'_>)) -> Result<BatchEnd, CaptureError> {
-        self.stage.take(self.clocks.0.get().0);
-        let Some(moment) = self.script.next() else {
-            self.ended = true;
-            return Ok(BatchEnd::End);
-        };
-        self.clocks.0.set((moment.steady, moment.wall));
+        let Some(moment) = self.next.take() else { return Ok(BatchEnd::End) };
+        self.clocks.show(&moment);
         for (time, bytes) in &moment.frames {
             self.counts.frames += 1;
             sink(Frame {
@@ -143,7 +170,7 @@ impl<I: Iterator<Item = Moment>, T: FnMut(Duration, Sealed)> LiveFrames for Scri
     }
 
     fn ending(&self) -> Option<LiveEnding> {
-        self.ended.then_some(LiveEnding::Stopped)
+        Some(LiveEnding::Stopped)
     }
 
     fn time_source(&self) -> TimeSource {
@@ -164,12 +191,5 @@ impl<I: Iterator<Item = Moment>, T: FnMut(Duration, Sealed)> LiveFrames for Scri
 
     fn reopen(&mut self) -> Result<(), LiveError> {
         Ok(())
-    }
-}
-
-impl<I: Iterator<Item = Moment>, T: FnMut(Duration, Sealed)> Drop for ScriptedFrames<I, T> {
-    /// What the thread sealed last, when it ended, is on its way as well.
-    fn drop(&mut self) {
-        self.stage.take(self.clocks.0.get().0);
     }
 }

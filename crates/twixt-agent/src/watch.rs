@@ -1,6 +1,7 @@
 //! One thread of a point: reads its interface and hands on what is sealed. Waits for nobody but the
 //! kernel.
 
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
@@ -19,13 +20,13 @@ const REOPEN_EVERY: Duration = Duration::from_millis(200);
 const AHEAD_MAX: Delay = Delay::from_nanos(2_000_000_000);
 
 /// One thread of a point.
-pub(crate) struct Watch<'a, S, C> {
+pub(crate) struct Watch<S, C> {
     /// Index of the point.
     pub(crate) point: usize,
-    pub(crate) name: &'a str,
+    pub(crate) name: String,
     pub(crate) source: S,
     pub(crate) share: PointShare,
-    pub(crate) clock: &'a PointClock<C>,
+    pub(crate) clock: Arc<PointClock<C>>,
     pub(crate) stop: Stop,
     pub(crate) out: SyncSender<(usize, SealedPart)>,
     pub(crate) metrics: PointMetrics,
@@ -61,33 +62,35 @@ struct FramesRead {
     last: Option<Timestamp>,
 }
 
-impl<S: LiveFrames, C: Clocks> Watch<'_, S, C> {
+impl<S: LiveFrames, C: Clocks> Watch<S, C> {
     /// Until told to stop.
     pub(crate) fn run(mut self) {
         self.capture_again();
-        loop {
-            // What was sent by then is seen; what comes while the source ends may not be.
-            let before = self.time_now();
-            let batch = self.read_batch();
-            self.tell(&batch);
-            match batch.end {
-                Some(BatchEnd::More) => {}
-                Some(BatchEnd::End) if self.source.ending() == Some(LiveEnding::Stopped) => {
-                    return self.finish(before);
-                }
-                _ => {
-                    if !self.wait_for_interface(before) {
-                        return self.finish(before);
-                    }
-                }
-            }
+        while self.step() {}
+    }
+
+    /// Takes a block of frames, or waits for an interface that is gone. `false` once told to stop:
+    /// all is sealed then.
+    pub(crate) fn step(&mut self) -> bool {
+        // What was sent by then is seen; what comes while the source ends may not be.
+        let before = self.time_now();
+        let batch = self.read_batch();
+        self.tell(&batch);
+        let goes_on = match batch.end {
+            Some(BatchEnd::More) => true,
+            Some(BatchEnd::End) if self.source.ending() == Some(LiveEnding::Stopped) => false,
+            _ => self.wait_for_interface(before),
+        };
+        if !goes_on {
+            self.finish(before);
         }
+        goes_on
     }
 
     #[inline]
     fn read_batch(&mut self) -> FramesRead {
         let expected = self.source.time_source();
-        let (share, clock, mut other_clock) = (&mut self.share, self.clock, 0_u64);
+        let (share, clock, mut other_clock) = (&mut self.share, &self.clock, 0_u64);
         let mut started = None;
         let (mut first, mut last) = (None, None);
         let mut latest = Timestamp::MAX;

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -18,6 +19,7 @@ use twixt_store::{Log, Options, Query};
 use twixt_synopsis::{Purpose, find};
 
 use super::*;
+use crate::delivery::BATCH_BYTES_MAX;
 
 const EPOCH_NS: i64 = 1_000_000_000;
 const SPOOL_BYTES_MAX: u64 = 64 << 20;
@@ -222,14 +224,20 @@ fn spool_of(folder: &Path, epochs: &[(Epoch, Vec<u8>)]) -> Spool {
 }
 
 /// Sends until nothing is left but what is put back: at most so many batches. Waits are left out.
-fn send_all(sender: &mut Sender, spool: &Spool, metrics: &SenderMetrics, batches: usize) {
+fn send_all(sender: &Sender, delivery: &mut Delivery, spool: &Spool, batches: usize) {
     for _ in 0..batches {
-        let batch = spool.batch(sender.epochs_max, BATCH_BYTES_MAX).unwrap();
+        let batch = delivery.batch(spool);
         if batch.is_empty() {
             return;
         }
-        let _ = sender.send_batch(spool, &batch, true, metrics);
+        let _ = sender.deliver(delivery, spool, &batch, true);
     }
+}
+
+/// A sender to a collector, and what it counts.
+fn sender_to(url: &str) -> (Sender, Delivery, SenderMetrics) {
+    let metrics = SenderMetrics::default();
+    (Sender::new(&config(url), 1).unwrap(), Delivery::new("up", 1, metrics.clone()), metrics)
 }
 
 /// What comes of sending one epoch.
@@ -306,9 +314,8 @@ fn a_damaged_epoch_is_settled_and_holds_up_no_other() {
     let middle = epochs[1].1.len() / 2;
     epochs[1].1[middle] ^= 1;
     let spool = spool_of(folder.path(), &epochs);
-    let (mut sender, metrics) =
-        (Sender::new(&config(&collector.url()), 1).unwrap(), SenderMetrics::default());
-    send_all(&mut sender, &spool, &metrics, 1);
+    let (sender, mut delivery, metrics) = sender_to(&collector.url());
+    send_all(&sender, &mut delivery, &spool, 1);
     assert_eq!(spool.counts().epochs, 0, "the receipt accounts for all three");
     assert_eq!(collector.stored(), [epochs[0].0.0, epochs[2].0.0]);
     assert_eq!(metrics.counted(), [2, 0, 1, 0]);
@@ -322,9 +329,8 @@ fn an_epoch_of_a_newer_format_is_kept_and_holds_up_no_other() {
     let mut epochs: Vec<_> = (-3..0).map(|ahead| sealed_bytes(ahead, 3)).collect();
     epochs[0].1[VERSION_AT] = u8::MAX;
     let spool = spool_of(folder.path(), &epochs);
-    let (mut sender, metrics) =
-        (Sender::new(&config(&collector.url()), 1).unwrap(), SenderMetrics::default());
-    send_all(&mut sender, &spool, &metrics, 3);
+    let (sender, mut delivery, metrics) = sender_to(&collector.url());
+    send_all(&sender, &mut delivery, &spool, 3);
     assert_eq!(collector.stored(), [epochs[1].0.0, epochs[2].0.0]);
     let kept = spool.batch(10, BATCH_BYTES_MAX).unwrap();
     assert_eq!(kept.iter().map(|kept| &kept.payload).collect::<Vec<_>>(), [&epochs[0].1]);
@@ -338,12 +344,11 @@ fn an_epoch_of_the_future_is_kept_until_the_clock_is_right() {
     let (collector, folder) = (Running::plain(), tempfile::tempdir().unwrap());
     let epochs = [sealed_bytes(2 * DAY, 3), sealed_bytes(-1, 3)];
     let spool = spool_of(folder.path(), &epochs);
-    let (mut sender, metrics) =
-        (Sender::new(&config(&collector.url()), 1).unwrap(), SenderMetrics::default());
-    send_all(&mut sender, &spool, &metrics, 2);
+    let (sender, mut delivery, _) = sender_to(&collector.url());
+    send_all(&sender, &mut delivery, &spool, 2);
     assert_eq!((collector.stored(), spool.counts().epochs), (vec![epochs[1].0.0], 1));
     collector.clock.set_ahead_ns(2 * DAY * EPOCH_NS);
-    send_all(&mut sender, &spool, &metrics, 1);
+    send_all(&sender, &mut delivery, &spool, 1);
     assert_eq!((collector.stored().len(), spool.counts().epochs), (2, 0));
 }
 
@@ -357,14 +362,13 @@ fn a_proxy_in_between_costs_no_epoch() {
         let mut epochs: Vec<_> = (-9..0).map(|ahead| sealed_bytes(ahead, 3)).collect();
         epochs[1] = sealed_bytes(-8, 5_000);
         let spool = spool_of(folder.path(), &epochs);
-        let (mut sender, metrics) =
-            (Sender::new(&config(&proxy.url()), 1).unwrap(), SenderMetrics::default());
-        send_all(&mut sender, &spool, &metrics, 20);
+        let (sender, mut delivery, metrics) = sender_to(&proxy.url());
+        send_all(&sender, &mut delivery, &spool, 20);
         assert_eq!(collector.stored().len(), 8, "the large one holds up no other");
         assert_eq!(spool.counts().epochs, 1, "and is kept");
         assert_eq!(metrics.counted()[..3], [8, 0, 0]);
         proxy.body_bytes_max.store(usize::MAX, Ordering::Relaxed);
-        send_all(&mut sender, &spool, &metrics, 1);
+        send_all(&sender, &mut delivery, &spool, 1);
         assert_eq!(collector.stored().len(), 9);
         assert_eq!((spool.counts().epochs, spool.counts().discarded), (0, 0));
     }
