@@ -75,6 +75,11 @@ impl ByteBudget {
         HeldBytes { budget: self.clone(), holder: Arc::from(holder), bytes: 0 }
     }
 
+    /// How much is held, and how much may be.
+    pub(crate) fn held(&self) -> (u64, u64) {
+        (self.lock().all, self.shared.bytes_max)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Holdings> {
         self.shared.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

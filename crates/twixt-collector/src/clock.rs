@@ -1,7 +1,7 @@
 //! What time it is. The only place of the collector that asks, so that tests can set the clock.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use twixt_model::Timestamp;
@@ -11,10 +11,19 @@ const AHEAD_NS_MAX: i64 = 24 * 3_600 * 1_000_000_000;
 /// It is believed when nothing newer came for so long: agents would tell another time.
 const DOUBT: Duration = Duration::from_secs(24 * 3_600);
 
-/// The system's clock, or one that is off by some time: clones are off by the same.
+/// The system's clock, one that is off by some time, or one that stands still until it is set.
+/// Clones are off by the same, and are set with it.
 #[derive(Clone, Debug, Default)]
 pub struct WallClock {
     ahead_ns: Arc<AtomicI64>,
+    standing: Option<Standing>,
+}
+
+/// What a clock shows that stands still.
+#[derive(Clone, Debug)]
+struct Standing {
+    began: Instant,
+    steady_ns: Arc<AtomicU64>,
 }
 
 impl WallClock {
@@ -24,9 +33,36 @@ impl WallClock {
         Self::default()
     }
 
+    /// A clock that stands still: it shows what it is [set](Self::set) to, at first 1970.
+    #[must_use]
+    pub fn standing() -> Self {
+        let standing = Standing { began: Instant::now(), steady_ns: Arc::default() };
+        Self { ahead_ns: Arc::default(), standing: Some(standing) }
+    }
+
+    /// Sets a clock that stands still: to a time, and to how long it exists.
+    pub fn set(&self, now: Timestamp, exists: Duration) {
+        if let Some(standing) = &self.standing {
+            self.ahead_ns.store(now.as_nanos(), Ordering::Relaxed);
+            let steady_ns = u64::try_from(exists.as_nanos()).unwrap_or(u64::MAX);
+            standing.steady_ns.store(steady_ns, Ordering::Relaxed);
+        }
+    }
+
+    /// A moment to measure how long something takes, which no one can set back.
+    #[must_use]
+    pub fn instant(&self) -> Instant {
+        self.standing.as_ref().map_or_else(Instant::now, |standing| {
+            standing.began + Duration::from_nanos(standing.steady_ns.load(Ordering::Relaxed))
+        })
+    }
+
     /// What time it is.
     #[must_use]
     pub fn now(&self) -> Timestamp {
+        if self.standing.is_some() {
+            return Timestamp::from_nanos(self.ahead_ns.load(Ordering::Relaxed));
+        }
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let now_ns = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
         Timestamp::from_nanos(now_ns.saturating_add(self.ahead_ns.load(Ordering::Relaxed)))

@@ -4,7 +4,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use axum::Router;
@@ -14,21 +14,21 @@ use tracing::{info, warn};
 use twixt_engine::EngineConfig;
 use twixt_history::{History, HistoryError};
 use twixt_store::{
-    FolderLock, LockError, Log, Options, StoreError, raise_open_files_max, real_disk,
+    FolderLock, LockError, Log, Options, SharedDisk, StoreError, raise_open_files_max, real_disk,
 };
 use twixt_supervise::{Supervisor, ThreadFailure};
 
 use crate::access::{Caller, Tokens};
 use crate::alerts::{Alerting, AlertsFile};
 use crate::api::Api;
-use crate::budget::ByteBudget;
+use crate::budget::{ByteBudget, HeldBytes};
 use crate::config::{CollectorConfig, CollectorConfigError};
 use crate::estimating::{
     EPOCHS_WAITING_MAX, Estimating, EstimatingConfig, EventSink, ProgressFile,
 };
-use crate::history::{Estimates, HistorySink, maintain};
+use crate::history::{Estimates, HistorySink, Upkeep};
 use crate::ingest::Ingest;
-use crate::journal::{self, Journal, JournalConfig};
+use crate::journal::{self, Journal, JournalConfig, StoredEpoch};
 use crate::server::{Limits, Server, ServerMetrics, TlsError, WithoutCertificate, acceptor};
 use crate::stop::StopRequest;
 use crate::telemetry::Telemetry;
@@ -146,35 +146,26 @@ impl Collector {
             .map_err(CollectorError::Start)?;
         let telemetry = Telemetry::new();
         let (journal, submissions) = journal::channel();
-        let (stored, receiver) = sync_channel(EPOCHS_WAITING_MAX);
-        let writers_max = limits.writers_max(descriptors);
-        let writing =
-            Journal::open(&self.journal_config(writers_max), stored, telemetry.journal.clone())?;
-        let estimates = Estimates::new(self.history()?, self.config.clock.clone());
-        let metrics = telemetry.history.clone();
+        let (disk, writers_max) = (real_disk(), limits.writers_max(descriptors));
+        let (writing, receiver) = self.journal(&disk, &telemetry, writers_max)?;
+        let estimates = self.estimates(&disk)?;
         let mut sink = self.alerting(&telemetry, stop, &supervisor, sink)?;
         sink.refill(&estimates.history);
-        let sink =
-            HistorySink::new(estimates.clone(), Box::new(sink), metrics.clone(), stop.clone());
-        let history = Arc::clone(&estimates.history);
-        let estimating = self.estimating(&telemetry, Box::new(sink), history);
+        let estimating = self.estimating(&disk, &telemetry, &estimates, Box::new(sink));
         let listeners = runtime.block_on(self.bind())?;
         let writing = spawn(&supervisor, "journal", move || writing.run(&submissions))?;
         let ending = stop.clone();
         let estimating = spawn(&supervisor, "estimating", move || {
-            let ended = estimating.run(&receiver);
+            let ended = estimating.run(&receiver, &ending);
             // A sink that takes no more, such as a closed pipe, ends the collector in good order.
             ending.request();
             ended
         })?;
-        let (maintained, ending) = (estimates.clone(), stop.clone());
-        let upkeep =
-            spawn(&supervisor, "upkeep", move || maintain(&maintained, &metrics, &ending))?;
+        let upkeep = Upkeep::new(estimates.clone(), telemetry.history.clone());
+        let ending = stop.clone();
+        let upkeep = spawn(&supervisor, "upkeep", move || upkeep.run(&ending))?;
         ready(listeners.addresses);
-        let memory = ByteBudget::new(limits.memory_bytes_max, telemetry.budget.clone());
-        // What waits in the engine has its part of the same budget for good.
-        let mut waiting = memory.nothing("engine");
-        let _ = waiting.try_grow_to(limits.memory_bytes_max / WAITING_SHARE);
+        let (memory, _waiting) = self.memory(&telemetry);
         let ingest = self.ingest(memory, journal, &telemetry);
         let router = self.api(estimates, stop).router(ingest.router());
         let telling = telemetry.server.clone();
@@ -209,47 +200,73 @@ impl Collector {
         Ingest::new(tokens, anonymous, self.config.limits, memory, journal, metrics)
     }
 
-    fn history(&self) -> Result<History, HistoryError> {
-        History::open(&self.config.directory.join(ESTIMATES_FOLDER), self.config.history)
+    /// The memory of all that waits. What waits in the engine has its part of it for good.
+    pub(crate) fn memory(&self, telemetry: &Telemetry) -> (ByteBudget, HeldBytes) {
+        let bytes_max = self.config.limits.memory_bytes_max;
+        let memory = ByteBudget::new(bytes_max, telemetry.budget.clone());
+        let mut waiting = memory.nothing("engine");
+        let _ = waiting.try_grow_to(bytes_max / WAITING_SHARE);
+        (memory, waiting)
+    }
+
+    /// Estimates, as far as they are stored.
+    pub(crate) fn estimates(&self, disk: &SharedDisk) -> Result<Estimates, HistoryError> {
+        let folder = self.config.directory.join(ESTIMATES_FOLDER);
+        let history = History::open_on(disk.clone(), &folder, self.config.history)?;
+        Ok(Estimates::new(history, self.config.clock.clone()))
+    }
+
+    fn log(&self, disk: &SharedDisk) -> Log {
+        Log::on(disk.clone(), self.config.directory.join(EPOCHS_FOLDER), Options::default())
     }
 
     fn api(&self, estimates: Estimates, stop: &StopRequest) -> Api {
         let directory = self.config.directory.clone();
-        let epochs = Log::open(directory.join(EPOCHS_FOLDER), Options::default());
+        let epochs = self.log(&real_disk());
         let readers = &self.config.readers;
         let is_open = readers.is_empty() && self.config.takes_anybody();
         Api::new(estimates, epochs, directory, readers, is_open, self.config.limits, stop.clone())
     }
 
-    fn journal_config(&self, writers_max: usize) -> JournalConfig {
-        JournalConfig {
-            folder: self.config.directory.join(EPOCHS_FOLDER),
+    /// The journal, and where it hands on what it stored.
+    pub(crate) fn journal(
+        &self,
+        disk: &SharedDisk,
+        telemetry: &Telemetry,
+        writers_max: usize,
+    ) -> Result<(Journal, Receiver<StoredEpoch>), StoreError> {
+        let config = JournalConfig {
             domain: self.config.domain.clone(),
             retention: self.config.retention,
             points_max: self.config.limits.points_max,
             writers_max,
             clock: self.config.clock.clone(),
-        }
+        };
+        let (stored, receiver) = sync_channel(EPOCHS_WAITING_MAX);
+        let journal = Journal::open(self.log(disk), &config, stored, telemetry.journal.clone())?;
+        Ok((journal, receiver))
     }
 
-    fn estimating(
+    /// What estimates from stored epochs, stores that, and then hands it to `next`.
+    pub(crate) fn estimating(
         &self,
+        disk: &SharedDisk,
         telemetry: &Telemetry,
-        sink: Box<dyn EventSink>,
-        history: Arc<History>,
+        estimates: &Estimates,
+        next: Box<dyn EventSink>,
     ) -> Estimating {
-        let directory = &self.config.directory;
+        let file = self.config.directory.join(PROGRESS_FILE);
         let config = EstimatingConfig {
             engine: EngineConfig {
                 waiting_bytes_max: self.config.limits.memory_bytes_max / WAITING_SHARE,
                 ..self.config.engine.clone()
             },
-            log: Log::open(directory.join(EPOCHS_FOLDER), Options::default()),
-            file: ProgressFile::new(real_disk(), directory.join(PROGRESS_FILE)),
-            history,
+            log: self.log(disk),
+            file: ProgressFile::new(disk.clone(), file),
             resume_wait: self.config.resume_wait,
             clock: self.config.clock.clone(),
         };
+        let sink = HistorySink::new(estimates.clone(), next, telemetry.history.clone());
         Estimating::new(config, telemetry.estimating.clone(), sink)
     }
 

@@ -1,8 +1,9 @@
 //! Runs the engine: hands stored epochs and the time to it, hands its events on, and writes down
 //! how far it came.
 //!
-//! One thread. Epochs were made durable before they come here, so nothing is lost if this is
-//! stopped at any moment: the next start reads from the log what was not concluded.
+//! One thread, or whoever steps it. Epochs were made durable before they come here, so nothing is lost
+//! if this is stopped at any moment: the next start reads from the log what was not concluded.
+//! While estimates cannot be stored, it waits: a disk that is full for a while loses nothing.
 //!
 //! Events are handed on *before* it counts that they were, so after a crash the last ones may be
 //! told again, never left out. The moment in between is as short as it can be made without knowing
@@ -22,22 +23,24 @@ pub(crate) use progress::ProgressFile;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::iter;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 use twixt_engine::{Engine, EngineConfig, EngineEvent, Series, SeriesProgress};
-use twixt_history::{History, Row};
+use twixt_history::Row;
 use twixt_model::{Epoch, Segment};
 use twixt_store::Log;
 
 use crate::clock::WallClock;
+use crate::history::HistorySink;
 use crate::journal::StoredEpoch;
 use crate::log_limit::LogLimit;
+use crate::stop::StopRequest;
 use catching_up::CatchingUp;
 use late::LatePairing;
 use progress::Prepared;
+use replay::Replay;
 
 /// Stored epochs that wait to be estimated; then storing waits.
 pub(crate) const EPOCHS_WAITING_MAX: usize = 1_024;
@@ -51,6 +54,10 @@ const CLOCKS_SHARE: u32 = 50;
 const TELL_EVERY: Duration = Duration::from_millis(100);
 /// Epochs taken at a time.
 const BATCH_MAX: usize = 256;
+/// Time until storing estimates is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+/// How often to look meanwhile whether to stop.
+const RETRY_STEP: Duration = Duration::from_millis(50);
 
 /// Takes what the engine tells.
 pub trait EventSink: Send {
@@ -83,13 +90,12 @@ pub(crate) struct EstimatingConfig {
     /// Raw epochs.
     pub(crate) log: Log,
     pub(crate) file: ProgressFile,
-    pub(crate) history: Arc<History>,
     /// How long points are waited for after a start.
     pub(crate) resume_wait: Duration,
     pub(crate) clock: WallClock,
 }
 
-/// The thread that estimates.
+/// Estimates, step by step.
 pub(crate) struct Estimating {
     config: EngineConfig,
     log: Log,
@@ -97,7 +103,11 @@ pub(crate) struct Estimating {
     resume_wait: Duration,
     clock: WallClock,
     metrics: EstimatingMetrics,
-    sink: Box<dyn EventSink>,
+    sink: HistorySink,
+    engine: Engine,
+    stage: Stage,
+    /// Events that the sink took, and that are not stored yet. Nothing else is done meanwhile.
+    unstored: Option<Unstored>,
     /// While epochs are replayed: from which on each series will need them again if the replay
     /// does not come to its end, and what was learnt of delays before.
     needed: BTreeMap<Series, (Epoch, u64)>,
@@ -108,22 +118,60 @@ pub(crate) struct Estimating {
     late_problem: LogLimit,
 }
 
+/// How far it came since the start.
+enum Stage {
+    /// Points that were there before are waited for: epochs that come meanwhile are in the log, from
+    /// which they are read in order of time afterwards.
+    Waiting { progress: Vec<SeriesProgress>, points: CatchingUp, until: Instant },
+    /// What the log has and the engine still needs is handed over.
+    Replaying { replay: Replay, progress: Vec<SeriesProgress> },
+    /// Epochs are handed over as they come.
+    Following(Pace),
+}
+
+/// When what is done next.
+struct Pace {
+    /// Points that are behind after a start. As long as they are waited for, the engine is not told
+    /// the time: epochs that are late because of us must not be given up.
+    behind: CatchingUp,
+    patient_until: Instant,
+    ticked: Instant,
+    tell_after: Instant,
+    look_after: Instant,
+}
+
+/// What is to be done when events are stored.
+struct Unstored {
+    prepared: io::Result<Prepared>,
+    problem: io::Error,
+    retry_at: Instant,
+}
+
 impl Estimating {
+    /// Begins where the last run ended.
     pub(crate) fn new(
         config: EstimatingConfig,
         metrics: EstimatingMetrics,
-        sink: Box<dyn EventSink>,
+        sink: HistorySink,
     ) -> Self {
-        let EstimatingConfig { engine, log, file, history, resume_wait, clock } = config;
+        let EstimatingConfig { engine: config, log, file, resume_wait, clock } = config;
+        let mut progress = file.read();
+        retain_wanted(&config, &mut progress);
+        let points = CatchingUp::of(&progress);
+        let until =
+            clock.instant() + if progress.is_empty() { Duration::ZERO } else { resume_wait };
         Self {
-            late: LatePairing::new(log.clone(), history, engine.by),
-            config: engine,
+            late: LatePairing::new(log.clone(), sink.history(), config.by),
+            engine: Engine::new(config.clone()),
+            stage: Stage::Waiting { progress, points, until },
+            config,
             log,
             file,
             resume_wait,
             clock,
             metrics,
             sink,
+            unstored: None,
             needed: BTreeMap::new(),
             late_epochs: 0,
             late_warning: LogLimit::default(),
@@ -131,169 +179,206 @@ impl Estimating {
         }
     }
 
-    /// Estimates until nobody is left who could store anything.
-    pub(crate) fn run(mut self, stored: &Receiver<StoredEpoch>) -> io::Result<()> {
-        let mut progress = self.file.read();
-        self.retain_wanted(&mut progress);
-        let resumes = !progress.is_empty();
-        if resumes && !self.wait_for_points(CatchingUp::of(&progress), stored) {
+    /// Estimates until no one is left who could store anything, or estimates cannot be stored and the
+    /// collector is to stop. The next start then reports these events again.
+    pub(crate) fn run(mut self, stored: &Receiver<StoredEpoch>, stop: &StopRequest) -> io::Result<()> {
+        loop {
+            let wait = self.wait();
+            if !self.takes_epochs() {
+                if stop.is_requested() && self.unstored.is_some() {
+                    return self.finish();
+                }
+                std::thread::sleep(wait.min(RETRY_STEP));
+                self.step(iter::empty())?;
+                continue;
+            }
+            match stored.recv_timeout(wait) {
+                Ok(first) => {
+                    self.step(iter::once(first).chain(stored.try_iter().take(BATCH_MAX)))?;
+                }
+                Err(RecvTimeoutError::Timeout) => self.step(iter::empty())?,
+                Err(RecvTimeoutError::Disconnected) => return self.finish(),
+            }
+        }
+    }
+
+    /// How long the next step may wait for epochs.
+    fn wait(&self) -> Duration {
+        let until = match (&self.unstored, &self.stage) {
+            (Some(unstored), _) => unstored.retry_at,
+            (None, Stage::Waiting { until, .. }) => *until,
+            (None, Stage::Replaying { .. }) => return Duration::ZERO,
+            (None, Stage::Following(_)) => return TICK,
+        };
+        until.saturating_duration_since(self.clock.instant())
+    }
+
+    /// Whether the next step takes epochs. Otherwise they wait, and then storing waits.
+    pub(crate) const fn takes_epochs(&self) -> bool {
+        self.unstored.is_none() && !matches!(self.stage, Stage::Replaying { .. })
+    }
+
+    /// Takes epochs that came, if it does now, and does what is due.
+    pub(crate) fn step(&mut self, came: impl Iterator<Item = StoredEpoch>) -> io::Result<()> {
+        if let Some(unstored) = &self.unstored {
+            let is_due = self.clock.instant() >= unstored.retry_at;
+            return if is_due { self.store() } else { Ok(()) };
+        }
+        match &mut self.stage {
+            Stage::Waiting { points, .. } => {
+                let now = self.clock.now();
+                came.for_each(|epoch| points.note(&epoch.sealed, now));
+                self.begin_when_due()
+            }
+            Stage::Replaying { .. } => self.replay(),
+            Stage::Following(_) => self.follow(came),
+        }
+    }
+
+    /// Nothing more comes: hands on what there is to tell.
+    fn finish(mut self) -> io::Result<()> {
+        if self.unstored.is_none() && matches!(self.stage, Stage::Following(_)) {
+            self.tell()?;
+        }
+        self.unstored.map_or(Ok(()), |unstored| Err(unstored.problem))
+    }
+
+    /// Ends the waiting if all points have caught up, or were waited for long enough.
+    fn begin_when_due(&mut self) -> io::Result<()> {
+        let Stage::Waiting { progress, points, until } = &mut self.stage else { return Ok(()) };
+        if !points.is_over() && self.clock.instant() < *until {
             return Ok(());
         }
-        let mut engine = Engine::resume(self.config.clone(), progress.clone());
-        self.note_gaps(&mut engine, &progress);
-        self.replay(&mut engine, &progress)?;
-        // Meanwhile points had to wait, and are behind again.
-        self.follow(&mut engine, stored, CatchingUp::of(&progress))
+        let progress = std::mem::take(progress);
+        self.engine = Engine::resume(self.config.clone(), progress.clone());
+        self.note_gaps(&progress);
+        let needed = |progress: &SeriesProgress| {
+            (progress.series.clone(), (progress.replay_from, progress.short_delays))
+        };
+        self.needed = progress.iter().map(needed).collect();
+        let replay = Replay::new(&self.log, &progress, self.clock.now())?;
+        self.stage = Stage::Replaying { replay, progress };
+        Ok(())
     }
 
     /// Has the engine remember gaps whose halves may both be stored by now.
-    fn note_gaps(&self, engine: &mut Engine, progress: &[SeriesProgress]) {
+    fn note_gaps(&mut self, progress: &[SeriesProgress]) {
         match self.late.gaps(progress) {
             Ok(gaps) => {
-                gaps.iter().for_each(|late| engine.note_late(&late.series, late.range));
+                gaps.iter().for_each(|late| self.engine.note_late(&late.series, late.range));
             }
             Err(problem) => warn!(%problem, "cannot search for gaps to close"),
         }
     }
 
-    /// Hands over what the log has and the engine still needs.
-    fn replay(&mut self, engine: &mut Engine, progress: &[SeriesProgress]) -> io::Result<()> {
-        let needed = |progress: &SeriesProgress| {
-            (progress.series.clone(), (progress.replay_from, progress.short_delays))
-        };
-        self.needed = progress.iter().map(needed).collect();
-        let (log, now) = (self.log.clone(), self.clock.now());
-        let mut received = 0;
-        let replayed = replay::replay(&log, progress, now, |sealed| {
-            engine.receive(sealed);
-            received += 1;
-            if received % BATCH_MAX == 0 {
-                self.tell(engine)?;
-            }
-            Ok(())
-        })?;
+    /// Hands over some of what the log has and the engine still needs.
+    fn replay(&mut self) -> io::Result<()> {
+        let Stage::Replaying { replay, progress } = &mut self.stage else { return Ok(()) };
+        for _ in 0..BATCH_MAX {
+            let Some(sealed) = replay.next()? else {
+                let (replayed, progress) = (replay.replayed(), std::mem::take(progress));
+                return self.end_replay(replayed, &progress);
+            };
+            self.engine.receive(sealed);
+        }
+        self.tell().map(drop)
+    }
+
+    fn end_replay(&mut self, replayed: u64, progress: &[SeriesProgress]) -> io::Result<()> {
         self.needed.clear();
         self.metrics.replayed.inc_by(replayed);
         if replayed > 0 {
             info!(epochs = replayed, "replayed");
         }
-        if !self.tell(engine)? {
-            self.take_place(self.prepare(engine));
+        // Meanwhile points had to wait, and are behind again.
+        self.stage = self.following(CatchingUp::of(progress));
+        if !self.tell()? {
+            self.take_place(self.prepare());
         }
         Ok(())
     }
 
-    /// Leaves what is no longer to be estimated: the configuration may be another one now.
-    fn retain_wanted(&self, progress: &mut Vec<SeriesProgress>) {
-        let named: HashSet<(&Segment, Option<&str>)> =
-            self.config.segments.iter().map(|of| (&of.segment, of.class.as_deref())).collect();
-        progress.retain(|SeriesProgress { series: Series { segment, class, .. }, .. }| {
-            self.config.discover
-                || segment.upstream == segment.downstream
-                || named.contains(&(segment, None))
-                || named.contains(&(segment, Some(class)))
-        });
+    fn following(&self, behind: CatchingUp) -> Stage {
+        let now = self.clock.instant();
+        let patient_until = now + self.resume_wait;
+        Stage::Following(Pace {
+            behind,
+            patient_until,
+            ticked: now,
+            tell_after: now,
+            look_after: now,
+        })
     }
 
-    /// After a start, waits until the points that were there before have caught up: epochs that
-    /// come meanwhile are in the log, from which they are read in order of time afterwards.
-    /// Returns whether to go on.
-    fn wait_for_points(&self, mut waiting: CatchingUp, stored: &Receiver<StoredEpoch>) -> bool {
-        let until = Instant::now() + self.resume_wait;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || waiting.is_over() {
-                return true;
-            }
-            match stored.recv_timeout(left) {
-                Ok(epoch) => waiting.note(&epoch.sealed, self.clock.now()),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return false,
+    /// Hands over epochs as they come, and does what is due.
+    fn follow(&mut self, came: impl Iterator<Item = StoredEpoch>) -> io::Result<()> {
+        let Stage::Following(pace) = &mut self.stage else { return Ok(()) };
+        let now = self.clock.now();
+        for StoredEpoch { sealed, memory } in came {
+            pace.behind.note(&sealed, now);
+            self.engine.receive(sealed);
+            drop(memory);
+        }
+        let instant = self.clock.instant();
+        if instant.saturating_duration_since(pace.ticked) >= TICK {
+            pace.ticked = instant;
+            if pace.behind.is_over() || instant >= pace.patient_until {
+                self.engine.advance(now);
             }
         }
+        if instant >= pace.look_after {
+            self.metrics.segments.note_clocks(&self.engine.clocks());
+            let took = self.clock.instant().saturating_duration_since(instant);
+            pace.look_after = self.clock.instant() + CLOCKS_EVERY.max(took * CLOCKS_SHARE);
+        }
+        if instant >= pace.tell_after { self.tell_all() } else { Ok(()) }
     }
 
-    /// Hands over epochs as they come. While points are `behind`, and for as long as they are waited
-    /// for, the engine is not told the time: who comes late because of us has not lost patience.
-    fn follow(
-        &mut self,
-        engine: &mut Engine,
-        stored: &Receiver<StoredEpoch>,
-        mut behind: CatchingUp,
-    ) -> io::Result<()> {
-        let mut ticked = Instant::now();
-        let patient_until = ticked + self.resume_wait;
-        let (mut tell_after, mut look_after) = (ticked, ticked);
-        loop {
-            let is_over = match stored.recv_timeout(TICK) {
-                Ok(first) => {
-                    let now = self.clock.now();
-                    let epochs = iter::once(first).chain(stored.try_iter().take(BATCH_MAX));
-                    for StoredEpoch { sealed, memory } in epochs {
-                        behind.note(&sealed, now);
-                        engine.receive(sealed);
-                        drop(memory);
-                    }
-                    false
-                }
-                Err(RecvTimeoutError::Timeout) => false,
-                Err(RecvTimeoutError::Disconnected) => true,
-            };
-            if !is_over && ticked.elapsed() >= TICK {
-                ticked = Instant::now();
-                if behind.is_over() || ticked >= patient_until {
-                    engine.advance(self.clock.now());
-                }
-            }
-            if ticked >= look_after {
-                let started = Instant::now();
-                self.metrics.segments.note_clocks(&engine.clocks());
-                look_after = Instant::now() + CLOCKS_EVERY.max(started.elapsed() * CLOCKS_SHARE);
-            }
-            if is_over || Instant::now() >= tell_after {
-                let started = Instant::now();
-                self.tell(engine)?;
-                if !is_over {
-                    self.pair_late(engine)?;
-                }
-                // A slow disk takes half of the time at most.
-                tell_after = Instant::now() + started.elapsed().max(TELL_EVERY);
-            }
-            if is_over {
-                return Ok(());
-            }
+    /// Hands on what there is to tell, of epochs that came in time and late.
+    fn tell_all(&mut self) -> io::Result<()> {
+        let started = self.clock.instant();
+        self.tell()?;
+        if self.unstored.is_none() {
+            self.pair_late()?;
         }
+        let ended = self.clock.instant();
+        if let Stage::Following(pace) = &mut self.stage {
+            // A slow disk takes half of the time at most.
+            pace.tell_after = ended + ended.saturating_duration_since(started).max(TELL_EVERY);
+        }
+        Ok(())
     }
 
     /// Hands on what there is to tell, and writes down that it was told; whether there was
     /// anything.
-    fn tell(&mut self, engine: &mut Engine) -> io::Result<bool> {
-        let events: Vec<EngineEvent> = std::iter::from_fn(|| engine.poll()).collect();
-        self.metrics.copy(engine);
-        let came_late = self.note_late(engine.counts().late);
+    fn tell(&mut self) -> io::Result<bool> {
+        let events: Vec<EngineEvent> = iter::from_fn(|| self.engine.poll()).collect();
+        self.metrics.copy(&self.engine);
+        let came_late = self.note_late(self.engine.counts().late);
         if events.is_empty() && !came_late {
             return Ok(false);
         }
-        self.report(engine, &events)?;
+        self.report(&events)?;
         Ok(true)
     }
 
     /// Estimates epochs whose half came late, a part of them.
-    fn pair_late(&mut self, engine: &mut Engine) -> io::Result<()> {
-        let Some(work) = self.late.next(engine.late(), Instant::now()) else { return Ok(()) };
+    fn pair_late(&mut self) -> io::Result<()> {
+        let now = self.clock.instant();
+        let Some(work) = self.late.next(self.engine.late(), now) else { return Ok(()) };
         match self.late.pair(&work) {
             Ok(estimates) => {
                 self.metrics.estimated_late.inc_by(estimates.len() as u64);
-                engine.settle_late(&work.series, work.range);
+                self.engine.settle_late(&work.series, work.range);
                 let events: Vec<EngineEvent> = estimates
                     .into_iter()
                     .map(|estimate| EngineEvent::Estimated(Box::new(estimate)))
                     .collect();
-                self.report(engine, &events)
+                self.report(&events)
             }
             // They stay noted, and are tried again.
             Err(problem) => {
-                if let Some(times) = self.late_problem.note(1, Instant::now()) {
+                if let Some(times) = self.late_problem.note(1, now) {
                     warn!(%problem, times, "cannot pair late epochs; retrying");
                 }
                 Ok(())
@@ -302,8 +387,8 @@ impl Estimating {
     }
 
     /// Hands events on, and then writes down that they are out.
-    fn report(&mut self, engine: &Engine, events: &[EngineEvent]) -> io::Result<()> {
-        let prepared = self.prepare(engine);
+    fn report(&mut self, events: &[EngineEvent]) -> io::Result<()> {
+        let prepared = self.prepare();
         for event in events {
             if let EngineEvent::Warning(warning) = event {
                 let (kind, text) = (warning.kind.name(), &warning.text);
@@ -312,15 +397,30 @@ impl Estimating {
             self.metrics.count(event);
             self.sink.take(event)?;
         }
+        let problem = io::ErrorKind::WouldBlock.into();
+        self.unstored = Some(Unstored { prepared, problem, retry_at: self.clock.instant() });
+        self.store()
+    }
+
+    /// Stores what was handed on. If that is not possible now, it is tried again later.
+    fn store(&mut self) -> io::Result<()> {
+        let stored = self.sink.store();
+        let Some(mut unstored) = self.unstored.take() else { return Ok(()) };
+        if let Err(problem) = stored {
+            unstored.problem = problem;
+            unstored.retry_at = self.clock.instant() + RETRY;
+            self.unstored = Some(unstored);
+            return Ok(());
+        }
         self.sink.flush()?;
-        self.take_place(prepared);
+        self.take_place(unstored.prepared);
         Ok(())
     }
 
     /// Logs that epochs came late; whether any did.
     fn note_late(&mut self, late: u64) -> bool {
         let more = late.saturating_sub(std::mem::replace(&mut self.late_epochs, late));
-        if let Some(epochs) = self.late_warning.note(more, Instant::now()) {
+        if let Some(epochs) = self.late_warning.note(more, self.clock.instant()) {
             warn!(
                 epochs,
                 "epochs arrived after they were given up; they are paired from the store: a clock \
@@ -331,8 +431,8 @@ impl Estimating {
     }
 
     /// Writes down how far the engine came, beside what is written.
-    fn prepare(&self, engine: &Engine) -> io::Result<Prepared> {
-        let mut progress = engine.progress();
+    fn prepare(&self) -> io::Result<Prepared> {
+        let mut progress = self.engine.progress();
         for progress in &mut progress {
             if let Some(&(needed, short_delays)) = self.needed.get(&progress.series)
                 && needed < progress.replay_from
@@ -350,6 +450,18 @@ impl Estimating {
             warn!(%problem, "cannot save the progress of estimating");
         }
     }
+}
+
+/// Leaves out what is no longer to be estimated: the configuration may be another one now.
+fn retain_wanted(config: &EngineConfig, progress: &mut Vec<SeriesProgress>) {
+    let named: HashSet<(&Segment, Option<&str>)> =
+        config.segments.iter().map(|of| (&of.segment, of.class.as_deref())).collect();
+    progress.retain(|SeriesProgress { series: Series { segment, class, .. }, .. }| {
+        config.discover
+            || segment.upstream == segment.downstream
+            || named.contains(&(segment, None))
+            || named.contains(&(segment, Some(class)))
+    });
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! Stores estimates as the engine reports them, so that they can be queried later.
 //!
 //! It comes first among those that take the engine's events. Rows are durable before the engine's
-//! progress is stored, and rows that are reported again after a crash are stored once. While they
-//! cannot be stored, estimating waits: a disk that is full for a while loses nothing.
+//! progress is stored, and rows that are reported again after a crash are stored once.
 
 mod latest;
 mod metrics;
@@ -10,11 +9,10 @@ mod upkeep;
 
 pub(crate) use latest::{ClockState, LatestStates, PointState};
 pub(crate) use metrics::{HistoryMetrics, Work};
-pub(crate) use upkeep::maintain;
+pub(crate) use upkeep::Upkeep;
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::broadcast;
 use tracing::{info, warn};
@@ -25,14 +23,9 @@ use twixt_synopsis::{Purpose, find};
 
 use crate::clock::WallClock;
 use crate::estimating::EventSink;
-use crate::stop::StopRequest;
 
 /// Events that a follower may be behind by; then it is told how many it missed.
 const LIVE_EVENTS_MAX: usize = 1_024;
-/// Time until storing is tried again.
-const RETRY: Duration = Duration::from_secs(1);
-/// How often to look meanwhile whether to stop.
-const RETRY_STEP: Duration = Duration::from_millis(50);
 
 /// An event for followers.
 #[derive(Clone, Debug)]
@@ -68,7 +61,6 @@ pub(crate) struct HistorySink {
     /// Minutes that are over, and summed up when their last rows are stored.
     minutes: Vec<MinuteOver>,
     metrics: HistoryMetrics,
-    stop: StopRequest,
 }
 
 impl HistorySink {
@@ -76,18 +68,61 @@ impl HistorySink {
         estimates: Estimates,
         next: Box<dyn EventSink>,
         metrics: HistoryMetrics,
-        stop: StopRequest,
     ) -> Self {
-        Self { estimates, next, pending: Vec::new(), minutes: Vec::new(), metrics, stop }
+        Self { estimates, next, pending: Vec::new(), minutes: Vec::new(), metrics }
     }
 
-    fn store(&mut self) -> io::Result<()> {
+    /// Where estimates are stored.
+    pub(crate) fn history(&self) -> Arc<History> {
+        Arc::clone(&self.estimates.history)
+    }
+
+    /// Takes an event. It is not stored yet.
+    pub(crate) fn take(&mut self, event: &EngineEvent) -> io::Result<()> {
+        let rows = rows_of(event);
+        self.estimates.latest.note(event);
+        self.send_live(event, &rows);
+        if !rows.is_empty() {
+            self.pending.push(rows);
+        }
+        if let EngineEvent::MinuteOver(minute) = event {
+            self.minutes.push(minute.clone());
+        }
+        self.next.take(event)
+    }
+
+    /// Stores what was taken, durably. An error is the disk's: to be tried again.
+    pub(crate) fn store(&mut self) -> io::Result<()> {
+        let was_healthy = self.metrics.is_healthy(Work::Storing);
+        let stored = self.store_pending();
+        self.metrics.note_health(Work::Storing, stored.is_ok());
+        match &stored {
+            Ok(()) if !was_healthy => info!("estimates can be stored again"),
+            Ok(()) => {}
+            Err(problem) => {
+                self.metrics.failed.inc();
+                if was_healthy {
+                    warn!(%problem, "cannot store estimates; retrying");
+                }
+            }
+        }
+        stored
+    }
+
+    fn store_pending(&mut self) -> io::Result<()> {
         let Estimates { history, clock, .. } = &self.estimates;
         let appended = self.pending.iter().try_for_each(|rows| history.append(rows, clock.now()));
         appended.and_then(|()| history.sync()).map_err(io::Error::other)?;
         // Only now: what was not durable is appended again, or found to be there, and synced.
         self.pending.clear();
         Ok(())
+    }
+
+    /// Hands on what is stored.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.metrics.copy(self.estimates.history.counts());
+        self.sum_up()?;
+        self.next.flush()
     }
 
     /// Hands on what the minutes that are over come to.
@@ -111,50 +146,6 @@ impl HistorySink {
             let text = Arc::from(warning.text.as_str());
             let _ = self.estimates.live.send(LiveEvent::Warning(warning.kind.name(), text));
         }
-    }
-}
-
-impl EventSink for HistorySink {
-    fn take(&mut self, event: &EngineEvent) -> io::Result<()> {
-        let rows = rows_of(event);
-        self.estimates.latest.note(event);
-        self.send_live(event, &rows);
-        if !rows.is_empty() {
-            self.pending.push(rows);
-        }
-        if let EngineEvent::MinuteOver(minute) = event {
-            self.minutes.push(minute.clone());
-        }
-        self.next.take(event)
-    }
-
-    /// Waits for a disk that is full; gives up when the collector is to stop. The engine's progress
-    /// is not stored then, so the next start reports these events again.
-    fn flush(&mut self) -> io::Result<()> {
-        let mut is_failing = false;
-        while let Err(problem) = self.store() {
-            self.metrics.failed.inc();
-            self.metrics.note_health(Work::Storing, false);
-            if !is_failing {
-                warn!(%problem, "cannot store estimates; retrying");
-            }
-            is_failing = true;
-            let mut waited = Duration::ZERO;
-            while waited < RETRY {
-                if self.stop.is_requested() {
-                    return Err(problem);
-                }
-                std::thread::sleep(RETRY_STEP);
-                waited += RETRY_STEP;
-            }
-        }
-        if is_failing {
-            info!("estimates can be stored again");
-        }
-        self.metrics.note_health(Work::Storing, true);
-        self.metrics.copy(self.estimates.history.counts());
-        self.sum_up()?;
-        self.next.flush()
     }
 }
 

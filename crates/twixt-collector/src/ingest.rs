@@ -8,6 +8,8 @@ mod body;
 mod limits;
 mod metrics;
 
+pub(crate) use answer::{Problem, accepted};
+pub(crate) use body::BodyReader;
 pub(crate) use metrics::IngestMetrics;
 
 use std::collections::HashSet;
@@ -29,8 +31,6 @@ use crate::access::{Caller, Tokens};
 use crate::budget::{ByteBudget, HeldBytes};
 use crate::journal::{Arrived, JournalSender, Refusal};
 use crate::server::{Limits, Peer};
-use answer::Problem;
-use body::BodyReader;
 use limits::CallerLimits;
 
 /// Days of points that one request may have epochs of. Whoever has more sends less at a time.
@@ -104,8 +104,7 @@ impl Ingest {
         let read = tokio::task::spawn_blocking(move || read_epochs(&bytes.into(), memory));
         let epochs = read.await.map_err(|_| Problem::Failed)??;
         request.charge(epochs.arrived.len() + epochs.refused.len());
-        check_points(caller, &epochs.arrived)?;
-        check_files(&epochs.arrived)?;
+        epochs.check(caller)?;
         let is_undecodable = |refused: &&RefusedEpoch| refused.code != Some(RefusalCode::TooLarge);
         let undecodable = epochs.refused.iter().filter(is_undecodable).count();
         self.metrics.undecodable.inc_by(undecodable as u64);
@@ -165,22 +164,30 @@ async fn answer_request(
     let status = answered.as_ref().map_or_else(Problem::status, |_| StatusCode::OK);
     ingest.metrics.count(status);
     match answered {
-        Ok(receipt) => answer::accepted(&receipt),
+        Ok(receipt) => accepted(&receipt),
         Err(problem) => problem.into_response(),
     }
 }
 
 /// The epochs of a body.
 #[derive(Debug, Default)]
-struct Epochs {
-    arrived: Vec<Arrived>,
+pub(crate) struct Epochs {
+    pub(crate) arrived: Vec<Arrived>,
     /// Records that are not epochs, or too large ones.
-    refused: Vec<RefusedEpoch>,
+    pub(crate) refused: Vec<RefusedEpoch>,
+}
+
+impl Epochs {
+    /// Whether the caller may send all of them at once.
+    pub(crate) fn check(&self, caller: &Caller) -> Result<(), Problem> {
+        check_points(caller, &self.arrived)?;
+        check_files(&self.arrived)
+    }
 }
 
 /// Decodes the epochs of a body. Blank cells take next to nothing in a body, so the memory that they
 /// will take is held before the first is decoded.
-fn read_epochs(body: &Bytes, mut memory: HeldBytes) -> Result<Epochs, Problem> {
+pub(crate) fn read_epochs(body: &Bytes, mut memory: HeldBytes) -> Result<Epochs, Problem> {
     let records = read_upload(body).map_err(|error| Problem::Malformed(error.to_string()))?;
     let bytes_max = memory.holder_bytes_max();
     let mut epochs = Epochs::default();

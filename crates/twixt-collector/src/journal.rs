@@ -14,7 +14,6 @@ pub use judge::Refusal;
 pub(crate) use metrics::JournalMetrics;
 pub(crate) use thread::Journal;
 
-use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
@@ -44,7 +43,6 @@ pub struct EpochRetention {
 /// What a journal is told.
 #[derive(Clone, Debug)]
 pub(crate) struct JournalConfig {
-    pub(crate) folder: PathBuf,
     pub(crate) domain: Option<String>,
     pub(crate) retention: EpochRetention,
     pub(crate) points_max: usize,

@@ -13,6 +13,7 @@
 //! | [`alerts`] | Who is to be told, and when? |
 //! | `segments` | How are segments, for those who scrape? |
 //! | `telemetry` | How is it going? |
+//! | [`stepped`] | What does all of it do, step by step? |
 //! | [`authority`] | Who signs certificates, where there is nobody else? |
 
 pub mod access;
@@ -31,6 +32,7 @@ mod journal;
 mod log_limit;
 mod segments;
 mod server;
+pub mod stepped;
 mod stop;
 mod telemetry;
 

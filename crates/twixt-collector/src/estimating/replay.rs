@@ -15,28 +15,47 @@ const UNCONCLUDED_NS: i64 = 3_600 * 1_000_000_000;
 /// Read and sorted at a time: bounds memory, whatever the time to catch up with.
 const STRETCH_NS: i64 = 600 * 1_000_000_000;
 
-/// Hands over the epochs that are needed to go on, and returns how many there were. What cannot
-/// be read is said, and left out.
-pub(super) fn replay(
-    log: &Log,
-    progress: &[SeriesProgress],
-    now: Timestamp,
-    mut take: impl FnMut(Sealed) -> io::Result<()>,
-) -> io::Result<u64> {
-    if !log.folder().is_dir() {
-        return Ok(0);
+/// The epochs that are needed to go on, in order of time.
+#[derive(Debug)]
+pub(super) struct Replay {
+    log: Log,
+    needs: Needs,
+    stretches: BTreeSet<i64>,
+    /// What is left of the present stretch.
+    found: std::vec::IntoIter<Found>,
+    replayed: u64,
+}
+
+impl Replay {
+    pub(super) fn new(log: &Log, progress: &[SeriesProgress], now: Timestamp) -> io::Result<Self> {
+        let needs = Needs::new(progress, now);
+        let stretches = match log.has_folder().map_err(io::Error::other)? {
+            true => needs.stretches(log)?,
+            false => BTreeSet::new(),
+        };
+        let found = Vec::new().into_iter();
+        Ok(Self { log: log.clone(), needs, stretches, found, replayed: 0 })
     }
-    let needs = Needs::new(progress, now);
-    let mut replayed = 0;
-    for stretch in needs.stretches(log)? {
-        for found in needs.within(log, stretch)? {
-            if let Some(sealed) = read(log, &found) {
-                take(sealed)?;
-                replayed += 1;
+
+    /// The next epoch. What cannot be read is logged, and left out.
+    pub(super) fn next(&mut self) -> io::Result<Option<Sealed>> {
+        loop {
+            for found in self.found.by_ref() {
+                if let Some(sealed) = read(&self.log, &found) {
+                    self.replayed += 1;
+                    return Ok(Some(sealed));
+                }
             }
+            let Some(&stretch) = self.stretches.first() else { return Ok(None) };
+            self.found = self.needs.within(&self.log, stretch)?.into_iter();
+            self.stretches.remove(&stretch);
         }
     }
-    Ok(replayed)
+
+    /// How many there were so far.
+    pub(super) const fn replayed(&self) -> u64 {
+        self.replayed
+    }
 }
 
 /// From when on epochs are needed.

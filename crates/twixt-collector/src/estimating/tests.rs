@@ -1,8 +1,7 @@
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 
 use twixt_engine::SegmentConfig;
-use twixt_history::HistoryConfig;
+use twixt_history::{History, HistoryConfig};
 use twixt_measure::{Meter, MeterConfig, Sealed};
 use twixt_model::{
     Batch, Delay, EpochRule, FlowHash, Observation, PacketDigest, PointId, Segment, Timestamp,
@@ -12,6 +11,7 @@ use twixt_synopsis::{Purpose, find};
 
 use super::*;
 use crate::budget::{BudgetMetrics, ByteBudget};
+use crate::history::{Estimates, HistoryMetrics};
 
 const EPOCH_NS: i64 = 100_000_000;
 
@@ -86,52 +86,54 @@ fn concluded(like: &Sealed) -> SeriesProgress {
 fn points_that_are_behind_after_a_start_are_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let Segment { upstream, downstream } = segment();
-    let clock = WallClock::system();
-    let first = clock.now().as_nanos() / EPOCH_NS - 50;
+    let (clock, start_ns) = (WallClock::standing(), 1_700_000_000_000_000_000);
+    let show = |elapsed: Duration| {
+        let now_ns = start_ns + elapsed.as_nanos() as i64;
+        clock.set(Timestamp::from_nanos(now_ns), elapsed);
+    };
+    show(Duration::ZERO);
+    let first = start_ns / EPOCH_NS - 50;
     let ups = epochs(&upstream, 0, first, 45);
     let downs = epochs(&downstream, 1_000_000, first, 45);
     let file = ProgressFile::new(twixt_store::real_disk(), folder.path().join("concluded.json"));
     file.prepare(&[concluded(&ups[0])]).unwrap().take_place().unwrap();
-    let config = EngineConfig {
+    let engine = EngineConfig {
         segments: vec![SegmentConfig { segment: segment(), class: None }],
         patience: Delay::from_nanos(2 * EPOCH_NS),
         ..EngineConfig::default()
     };
-    let (log, kept) =
-        (Log::open(folder.path().join("epochs"), Options::default()), Kept::default());
     let history = History::open(&folder.path().join("estimates"), HistoryConfig::default());
     let config = EstimatingConfig {
-        engine: config,
-        log,
+        engine,
+        log: Log::open(folder.path().join("epochs"), Options::default()),
         file,
-        history: Arc::new(history.unwrap()),
         resume_wait: Duration::from_secs(30),
-        clock,
+        clock: clock.clone(),
     };
-    let sink = Box::new(kept.clone());
-    let estimating = Estimating::new(config, EstimatingMetrics::default(), sink);
-    let concluded = estimating.file.read();
-    let mut engine = Engine::resume(estimating.config.clone(), concluded.clone());
-    let (stored, receiver) = sync_channel(1_024);
-    let expected = ups.len() as u64;
+    let kept = Kept::default();
+    let estimates = Estimates::new(history.unwrap(), clock.clone());
+    let sink = HistorySink::new(estimates, Box::new(kept.clone()), HistoryMetrics::default());
+    let mut estimating = Estimating::new(config, EstimatingMetrics::default(), sink);
+    let progress = estimating.file.read();
+    estimating.engine = Engine::resume(estimating.config.clone(), progress.clone());
+    estimating.stage = estimating.following(CatchingUp::of(&progress));
+    let expected = ups.len();
     let budget = ByteBudget::new(1, BudgetMetrics::default());
-    let sending = std::thread::spawn(move || {
-        let send = |sealed| {
-            let memory = budget.nothing("test");
-            stored.send(StoredEpoch { sealed, memory }).unwrap();
-        };
-        ups.into_iter().for_each(send);
-        std::thread::sleep(Duration::from_millis(1_200));
-        downs.into_iter().for_each(send);
-        std::thread::sleep(Duration::from_millis(600));
-    });
-    let mut estimating = estimating;
-    estimating.follow(&mut engine, &receiver, CatchingUp::of(&concluded)).unwrap();
-    sending.join().unwrap();
+    let stored = |sealed| StoredEpoch { sealed, memory: budget.nothing("test") };
+    estimating.step(ups.into_iter().map(stored)).unwrap();
+    for tick in 1..=6 {
+        show(tick * TICK);
+        estimating.step(iter::empty()).unwrap();
+    }
+    estimating.step(downs.into_iter().map(stored)).unwrap();
+    for tick in 7..=9 {
+        show(tick * TICK);
+        estimating.step(iter::empty()).unwrap();
+    }
     let events = kept.0.lock().unwrap();
     let gap = events.iter().find(|event| matches!(event, EngineEvent::Gap(_)));
     assert_eq!(gap, None);
     let estimated = events.iter().filter(|event| matches!(event, EngineEvent::Estimated(_)));
     // The last has no successor, which is waited for.
-    assert!(estimated.count() as u64 >= expected - 1);
+    assert!(estimated.count() >= expected - 1);
 }

@@ -1,7 +1,7 @@
 //! Seals hours and deletes what is old, now and then, in a thread of its own: writing a large hour
 //! takes longer than estimates can wait.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tracing::{info, warn};
 use twixt_history::{HistoryError, UpkeepDone};
@@ -15,33 +15,38 @@ const EVERY: Duration = Duration::from_secs(10);
 /// How often it is looked whether to stop.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Seals and deletes until told to stop.
-pub(crate) fn maintain(estimates: &Estimates, metrics: &HistoryMetrics, stop: &StopRequest) {
-    let mut upkeep = Upkeep { estimates, metrics, age_reference: AgeReference::default() };
-    loop {
-        upkeep.run_once();
-        let mut waited = Duration::ZERO;
-        while waited < EVERY {
-            if stop.is_requested() {
-                return;
-            }
-            std::thread::sleep(STEP);
-            waited += STEP;
-        }
-    }
-}
-
-struct Upkeep<'a> {
-    estimates: &'a Estimates,
-    metrics: &'a HistoryMetrics,
+/// Seals hours and deletes what is old.
+pub(crate) struct Upkeep {
+    estimates: Estimates,
+    metrics: HistoryMetrics,
     age_reference: AgeReference,
 }
 
-impl Upkeep<'_> {
-    fn run_once(&mut self) {
-        let Estimates { history, clock, .. } = self.estimates;
+impl Upkeep {
+    pub(crate) fn new(estimates: Estimates, metrics: HistoryMetrics) -> Self {
+        Self { estimates, metrics, age_reference: AgeReference::default() }
+    }
+
+    /// Until told to stop.
+    pub(crate) fn run(mut self, stop: &StopRequest) {
+        loop {
+            self.run_once();
+            let mut waited = Duration::ZERO;
+            while waited < EVERY {
+                if stop.is_requested() {
+                    return;
+                }
+                std::thread::sleep(STEP);
+                waited += STEP;
+            }
+        }
+    }
+
+    /// Does what is due.
+    pub(crate) fn run_once(&mut self) {
+        let Estimates { history, clock, .. } = &self.estimates;
         let (old_by, is_doubtful) =
-            self.age_reference.moment(clock.now(), history.newest(), Instant::now());
+            self.age_reference.moment(clock.now(), history.newest(), clock.instant());
         if is_doubtful {
             warn!(
                 "the clock is more than a day ahead of the newest estimate: ages count from the \

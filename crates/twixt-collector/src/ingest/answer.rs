@@ -13,13 +13,13 @@ use crate::journal::Unavailable;
 const STORAGE_RETRY_SECONDS: u64 = 5;
 
 /// All that is stored is durable.
-pub(super) fn accepted(receipt: &Receipt) -> Response {
+pub(crate) fn accepted(receipt: &Receipt) -> Response {
     json(StatusCode::OK, receipt)
 }
 
 /// Why nothing was taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Problem {
+pub(crate) enum Problem {
     /// No certificate, and no known token.
     #[error("authentication required: send a token or a client certificate")]
     Unauthenticated,
@@ -65,7 +65,7 @@ pub(super) enum Problem {
 }
 
 impl Problem {
-    pub(super) fn status(&self) -> StatusCode {
+    pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
             Self::Forbidden { .. } => StatusCode::FORBIDDEN,
@@ -83,7 +83,7 @@ impl Problem {
         }
     }
 
-    pub(super) fn into_response(self) -> Response {
+    pub(crate) fn into_response(self) -> Response {
         let mut response = json(self.status(), &RequestError { error: self.to_string() });
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_seconds() {

@@ -18,7 +18,7 @@ const WINDOW_LOG_MAX: u32 = 23;
 const PIECE_BYTES: usize = 16_384;
 
 /// Takes a body piece by piece.
-pub(super) struct BodyReader {
+pub(crate) struct BodyReader {
     decoder: Option<DCtx<'static>>,
     bytes: Vec<u8>,
     bytes_max: usize,
@@ -29,7 +29,7 @@ pub(super) struct BodyReader {
 }
 
 impl BodyReader {
-    pub(super) fn new(
+    pub(crate) fn new(
         is_packed: bool,
         bytes_max: usize,
         memory: HeldBytes,
@@ -48,11 +48,16 @@ impl BodyReader {
                 self.push(&piece)?;
             }
         }
-        self.memory.shrink_to(self.bytes.capacity() as u64);
-        Ok((self.bytes, self.memory))
+        Ok(self.finish())
     }
 
-    pub(super) fn push(&mut self, piece: &[u8]) -> Result<(), Problem> {
+    /// All that was pushed, and the memory that it takes.
+    pub(crate) fn finish(mut self) -> (Vec<u8>, HeldBytes) {
+        self.memory.shrink_to(self.bytes.capacity() as u64);
+        (self.bytes, self.memory)
+    }
+
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), Problem> {
         let Some(mut decoder) = self.decoder.take() else { return self.extend(piece) };
         let mut input = InBuffer::around(piece);
         let mut unpacked = [0; PIECE_BYTES];

@@ -8,7 +8,7 @@ use tracing::{debug, error, info, warn};
 use twixt_delivery::{Receipt, RefusalCode, RefusedEpoch};
 use twixt_measure::{Sealed, Stream};
 use twixt_model::{Epoch, Span, Timestamp};
-use twixt_store::{Appended, Depth, EpochEntry, Log, Options, Query, StoreError};
+use twixt_store::{Appended, Depth, EpochEntry, Log, Query, StoreError};
 
 use super::judge::Judge;
 use super::runs::Report;
@@ -42,17 +42,19 @@ pub(crate) struct Journal {
     was_healthy: bool,
     clock: WallClock,
     age_reference: AgeReference,
+    /// When old days were looked for.
+    forgotten: Instant,
 }
 
 impl Journal {
     /// Reads from the log what must be known of it.
     pub(crate) fn open(
+        log: Log,
         config: &JournalConfig,
         stored: SyncSender<StoredEpoch>,
         metrics: JournalMetrics,
     ) -> Result<Self, StoreError> {
-        let log = Log::open(&config.folder, Options::default());
-        let points = if config.folder.is_dir() { log.points()? } else { Vec::new() };
+        let points = if log.has_folder()? { log.points()? } else { Vec::new() };
         let mut judge = Judge::new(config, points);
         let now = config.clock.now();
         if judge.points() > 0 {
@@ -72,13 +74,13 @@ impl Journal {
             was_healthy: true,
             clock: config.clock.clone(),
             age_reference: AgeReference::default(),
+            forgotten: config.clock.instant(),
         })
     }
 
     /// Serves requests until nobody is left who could send any.
     pub(crate) fn run(mut self, submissions: &Receiver<Submission>) {
         self.forget();
-        let mut forgotten = Instant::now();
         loop {
             match submissions.recv_timeout(RETENTION_EVERY) {
                 Ok(first) => {
@@ -89,23 +91,21 @@ impl Journal {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if forgotten.elapsed() >= RETENTION_EVERY {
-                self.forget();
-                forgotten = Instant::now();
-            }
+            self.forget_when_due();
         }
         debug!("journal closed");
     }
 
     /// Stores what some requests brought, makes it durable, and answers.
-    pub(super) fn commit(&mut self, group: Vec<Submission>) {
-        let started = Instant::now();
+    pub(crate) fn commit(&mut self, group: Vec<Submission>) {
+        let started = self.clock.instant();
         let now = self.moments();
         let drafts: Vec<Draft> =
             group.into_iter().map(|submission| self.append(submission, now)).collect();
         let failed = self.writers.sync();
         self.metrics.commits.inc();
-        self.metrics.seconds.observe(started.elapsed().as_secs_f64());
+        let took = self.clock.instant().saturating_duration_since(started);
+        self.metrics.seconds.observe(took.as_secs_f64());
         let problem = drafts.iter().find_map(|draft| draft.problem.clone());
         self.note_health(problem.or_else(|| failed.values().next().cloned()));
         for draft in drafts {
@@ -122,7 +122,7 @@ impl Journal {
     fn moments(&mut self) -> Moments {
         let now = self.clock.now();
         let (old_by, is_doubtful) =
-            self.age_reference.moment(now, self.judge.newest(), Instant::now());
+            self.age_reference.moment(now, self.judge.newest(), self.clock.instant());
         if is_doubtful && self.retention.age_max.is_some() {
             warn!(
                 "the clock is more than a day ahead of the newest epoch: ages count from the \
@@ -239,10 +239,19 @@ impl Journal {
         self.was_healthy = is_healthy;
     }
 
-    /// Deletes what is too old or too much.
+    /// Deletes what is too old or too much, now and then.
+    pub(crate) fn forget_when_due(&mut self) {
+        let since = self.clock.instant().saturating_duration_since(self.forgotten);
+        if since >= RETENTION_EVERY {
+            self.forget();
+        }
+    }
+
     fn forget(&mut self) {
+        self.forgotten = self.clock.instant();
         let EpochRetention { age_max, bytes_max } = self.retention;
-        if age_max.is_none() && bytes_max.is_none() || !self.writers.log().folder().is_dir() {
+        let is_empty = matches!(self.writers.log().has_folder(), Ok(false));
+        if age_max.is_none() && bytes_max.is_none() || is_empty {
             return;
         }
         self.writers.close();

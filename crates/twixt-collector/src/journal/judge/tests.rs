@@ -16,7 +16,6 @@ fn at(hour: i64) -> Timestamp {
 
 fn judge() -> Judge {
     let config = JournalConfig {
-        folder: std::path::PathBuf::new(),
         domain: None,
         retention: EpochRetention::default(),
         points_max: 10,
