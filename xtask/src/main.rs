@@ -4,6 +4,7 @@
 
 mod bench;
 mod docs;
+mod faults;
 mod fuzz;
 mod repository;
 mod seeds;
@@ -34,6 +35,8 @@ enum Task {
     Bench(bench::Arguments),
     /// Feed hostile bytes to the parsers
     Fuzz(fuzz::Arguments),
+    /// Simulate faults of disks, networks, clocks and processes
+    Faults(faults::Arguments),
     /// Build the API documentation and check the book
     Docs(docs::Arguments),
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Task::Test(arguments) => test::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Faults(arguments) => faults::run(&arguments),
         Task::Docs(arguments) => docs::run(&arguments),
     };
     match outcome {

@@ -181,7 +181,11 @@ impl Estimating {
 
     /// Estimates until no one is left who could store anything, or estimates cannot be stored and the
     /// collector is to stop. The next start then reports these events again.
-    pub(crate) fn run(mut self, stored: &Receiver<StoredEpoch>, stop: &StopRequest) -> io::Result<()> {
+    pub(crate) fn run(
+        mut self,
+        stored: &Receiver<StoredEpoch>,
+        stop: &StopRequest,
+    ) -> io::Result<()> {
         loop {
             let wait = self.wait();
             if !self.takes_epochs() {

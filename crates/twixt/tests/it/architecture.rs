@@ -80,6 +80,24 @@ const RULES: &[Rule] = &[
         ],
         pure: false,
     },
+    // Simulates the two before: no row above has it.
+    Rule {
+        name: "faults",
+        may_use: &[
+            "model",
+            "capture",
+            "wire",
+            "measure",
+            "synopsis",
+            "engine",
+            "store",
+            "history",
+            "delivery",
+            "agent",
+            "collector",
+        ],
+        pure: false,
+    },
     // For tests only: no row above has it.
     Rule { name: "testing", may_use: &[], pure: false },
 ];

@@ -1,0 +1,185 @@
+//! Whether every pair of stored halves is estimated, once and right, and whether gaps are true.
+
+use std::collections::BTreeMap;
+
+use twixt_engine::{Conclusion, Engine, EngineConfig, EngineEvent};
+use twixt_history::Row;
+use twixt_measure::Sealed;
+use twixt_model::{Scope, Timestamp};
+
+use crate::agent_machine::point_name;
+use crate::collector_machine::segments;
+use crate::ledger::Stored;
+use crate::plan::Plan;
+use crate::traffic::{Traffic, epoch_ns};
+
+/// What is said of the epochs of a series.
+type ByEpoch<T> = BTreeMap<i64, T>;
+
+/// Checks what the history says against what is stored, for all series of a story.
+pub(crate) fn check(
+    plan: &Plan,
+    traffic: &Traffic,
+    stored: &Stored,
+    rows: &[Row],
+) -> Result<u64, String> {
+    let halves: Vec<Sealed> = stored
+        .values()
+        .map(|bytes| Sealed::from_bytes(bytes).map_err(|error| error.to_string()))
+        .collect::<Result<_, _>>()?;
+    let expected = expected(plan, &halves);
+    let mut estimated = 0;
+    for upstream in 0..plan.points() - 1 {
+        for algorithm in &plan.algorithms {
+            let check = SeriesCheck { plan, traffic, upstream, algorithm };
+            estimated += check.run(&halves, &expected, rows)?;
+        }
+    }
+    Ok(estimated)
+}
+
+struct SeriesCheck<'a> {
+    plan: &'a Plan,
+    traffic: &'a Traffic,
+    upstream: usize,
+    algorithm: &'a str,
+}
+
+impl SeriesCheck<'_> {
+    fn run(&self, halves: &[Sealed], expected: &[Conclusion], rows: &[Row]) -> Result<u64, String> {
+        let said = self.said(rows)?;
+        let own: Vec<&Sealed> =
+            halves.iter().filter(|half| half.synopsis.name() == self.algorithm).collect();
+        let of = |point: usize| {
+            let name = point_name(point);
+            own.iter().filter(move |half| half.point.0 == name)
+        };
+        let has = |point: usize, epoch: i64| of(point).any(|half| half.epoch.0 == epoch);
+        for (epoch, row) in &said {
+            let is_pair = has(self.upstream, *epoch) && has(self.upstream + 1, *epoch);
+            if !row.is_gap() && !is_pair && !self.plan.has_clock_faults() {
+                return Err(format!("{self} epoch {epoch}: an estimate without both halves"));
+            }
+            self.check_loss(*epoch, row)?;
+        }
+        if self.plan.has_clock_faults() {
+            return Ok(said.values().filter(|row| !row.is_gap()).count() as u64);
+        }
+        for conclusion in expected.iter().filter(|conclusion| self.is_about(conclusion)) {
+            let last = match conclusion {
+                Conclusion::Gap(gap) => gap.last.0,
+                Conclusion::Estimate(pair) => pair.epoch.0,
+            };
+            for epoch in conclusion.epoch().0..=last {
+                self.compare(epoch, conclusion, said.get(&epoch))?;
+            }
+        }
+        Ok(said.values().filter(|row| !row.is_gap()).count() as u64)
+    }
+
+    /// The rows of this series by epoch: one for each.
+    fn said<'r>(&self, rows: &'r [Row]) -> Result<ByEpoch<&'r Row>, String> {
+        let mut said = BTreeMap::new();
+        let own = rows.iter().filter(|row| {
+            row.series.upstream == point_name(self.upstream)
+                && row.series.downstream == point_name(self.upstream + 1)
+                && row.series.algorithm == self.algorithm
+                && (row.is_gap() || row.scope == Scope::All.to_string())
+        });
+        for row in own {
+            let first = row.epoch.unwrap_or(row.start_ns / row.series.epoch_ns.max(1));
+            let epochs = if row.is_gap() { row.gaps } else { 1 };
+            for epoch in first..first + epochs.cast_signed() {
+                if let Some(before) = said.insert(epoch, row) {
+                    return Err(format!("{self} epoch {epoch}: two rows, {before:?} and {row:?}"));
+                }
+            }
+        }
+        Ok(said)
+    }
+
+    fn is_about(&self, conclusion: &Conclusion) -> bool {
+        let series = match conclusion {
+            Conclusion::Gap(gap) => &gap.series,
+            Conclusion::Estimate(pair) => &pair.series,
+        };
+        series.segment.upstream.0 == point_name(self.upstream) && series.algorithm == self.algorithm
+    }
+
+    fn compare(&self, epoch: i64, expected: &Conclusion, row: Option<&&Row>) -> Result<(), String> {
+        let Some(row) = row else {
+            // Nothing is known, and no later epoch came that would show it as a gap.
+            if matches!(expected, Conclusion::Gap(_)) {
+                return Ok(());
+            }
+            return Err(format!("{self} epoch {epoch}: no row, expected {}", shown(expected)));
+        };
+        let differs = |what: &str| {
+            Err(format!("{self} epoch {epoch}: {what}: {row:?}, expected {}", shown(expected)))
+        };
+        match expected {
+            Conclusion::Gap(_) if row.is_gap() => Ok(()),
+            Conclusion::Gap(_) => differs("an estimate of what cannot be compared"),
+            Conclusion::Estimate(_) if row.is_gap() => differs("a gap where both halves are"),
+            Conclusion::Estimate(pair) => {
+                let all = pair.estimates.iter().find(|estimate| estimate.scope == Scope::All);
+                let Some(estimate) = all else { return Ok(()) };
+                let expected = Row::of_epoch(row.series.clone(), epoch, pair.span, estimate);
+                // A neighbour that was not there in time leaves packets that cannot be placed, and the
+                // row says so.
+                let is_edge = row.reason.is_some() && row.lost.is_none();
+                let is_equal = row.packets == expected.packets
+                    && row.used == expected.used
+                    && row.lost == expected.lost
+                    && sums(row) == sums(&expected);
+                let is_within = row.packets <= expected.packets && row.used <= row.packets;
+                let is_equal = is_equal || (is_edge && is_within);
+                if is_equal { Ok(()) } else { differs("another estimate") }
+            }
+        }
+    }
+
+    /// Loss is what the network lost, never what a point did not see.
+    fn check_loss(&self, epoch: i64, row: &Row) -> Result<(), String> {
+        let Some(lost) = row.lost.filter(|_| !self.plan.has_clock_faults()) else { return Ok(()) };
+        let truth = self.traffic.lost_behind(self.upstream, epoch_ns(epoch, self.plan.start_ns));
+        match lost > truth {
+            true => Err(format!("{self} epoch {epoch}: {lost} lost, in truth {truth}: {row:?}")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Display for SeriesCheck<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (up, down) = (point_name(self.upstream), point_name(self.upstream + 1));
+        write!(formatter, "{up}:{down} {}", self.algorithm)
+    }
+}
+
+/// What an engine concludes that has all stored halves at once, in order.
+fn expected(plan: &Plan, halves: &[Sealed]) -> Vec<Conclusion> {
+    let config = EngineConfig { segments: segments(plan), ..EngineConfig::default() };
+    let mut engine = Engine::new(config);
+    let mut ordered: Vec<&Sealed> = halves.iter().collect();
+    ordered.sort_by_key(|half| (half.epoch, half.run, half.point.clone()));
+    ordered.into_iter().for_each(|half| engine.receive(half.clone()));
+    engine.advance(Timestamp::MAX);
+    let conclusion = |event| match event {
+        EngineEvent::Estimated(pair) => Some(Conclusion::Estimate(*pair)),
+        EngineEvent::Gap(gap) => Some(Conclusion::Gap(gap)),
+        _ => None,
+    };
+    std::iter::from_fn(|| engine.poll()).filter_map(conclusion).collect()
+}
+
+fn sums(row: &Row) -> Option<(u64, i128)> {
+    row.delay.as_ref().map(|delay| (delay.count, delay.sum_ns))
+}
+
+fn shown(conclusion: &Conclusion) -> String {
+    match conclusion {
+        Conclusion::Gap(gap) => format!("a gap: {}", gap.reason),
+        Conclusion::Estimate(pair) => format!("{:?}", pair.estimates),
+    }
+}
