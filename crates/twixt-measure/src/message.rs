@@ -16,6 +16,7 @@
 //! | bits of the prefixes of groups, IPv4 and IPv6 (from version 2 on) | u8, u8 |
 //! | first and last time | optional (i64, i64) |
 //! | packets, dropped, late | u64 each |
+//! | most packets that are missing (in version 4) | u64 |
 //! | skip reasons | u64 count, then (text, u64) each |
 //! | head, tail | stash each |
 //! | synopsis | block, an envelope of its own |
@@ -24,6 +25,9 @@
 //! A stash is its bound (u32), its overflow (u64), a count (u64) and so many observations, as
 //! `message/observations.rs` says. Up to version 2 these were: time (i64), digest (u64), flow hash
 //! (u64), length (u32), class (u16), group (u16, from version 2 on).
+//!
+//! An epoch that does not say how many packets are missing is written as version 3, so that older
+//! releases read all epochs but those beside drops.
 
 mod observations;
 
@@ -43,12 +47,14 @@ use crate::tally::{SKIP_REASON_BYTES_MAX, SKIP_REASONS_MAX, Tally};
 pub const EPOCH_NS_MIN: i64 = 1_000;
 
 const MAGIC: &[u8; 4] = b"TWXM";
-/// Format version that this release writes; it reads all up to this one.
-const VERSION: u8 = 3;
+/// The newest format version; this release reads all up to this one.
+const VERSION: u8 = 4;
 /// The first that has groups.
 const GROUPS_VERSION: u8 = 2;
 /// The first that has observations column by column.
 const COLUMNS_VERSION: u8 = 3;
+/// The first that says how many packets are missing.
+const MISSING_VERSION: u8 = 4;
 const CHECKSUM_BYTES: usize = 8;
 /// Memory for each byte beside observations and synopsis: names, and skip reasons in a tree.
 const DECODED_PER_BYTE: u64 = 8;
@@ -63,7 +69,7 @@ impl Sealed {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Writer::new();
         out.raw(MAGIC);
-        out.u8(VERSION);
+        out.u8(self.version());
         self.write_identity(&mut out);
         self.write_evidence(&mut out);
         write_stash(&mut out, &self.head);
@@ -119,6 +125,11 @@ impl Sealed {
         Ok(sealed)
     }
 
+    /// The oldest format version that holds all of it.
+    const fn version(&self) -> u8 {
+        if self.tally.missing_max.is_some() { MISSING_VERSION } else { COLUMNS_VERSION }
+    }
+
     fn write_identity(&self, out: &mut Writer) {
         out.text(&self.domain);
         out.text(&self.point.0);
@@ -151,6 +162,9 @@ impl Sealed {
         out.u64(self.packets);
         out.u64(self.tally.dropped);
         out.u64(self.tally.late);
+        if let Some(missing) = self.tally.missing_max {
+            out.u64(missing);
+        }
         out.u64(self.tally.skipped().len() as u64);
         for (reason, packets) in self.tally.skipped() {
             out.text(reason);
@@ -180,7 +194,7 @@ impl Sealed {
         let digest = read_digest(input, version)?;
         let seen = read_optional(input, "first and last time", read_span)?;
         let packets = input.u64("packets")?;
-        let tally = read_tally(input)?;
+        let tally = read_tally(input, version)?;
         let head = read_stash(input, version, "head", Stash::head)?;
         let tail = read_stash(input, version, "tail", Stash::tail)?;
         let (_, synopsis) = decode(input.block("synopsis")?)?;
@@ -219,6 +233,7 @@ fn skip_to_synopsis(input: &mut Reader<'_>, version: u8) -> Result<u64, DecodeEr
     read_digest(input, version)?;
     read_optional(input, "first and last time", read_span)?;
     input.raw("packets, dropped, late", 3 * 8)?;
+    read_missing(input, version)?;
     for _ in 0..input.count("skip reasons", SKIP_BYTES_MIN)? {
         input.block("skip reason")?;
         input.u64("skipped")?;
@@ -333,10 +348,15 @@ fn read_span(input: &mut Reader<'_>) -> Result<Span, DecodeError> {
     Ok(Span { start, end })
 }
 
-fn read_tally(input: &mut Reader<'_>) -> Result<Tally, DecodeError> {
+fn read_missing(input: &mut Reader<'_>, version: u8) -> Result<Option<u64>, DecodeError> {
+    (version >= MISSING_VERSION).then(|| input.u64("missing")).transpose()
+}
+
+fn read_tally(input: &mut Reader<'_>, version: u8) -> Result<Tally, DecodeError> {
     let mut tally = Tally::default();
     tally.dropped = input.u64("dropped")?;
     tally.late = input.u64("late")?;
+    tally.missing_max = read_missing(input, version)?;
     let reasons = input.count("skip reasons", SKIP_BYTES_MIN)?;
     if reasons > SKIP_REASONS_MAX + 1 {
         let problem = format!("{reasons}, at most {} are allowed", SKIP_REASONS_MAX + 1);

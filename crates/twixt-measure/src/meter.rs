@@ -5,6 +5,7 @@
 
 mod config;
 mod marked;
+mod missing;
 mod sealer;
 mod timed;
 
@@ -12,13 +13,14 @@ pub use config::{Cutting, MeterConfig, MeterError};
 pub use sealer::{EMPTY_EPOCHS_MAX, MeterCounts};
 pub use timed::OPEN_EPOCHS_MAX;
 
-use twixt_model::{Batch, Observation, Span, Timestamp};
+use twixt_model::{Batch, Epoch, Observation, Span, Timestamp};
 use twixt_synopsis::AnySynopsis;
 
 use crate::marker::Marker;
 use crate::sealed::Sealed;
 use crate::tally::Tally;
 use marked::{Follower, Leader};
+use missing::Missing;
 use sealer::Sealer;
 use timed::Timed;
 
@@ -41,6 +43,7 @@ use timed::Timed;
 pub struct Meter {
     sealer: Sealer,
     mode: Mode,
+    missing: Missing,
 }
 
 #[derive(Debug)]
@@ -62,7 +65,7 @@ impl Meter {
             Cutting::SendMarkers => Mode::Leader(Leader::new(&config)),
             Cutting::FollowMarkers { upstream } => Mode::Follower(Follower::new(&config, upstream)),
         };
-        Ok(Self { sealer: Sealer::new(config, prototype), mode })
+        Ok(Self { sealer: Sealer::new(config, prototype), mode, missing: Missing::default() })
     }
 
     /// Adds packets. Fetch what is sealed with [`poll`](Self::poll) before adding many more: a
@@ -81,7 +84,21 @@ impl Meter {
         self.tally().skip(reason, packets);
     }
 
-    /// Counts packets that the kernel lost, at this moment.
+    /// Up to so many packets that passed within this time were not observed. Epochs that are not
+    /// fetched yet say so. Where markers end epochs, time does not tell which epoch that was.
+    pub fn note_missing(&mut self, packets: u64, within: Span) {
+        if let Mode::Timed(timed) = &self.mode {
+            self.missing.add(timed.epochs_near(within), packets);
+        }
+    }
+
+    /// Every epoch may lack up to so many packets: it is known that they were not observed, and not
+    /// when.
+    pub fn expect_missing(&mut self, packets: u64) {
+        self.missing.add((Epoch(i64::MIN), Epoch(i64::MAX)), packets);
+    }
+
+    /// Counts packets that the kernel dropped, as noticed at this moment.
     pub fn count_dropped(&mut self, packets: u64) {
         let tally = self.tally();
         tally.dropped = tally.dropped.saturating_add(packets);
@@ -109,7 +126,11 @@ impl Meter {
     /// As [`poll`](Self::poll), for threads that packets wait for: somebody else is to call
     /// [`Sealed::settle`] before anything else is done with it.
     pub fn poll_unsettled(&mut self) -> Option<Sealed> {
-        self.sealer.poll()
+        let mut sealed = self.sealer.poll()?;
+        let missing = self.missing.of(sealed.epoch);
+        let tally = &mut sealed.tally;
+        tally.missing_max = missing.filter(|&missing| missing > 0 || tally.dropped > 0);
+        Some(sealed)
     }
 
     /// The next marker to send. It must follow all packets observed before the call of

@@ -15,6 +15,7 @@ mod conclude;
 mod event;
 mod learnt;
 mod slot;
+mod unobserved;
 
 pub use event::{PairingCounts, PairingError, PairingEvent, PointSummary, UnpairedReason};
 pub use slot::RUNS_MAX;

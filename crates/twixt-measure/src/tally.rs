@@ -13,8 +13,12 @@ const OTHER: &str = "other";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     skipped: BTreeMap<String, u64>, // at most SKIP_REASONS_MAX and `other`
-    /// Lost by the kernel before anyone saw them.
+    /// Dropped by the kernel before anyone saw them, of all classes of the interface; noticed in this
+    /// epoch, though they may have been dropped in another.
     pub dropped: u64,
+    /// Most packets that this epoch lacks since they were not observed. `None` where nothing was
+    /// dropped; and where it is not known when: then this epoch or one beside it may lack `dropped`.
+    pub missing_max: Option<u64>,
     /// Seen after their epoch was sealed, while this one was the newest.
     pub late: u64,
 }
@@ -45,11 +49,27 @@ impl Tally {
         self.skipped.values().fold(0, |sum, &packets| sum.saturating_add(packets))
     }
 
+    /// Most packets that this epoch itself lacks.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.missing_max.unwrap_or(self.dropped)
+    }
+
+    /// Most packets that an epoch beside this one lacks and that were noticed in this one.
+    #[must_use]
+    pub fn missing_beside(&self) -> u64 {
+        if self.missing_max.is_some() { 0 } else { self.dropped }
+    }
+
     /// Adds what another has counted.
     pub fn merge(&mut self, other: &Self) {
         for (reason, packets) in other.skipped() {
             self.skip(reason, packets);
         }
+        self.missing_max = match (self.missing_max, other.missing_max) {
+            (None, None) => None,
+            _ => Some(self.missing().saturating_add(other.missing())),
+        };
         self.dropped = self.dropped.saturating_add(other.dropped);
         self.late = self.late.saturating_add(other.late);
     }

@@ -1,6 +1,6 @@
 //! What an algorithm concludes, and why one should believe it.
 
-use crate::{Delay, DelaySample, Percentile, Scope, Span};
+use crate::{Delay, DelaySample, LossRange, Percentile, Scope, Span};
 
 /// What an algorithm concludes about one scope.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,8 +61,23 @@ impl Estimate {
 
     /// Makes loss unknown, if it was known: packets that could not be placed look like lost ones.
     pub fn forget_loss(&mut self, reason: &str) {
-        if self.evidence.lost.take().is_some() {
+        let was_known = self.evidence.loss_range().is_some();
+        self.evidence.forget_loss();
+        if was_known {
             self.add_reason(reason);
+        }
+    }
+
+    /// Says no more of loss than a range, which is unknown if `None`; `cause` is why.
+    pub fn limit_loss(&mut self, range: Option<LossRange>, cause: &str) {
+        self.evidence.lost = range.and_then(LossRange::exact);
+        self.evidence.lost_between = range.filter(|range| range.exact().is_none());
+        match range {
+            None => self.add_reason(&format!("{cause}: loss is unknown")),
+            Some(LossRange { min, max }) if min < max => {
+                self.add_reason(&format!("{cause}: loss is between {min} and {max}"));
+            }
+            Some(_) => {}
         }
     }
 }
@@ -76,11 +91,29 @@ pub struct Evidence {
     pub used: u64,
     /// Packets that the network lost, where that is known.
     pub lost: Option<u64>,
+    /// Bounds on that number, where only these are known.
+    pub lost_between: Option<LossRange>,
     /// Bound on the difference of the two clocks, where that is known.
     pub clock_error: Option<Delay>,
     /// Bytes of the packets that the upstream point counted, by their IP headers, where they are
     /// known or estimated.
     pub bytes: Option<u64>,
+}
+
+impl Evidence {
+    /// Bounds on how many packets the network lost; `None` if nothing is known.
+    #[must_use]
+    pub const fn loss_range(&self) -> Option<LossRange> {
+        match self.lost {
+            Some(lost) => Some(LossRange::exactly(lost)),
+            None => self.lost_between,
+        }
+    }
+
+    /// Makes loss unknown.
+    pub const fn forget_loss(&mut self) {
+        (self.lost, self.lost_between) = (None, None);
+    }
 }
 
 /// One-way delay in a form that can still be added up.

@@ -13,6 +13,7 @@ mod flow;
 mod flow_record;
 mod frame;
 mod histogram;
+mod loss;
 mod name;
 mod observation;
 mod one_point;
@@ -32,6 +33,7 @@ pub use flow::{FlowKey, ParseFlowKeyError, protocol};
 pub use flow_record::{FlowEnd, FlowRecord};
 pub use frame::{Frame, FrameDirection, SourceCounts};
 pub use histogram::{Bucket, Histogram, HistogramState};
+pub use loss::{LossRange, Unobserved};
 pub use name::{NAME_BYTES_MAX, NameError, check_name, is_hidden};
 pub use observation::{
     Batch, BatchBuffer, ClassId, Detail, Exchange, GroupId, Needs, Observation, TcpFields, tcp_flag,

@@ -51,10 +51,13 @@ fn sample(estimates: &[&Estimate]) -> Option<Box<DelaySample>> {
 }
 
 fn added(one: Evidence, other: Evidence) -> Evidence {
+    let lost = one.lost.zip(other.lost).map(|(one, other)| one.saturating_add(other));
+    let between = one.loss_range().zip(other.loss_range());
     Evidence {
         packets: one.packets.saturating_add(other.packets),
         used: one.used.saturating_add(other.used),
-        lost: one.lost.zip(other.lost).map(|(one, other)| one.saturating_add(other)),
+        lost,
+        lost_between: between.filter(|_| lost.is_none()).map(|(one, other)| one.added(other)),
         clock_error: one.clock_error.zip(other.clock_error).map(|(one, other)| one.max(other)),
         bytes: one.bytes.zip(other.bytes).map(|(one, other)| one.saturating_add(other)),
     }
@@ -97,7 +100,7 @@ mod tests {
         Estimate {
             scope: Scope::All,
             span: Span::at(Timestamp::from_nanos(start)),
-            evidence: Evidence { packets, used, lost, clock_error: None, bytes: None },
+            evidence: Evidence { packets, used, lost, ..Evidence::default() },
             delay,
             reason: delay.is_none().then(|| "nobody knows".to_owned()),
             sample: None,

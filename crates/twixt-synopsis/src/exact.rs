@@ -174,6 +174,7 @@ impl Synopsis for Exact {
 impl TwoPoint for Exact {
     const ESTIMATORS: &'static [&'static str] = &[];
     const PER_FLOW: bool = true;
+    const MATCHES_PACKETS: bool = true;
 
     /// Packets that are taken out lie near an epoch's boundary, so near one end of the list:
     /// the search goes from both ends inward.

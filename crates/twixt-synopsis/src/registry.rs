@@ -124,6 +124,8 @@ pub enum Estimator {
         estimate: EstimateTwoPoint,
         /// Takes a packet out of a synopsis again.
         remove: fn(&mut dyn AnySynopsis, &Observation) -> Result<(), Mismatch>,
+        /// See [`TwoPoint::MATCHES_PACKETS`].
+        matches_packets: bool,
     },
     /// Round trips, from one point.
     RoundTrip {
@@ -180,7 +182,11 @@ impl Algorithm {
     /// The entry of a two-point algorithm.
     #[must_use]
     pub const fn two_point<S: TwoPoint>(purpose: Purpose) -> Self {
-        let estimator = Estimator::TwoPoint { estimate: estimate::<S>, remove: remove::<S> };
+        let estimator = Estimator::TwoPoint {
+            estimate: estimate::<S>,
+            remove: remove::<S>,
+            matches_packets: S::MATCHES_PACKETS,
+        };
         Self {
             estimators: S::ESTIMATORS,
             per_flow: S::PER_FLOW,

@@ -150,6 +150,9 @@ pub trait TwoPoint: Synopsis {
     const ESTIMATORS: &'static [&'static str];
     /// Whether it can tell flows apart, and so answer by flow and by prefix.
     const PER_FLOW: bool;
+    /// Whether each packet of upstream is looked for downstream, so that loss is known packet by
+    /// packet. Else packets are counted at both points, and the counts compared.
+    const MATCHES_PACKETS: bool = false;
 
     /// Takes one packet out again: the exact inverse of `update` (law 5). Pairing moves packets
     /// that were in flight at an epoch's boundary with it.

@@ -253,6 +253,7 @@ impl Seen {
             packets: row.packets.unwrap_or(0),
             used: row.used.unwrap_or(0),
             lost: row.lost,
+            lost_between: None,
             clock_error: row.clock_error_ns.map(Delay::from_nanos),
             bytes: row.bytes,
         };

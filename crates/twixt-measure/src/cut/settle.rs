@@ -3,7 +3,7 @@
 //!
 //! Distances are measured in cut time: the point's time less its shift, from the boundary.
 
-use twixt_model::{Delay, Observation, Timestamp};
+use twixt_model::{Delay, Observation, Timestamp, Unobserved};
 
 /// Delays up to this share of the reach are settled. Where they come nearer to its end, some of
 /// the same kind are likely to lie beyond, and were not kept.
@@ -90,18 +90,23 @@ impl Evidence {
     ///
     /// A packet that comes later than anything kept is missing at one place and comes from
     /// nowhere at another. What is only missing was lost, and what only comes from nowhere did
-    /// not pass upstream, if most of the others are there and in time.
-    pub(crate) fn verdict(&self, short_delays: u64) -> Verdict {
+    /// not pass upstream, if most of the others are there and in time. Packets that a point did not
+    /// observe are missing, or come from nowhere, whatever the delays are.
+    pub(crate) fn verdict(&self, short_delays: u64, unobserved: Unobserved) -> Verdict {
         if self.strain > STRAIN_MAX {
             return Verdict::Beyond;
         }
         let unseen = if self.whole_downstream { self.unseen } else { 0 };
         let strange = if self.whole_upstream { self.strange } else { 0 };
-        let most_unseen = self.sent >= TELLING_MIN && unseen > self.sent / 2;
+        let unexplained = (
+            unseen.saturating_sub(unobserved.downstream),
+            strange.saturating_sub(unobserved.upstream),
+        );
+        let most_unseen = self.sent >= TELLING_MIN && unexplained.0 > self.sent / 2;
         let known_to_be_short = self.is_short() && short_delays >= TELLING_MIN;
-        let clear = match (unseen > 0, strange > 0) {
-            (false, false) => true,
-            (true, true) => false,
+        let clear = match unexplained {
+            _ if unseen == 0 && strange == 0 => true,
+            (1.., 1..) => false,
             _ => known_to_be_short && !most_unseen,
         };
         if clear && !self.blind { Verdict::Settled } else { Verdict::Doubtful }

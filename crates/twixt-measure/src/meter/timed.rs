@@ -81,6 +81,15 @@ impl Timed {
         }
     }
 
+    /// The first and the last epoch that a packet of this time may count in: one in flight at a
+    /// boundary may count in the epoch beside.
+    pub(super) fn epochs_near(&self, within: Span) -> (Epoch, Epoch) {
+        let guard = self.cut.guard();
+        let (one, other) =
+            (self.cut.epoch_of(within.start - guard), self.cut.epoch_of(within.end + guard));
+        (one.min(other), one.max(other))
+    }
+
     /// Cuts a batch into runs of packets of one epoch.
     fn observe_runs(&mut self, batch: Batch<'_>, sealer: &mut Sealer) {
         let mut from = 0;

@@ -13,6 +13,7 @@ impl Pairing {
     /// Moves packets that were in flight at the start of an epoch, once.
     pub(super) fn settle_start(&mut self, epoch: Epoch) {
         let Some(boundary) = self.boundary_before(epoch) else { return };
+        let unobserved = self.unobserved_beside(epoch);
         let Some(mut after) = self.slots.remove(&epoch) else { return };
         if !after.start_settled && after.cut() == Some(CutKind::Timed) {
             let mut nothing = Slot::default();
@@ -28,7 +29,8 @@ impl Pairing {
                     // Judged by packets in flight as they were found, so before they are moved.
                     note_missing(&moves, before, &mut after);
                     let short_delays = self.learnt.note(epoch, &moves.evidence);
-                    if note_unsettled(&moves, short_delays, boundary, before, &mut after) {
+                    let verdict = moves.evidence.verdict(short_delays, unobserved);
+                    if note_unsettled(verdict, boundary, before, &mut after) {
                         self.counts.unsettled += 1;
                     }
                     apply(&moves, before, &mut after);
@@ -128,13 +130,11 @@ fn note_missing(moves: &Moves, before: &mut Slot, after: &mut Slot) {
 
 /// Notes whether packets may have been in flight that were not found, and says so.
 fn note_unsettled(
-    moves: &Moves,
-    short_delays: u64,
+    verdict: Verdict,
     boundary: Timestamp,
     before: &mut Slot,
     after: &mut Slot,
 ) -> bool {
-    let verdict = moves.evidence.verdict(short_delays);
     if verdict == Verdict::Settled || !before.has_packets() || !after.has_packets() {
         return false;
     }

@@ -1,10 +1,11 @@
 //! The end of an epoch's wait: its boundaries are settled, the algorithm is asked.
 
-use twixt_model::{Delay, Epoch, Estimate, Segment, Span, Timestamp};
+use twixt_model::{Delay, Epoch, Estimate, Segment, Span, Timestamp, Unobserved};
 use twixt_synopsis::{AnySynopsis, Estimator, KnownFlow, Mismatch, Pair, Question};
 
 use super::event::{PairingError, PairingEvent, PointSummary, UnpairedReason};
 use super::slot::{Half, Slot, Unsettled};
+use super::unobserved::Observed;
 use super::{Pairing, QuestionTemplate};
 use crate::cut::TimedCut;
 use crate::sealed::Sealed;
@@ -21,11 +22,12 @@ impl Pairing {
         self.settle_start(epoch);
         self.settle_start(Epoch(epoch.0.saturating_add(1)));
         let gap_beside = self.has_gap_beside(epoch);
+        let unobserved = self.unobserved(epoch);
         let Some(slot) = self.slots.get_mut(&epoch) else { return };
         slot.blurred |= gap_beside;
         let event = match (&slot.upstream, &slot.downstream) {
             (Some(upstream), Some(downstream)) => Some(compared(
-                &Compared { epoch, upstream, downstream, slot },
+                &Compared { epoch, upstream, downstream, slot, unobserved },
                 &self.config.question,
             )),
             // All that downstream saw was in flight, and counts in another epoch now.
@@ -61,10 +63,11 @@ struct Compared<'a> {
     upstream: &'a Half,
     downstream: &'a Half,
     slot: &'a Slot,
+    unobserved: Unobserved,
 }
 
 fn compared(halves: &Compared<'_>, template: &QuestionTemplate) -> PairingEvent {
-    let Compared { epoch, upstream, downstream, slot } = *halves;
+    let Compared { epoch, upstream, downstream, slot, unobserved } = *halves;
     let flows = slot.flows.as_deref().unwrap_or(&template.flows);
     match estimate(&upstream.sealed, &downstream.sealed, template, flows) {
         Ok((span, mut estimates)) => {
@@ -74,6 +77,8 @@ fn compared(halves: &Compared<'_>, template: &QuestionTemplate) -> PairingEvent 
             if let Some(unsettled) = slot.unsettled {
                 estimates.iter_mut().for_each(|estimate| doubt(estimate, unsettled));
             }
+            let observed = observed(&upstream.sealed, &downstream.sealed, unobserved);
+            estimates.iter_mut().for_each(|estimate| observed.limit(estimate));
             let (upstream, downstream) = (PointSummary::of(upstream), PointSummary::of(downstream));
             let moved = slot.moved;
             PairingEvent::Estimated { epoch, span, estimates, upstream, downstream, moved }
@@ -82,9 +87,22 @@ fn compared(halves: &Compared<'_>, template: &QuestionTemplate) -> PairingEvent 
     }
 }
 
+fn observed(upstream: &Sealed, downstream: &Sealed, unobserved: Unobserved) -> Observed {
+    let estimator = upstream.synopsis.algorithm().map(|algorithm| &algorithm.estimator);
+    Observed {
+        sent: upstream.synopsis.totals().packets,
+        received: downstream.synopsis.totals().packets,
+        unobserved,
+        matches_packets: matches!(
+            estimator,
+            Some(Estimator::TwoPoint { matches_packets: true, .. })
+        ),
+    }
+}
+
 /// Late packets look like lost ones, and their delays are missing in the mean.
 fn doubt(estimate: &mut Estimate, unsettled: Unsettled) {
-    estimate.evidence.lost = None;
+    estimate.evidence.forget_loss();
     estimate.add_reason(&unsettled.to_string());
     if let (true, Some(delay)) = (unsettled.beyond, &mut estimate.delay) {
         delay.half_width_ns = None;

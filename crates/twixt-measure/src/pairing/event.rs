@@ -83,7 +83,7 @@ pub struct PointSummary {
     pub packets: u64,
     /// Packets skipped on purpose.
     pub skipped: u64,
-    /// Packets that the kernel lost.
+    /// Packets that the kernel dropped, of all classes; noticed in this epoch.
     pub dropped: u64,
     /// Packets that came after their epoch was sealed.
     pub late: u64,

@@ -1,6 +1,7 @@
 mod refusing;
 mod settling;
 mod streams;
+mod unobserved;
 
 use expect_test::{Expect, expect};
 use twixt_model::{Batch, Observation};

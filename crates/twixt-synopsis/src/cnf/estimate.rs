@@ -153,7 +153,7 @@ impl Group {
         Estimate {
             scope,
             span: question.span,
-            evidence: Evidence { packets, used: self.used, lost, clock_error: None, bytes: None },
+            evidence: Evidence { packets, used: self.used, lost, ..Evidence::default() },
             delay: self.delay,
             reason: reason.map(str::to_owned),
             sample: None,
@@ -199,7 +199,7 @@ fn sampled(selected: u64, packets: u64) -> String {
 }
 
 fn nothing(packets: u64, lost: Option<u64>, span: Span) -> Estimate {
-    let evidence = Evidence { packets, used: 0, lost, clock_error: None, bytes: None };
+    let evidence = Evidence { packets, lost, ..Evidence::default() };
     let reason = Some("no packet was selected: raise sampling".to_owned());
     Estimate { scope: Scope::All, span, evidence, delay: None, reason, sample: None }
 }

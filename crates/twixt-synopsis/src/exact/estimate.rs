@@ -67,8 +67,8 @@ impl Gathered {
             packets: self.packets,
             used,
             lost: Some(self.packets - used),
-            clock_error: None,
             bytes: Some(self.bytes),
+            ..Evidence::default()
         };
         let delay = summarise(&self.delays);
         Estimate { scope, span: question.span, evidence, delay, reason, sample: None }

@@ -26,8 +26,8 @@ pub(super) fn estimate(pair: Pair<'_, Lda>, question: &Question<'_>) -> Estimate
             packets: pair.upstream.totals.packets,
             used,
             lost,
-            clock_error: None,
             bytes: Some(pair.upstream.totals.bytes),
+            ..Evidence::default()
         },
         reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
         delay: outcome.delay,

@@ -125,7 +125,7 @@ impl Group {
                 (packets, None, share_of(packets, missing, self.sent))
             }
         };
-        let evidence = Evidence { packets, used, lost, clock_error: None, bytes };
+        let evidence = Evidence { packets, used, lost, bytes, ..Evidence::default() };
         let sample = DelaySample::new(self.delays);
         Estimate {
             scope: scope.clone(),

@@ -70,7 +70,7 @@ pub(crate) fn estimate<'a, S: Sketch>(
 impl Answer {
     pub(crate) fn estimate(self, scope: Scope, question: &Question<'_>) -> Estimate {
         let Self { packets, used, lost, bytes, delay, reasons } = self;
-        let evidence = Evidence { packets, used, lost, clock_error: None, bytes };
+        let evidence = Evidence { packets, used, lost, bytes, ..Evidence::default() };
         let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
         Estimate { scope, span: question.span, evidence, delay, reason, sample: None }
     }

@@ -83,7 +83,7 @@ fn check_verdict(
     expected: Verdict,
 ) {
     let evidence = settled(upstream, downstream).evidence;
-    assert_eq!(evidence.verdict(short_delays), expected, "{evidence:?}");
+    assert_eq!(evidence.verdict(short_delays, Unobserved::default()), expected, "{evidence:?}");
 }
 
 #[test]
@@ -120,6 +120,19 @@ fn packets_of_which_most_are_missing_may_be_late() {
     check_verdict(&sent, &sent[..4], 1_000, Verdict::Settled);
     check_verdict(&sent, &sent[..3], 1_000, Verdict::Doubtful);
     check_verdict(&sent[..7], &sent[..1], 1_000, Verdict::Settled);
+}
+
+/// They are missing whatever the delays are, but do not tell that these are short.
+#[test]
+fn packets_that_were_not_observed_do_not_make_others_late() {
+    let sent: Vec<(u64, i64)> = (0..8).map(|digest| (digest, 95)).collect();
+    let evidence = settled(&sent, &sent[..3]).evidence;
+    let dropped = |downstream| Unobserved { upstream: 0, downstream };
+    assert_eq!(evidence.verdict(8, dropped(1)), Verdict::Settled);
+    assert_eq!(evidence.verdict(7, dropped(5)), Verdict::Doubtful);
+    let both = settled(&[(1, 95), (2, 95)], &[(1, 96), (3, 101)]).evidence;
+    assert_eq!(both.verdict(8, dropped(0)), Verdict::Doubtful);
+    assert_eq!(both.verdict(8, dropped(1)), Verdict::Settled);
 }
 
 /// The downstream clock is behind by 5: what left at 84 seems to arrive where nothing is kept.
