@@ -152,7 +152,7 @@ impl Reader {
     /// As the agent does after each batch; what is sealed is somebody else's business.
     fn end_batch(&mut self, source: &LiveSource) {
         if let Some(path) = &mut self.path {
-            path.tell_counts(source.counts());
+            path.tell_counts(source.counts(), None);
             self.sealed += std::iter::from_fn(|| path.sink_mut().poll_unsettled()).count() as u64;
         }
     }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
 use twixt_capture::{BatchEnd, LiveCounts, LiveEnding, SourceCounts, Stop};
-use twixt_model::{Delay, TimeSource, Timestamp};
+use twixt_model::{Delay, Span, TimeSource, Timestamp};
 use twixt_observe::{PointShare, SealedPart};
 
 use crate::frames::LiveFrames;
@@ -57,6 +57,8 @@ impl ReportedSoFar {
 
 /// What a batch brought.
 struct FramesRead {
+    /// The time before it was asked for.
+    asked: Timestamp,
     end: Option<BatchEnd>,
     /// Time of its last frame, if it had one.
     last: Option<Timestamp>,
@@ -74,7 +76,7 @@ impl<S: LiveFrames, C: Clocks> Watch<S, C> {
     pub(crate) fn step(&mut self) -> bool {
         // What was sent by then is seen; what comes while the source ends may not be.
         let before = self.time_now();
-        let batch = self.read_batch();
+        let batch = self.read_batch(before);
         self.tell(&batch);
         let goes_on = match batch.end {
             Some(BatchEnd::More) => true,
@@ -88,7 +90,7 @@ impl<S: LiveFrames, C: Clocks> Watch<S, C> {
     }
 
     #[inline]
-    fn read_batch(&mut self) -> FramesRead {
+    fn read_batch(&mut self, asked: Timestamp) -> FramesRead {
         let expected = self.source.time_source();
         let (share, clock, mut other_clock) = (&mut self.share, &self.clock, 0_u64);
         let mut started = None;
@@ -120,7 +122,7 @@ impl<S: LiveFrames, C: Clocks> Watch<S, C> {
             self.seen.begins_with_frame = false;
         }
         let failed = |error| tracing::warn!(point = self.name, %error, "capturing failed");
-        FramesRead { end: end.map_err(failed).ok(), last }
+        FramesRead { asked, end: end.map_err(failed).ok(), last }
     }
 
     /// After a batch: counts, the clock, and what is sealed.
@@ -128,7 +130,7 @@ impl<S: LiveFrames, C: Clocks> Watch<S, C> {
         let counts =
             SourceCounts { skipped_without_time: self.seen.other_clock, ..self.source.counts() };
         self.metrics.count_skipped(&self.share.skipped());
-        self.share.tell_counts(counts);
+        self.share.tell_counts(counts, self.counts_read(batch.asked));
         self.tell_metrics(counts);
         self.look_at_clock();
         // Classes that are silent end their epochs by the packets of others, or by the clock.
@@ -139,6 +141,12 @@ impl<S: LiveFrames, C: Clocks> Watch<S, C> {
         if let Some(part) = self.share.poll() {
             self.hand_on(part);
         }
+    }
+
+    /// When the counts of a batch were read. The adapter's clock is not ours to read.
+    fn counts_read(&self, asked: Timestamp) -> Option<Span> {
+        (self.source.time_source() == TimeSource::Kernel)
+            .then(|| Span { start: asked, end: self.clock.now() })
     }
 
     fn tell_metrics(&mut self, counts: SourceCounts) {
@@ -187,7 +195,7 @@ impl<S: LiveFrames, C: Clocks> Watch<S, C> {
         self.share.lose(lost);
         while !self.stop.is_set() {
             std::thread::sleep(REOPEN_EVERY);
-            self.tell(&FramesRead { end: None, last: None });
+            self.tell(&FramesRead { asked: self.time_now(), end: None, last: None });
             if self.source.reopen().is_ok() {
                 match self.source.time_source() {
                     TimeSource::Kernel => self.share.regain(self.clock.now()),

@@ -3,7 +3,7 @@
 use twixt_measure::{Cutting, Marker, Meter, MeterConfig, MeterError, Sealed};
 use twixt_model::{
     BatchBuffer, ClassId, Delay, Detail, DigestIdentity, EpochRule, Needs, Observation, PointId,
-    TimeSource, Timestamp,
+    Span, TimeSource, Timestamp,
 };
 use twixt_synopsis::{AnySynopsis, DetailsOf};
 use twixt_wire::{Observer, Skip, SkipCounts};
@@ -172,10 +172,24 @@ impl Meters {
         }
     }
 
-    /// Counts frames that the kernel lost.
+    /// Counts frames that the kernel dropped: of the interface, so in every class.
     pub fn count_dropped(&mut self, dropped: u64) {
-        for meter in self.classes.iter_mut().take(1).flat_map(|class| &mut class.meters) {
+        for meter in self.classes.iter_mut().flat_map(|class| &mut class.meters) {
             meter.count_dropped(dropped);
+        }
+    }
+
+    /// Up to so many packets that passed within this time were not observed, of whatever class.
+    pub fn note_missing(&mut self, packets: u64, within: Span) {
+        for meter in self.classes.iter_mut().flat_map(|class| &mut class.meters) {
+            meter.note_missing(packets, within);
+        }
+    }
+
+    /// Every epoch may lack up to so many packets, of whatever class.
+    pub fn expect_missing(&mut self, packets: u64) {
+        for meter in self.classes.iter_mut().flat_map(|class| &mut class.meters) {
+            meter.expect_missing(packets);
         }
     }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use twixt_measure::Marker;
-use twixt_model::{Frame, FrameDirection, Observation, Prefix, SourceCounts, Timestamp, protocol};
+use twixt_model::{
+    Frame, FrameDirection, Observation, Prefix, SourceCounts, Span, Timestamp, protocol,
+};
 use twixt_wire::{
     FrameBytes, LinkType, Observer, PAYLOAD_BYTES_MAX, Packet, ParseOptions, Skip, SkipCounts,
     parse,
@@ -99,8 +101,10 @@ pub struct PacketPath<S> {
     packets_left: u64,
     /// Frames skipped since the meters were told.
     skipped: SkipCounts,
-    /// What the meters know of the source.
+    /// What the meters know of the source, and since when: whatever was dropped after that is not
+    /// among it.
     told: SourceCounts,
+    told_at: Timestamp,
     /// Frames that the snap length cut where a digest might have looked.
     cut: u64,
 }
@@ -123,6 +127,7 @@ impl<S: PacketSink> PacketPath<S> {
             packets_left: u64::MAX,
             skipped: SkipCounts::default(),
             told: SourceCounts::default(),
+            told_at: Timestamp::MIN,
             cut: 0,
         }
         .examined()
@@ -302,13 +307,25 @@ impl PacketPath<Meters> {
         Self { told: self.told, cut: self.cut, ..Self::new(observer, meters) }
     }
 
-    /// Tells the meters what was skipped and dropped since the last time.
-    pub fn tell_counts(&mut self, now: SourceCounts) {
+    /// Tells the meters what was skipped and dropped since the last time. `read` is when the counts
+    /// were read, on the clock of the packets: at some moment between its start and its end.
+    pub fn tell_counts(&mut self, now: SourceCounts, read: Option<Span>) {
         let skipped = self.skipped_with(now);
         self.skipped = SkipCounts::default();
         self.sink.count_skipped(&skipped);
         let dropped = |counts: &SourceCounts| counts.dropped.unwrap_or(0);
-        self.sink.count_dropped(dropped(&now).saturating_sub(dropped(&self.told)));
+        let dropped = dropped(&now).saturating_sub(dropped(&self.told));
+        // Frames without a usable time are not measured either, and only this point knows.
+        let missing = dropped.saturating_add(now.skipped().saturating_sub(self.told.skipped()));
+        if let Some(read) = read {
+            if missing > 0 {
+                self.sink.note_missing(missing, Span { start: self.told_at, end: read.end });
+            }
+            self.told_at = read.start;
+        }
+        if dropped > 0 {
+            self.sink.count_dropped(dropped);
+        }
         self.told = now;
     }
 }

@@ -80,9 +80,10 @@ impl PointShare {
         self.path.skipped()
     }
 
-    /// Tells what the source counted so far.
-    pub fn tell_counts(&mut self, counts: SourceCounts) {
-        self.path.tell_counts(counts);
+    /// Tells what the source counted so far, and when that was read; see
+    /// [`PacketPath::tell_counts`].
+    pub fn tell_counts(&mut self, counts: SourceCounts, read: Option<Span>) {
+        self.path.tell_counts(counts, read);
     }
 
     /// Nothing earlier will come, but for stragglers: silent classes seal their epochs too.

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use twixt_capture::{BatchEnd, CaptureError, CaptureFile, Ending};
+use twixt_capture::{BatchEnd, CaptureError, CaptureFile, CaptureFormat, Ending};
 use twixt_model::Frame;
 
 use crate::report::{Progress, Remark};
@@ -76,6 +76,22 @@ impl Capture {
         let (path, frames) = (self.path.clone(), self.file.counts().frames);
         Some(Remark::EndedEarly { path, ending, frames })
     }
+}
+
+/// Frames that a capture says were dropped, which it often says at its end only. A command that
+/// reads it once, epoch by epoch, must know before. 0 if it cannot be read twice.
+///
+/// # Errors
+/// When it cannot be read, or is none.
+pub fn dropped_in(path: &Path) -> Result<u64, CaptureError> {
+    if !path.is_file() {
+        return Ok(0);
+    }
+    let mut file = CaptureFile::open(path)?;
+    if file.format() == CaptureFormat::Pcapng {
+        file.read_to_end(|_| {});
+    }
+    Ok(file.counts().dropped.unwrap_or(0))
 }
 
 /// Whether the path means standard input, or output.

@@ -88,6 +88,11 @@ fn survey_with(
 }
 
 impl Surveyed {
+    /// Frames that the capture says were dropped.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.capture.file().counts().dropped.unwrap_or(0)
+    }
+
     /// How packets can be recognised with what this capture has.
     fn possible(&self, asked: Recognition) -> Recognition {
         match asked.profile {

@@ -28,7 +28,7 @@ mod stamps;
 mod two_captures;
 
 pub use beside::{Beside, ClockUse, KeptBeside};
-pub use capture::{Capture, is_standard_input};
+pub use capture::{Capture, dropped_in, is_standard_input};
 pub use chosen::ChosenAlgorithm;
 pub use epoch_file::{is_epoch_file, read_epochs};
 pub use error::{ErrorKind, OfflineError};

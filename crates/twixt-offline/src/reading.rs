@@ -32,6 +32,8 @@ pub(crate) struct CaptureReading<'a> {
     pub(crate) capture: Capture,
     pub(crate) path: PacketPath<EndSink<'a>>,
     ended: bool,
+    /// Frames that are known to have been dropped, since the capture was read before.
+    dropped: u64,
 }
 
 impl Excerpt<'_> {
@@ -91,7 +93,13 @@ impl<'a> CaptureReading<'a> {
             sink.directory = Some(Directory::new(plan.rule, asked_by.collect(), sizes_known));
         }
         let path = excerpt.path(plan, sink)?;
-        Ok(Self { capture: excerpt.open(files)?, path, ended: false })
+        Ok(Self { capture: excerpt.open(files)?, path, ended: false, dropped: 0 })
+    }
+
+    /// So many frames were dropped while this was captured, at whatever time.
+    pub(crate) fn expect_dropped(&mut self, dropped: u64) {
+        self.dropped = dropped;
+        self.path.sink_mut().meters.expect_missing(dropped);
     }
 
     /// Reads on until a packet after `until` was seen, holding everything back.
@@ -122,6 +130,9 @@ impl<'a> CaptureReading<'a> {
         let (counts, skipped) = (self.path.counts(source), self.path.skipped_with(source));
         let sink = self.path.sink_mut();
         sink.meters.count_skipped(&skipped);
+        let dropped = counts.dropped.unwrap_or(0);
+        sink.meters.count_dropped(dropped);
+        sink.meters.expect_missing(dropped.saturating_sub(self.dropped));
         sink.meters.finish();
         let sent = std::iter::from_fn(|| sink.poll()).collect();
         let refused = sink.directory.as_ref().map_or(0, Directory::refused);

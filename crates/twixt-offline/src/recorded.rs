@@ -1,5 +1,6 @@
 //! Recordings of two points, brought together.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use twixt_measure::Sealed;
@@ -30,13 +31,16 @@ impl Recordings {
         let pairs = Pairs::new(plan, segment.clone(), &digester, self.reference);
         let mut pairs = pairs.only(self.asked.clone());
         let (mut upstream, mut downstream) = (PathCounts::default(), PathCounts::default());
+        let mut classes: BTreeMap<Side, String> = BTreeMap::new();
         for (side, sealed) in epochs {
             let (point, counts) = match side {
                 Side::Upstream => (&segment.upstream, &mut upstream),
                 Side::Downstream => (&segment.downstream, &mut downstream),
             };
             if self.asked.contains(&sealed.epoch) {
-                add_epoch(counts, &sealed);
+                let is_first_class =
+                    classes.entry(side).or_insert(sealed.class.clone()) == &sealed.class;
+                add_epoch(counts, &sealed, is_first_class);
             }
             let flows = plan.flows.known_within(&digester, sealed.rule.span_of(sealed.epoch));
             let flows = flows.filter(|_| side == Side::Upstream).map(Into::into);
@@ -122,12 +126,13 @@ pub fn rough_delay(sent: Option<Timestamp>, received: Option<Timestamp>) -> Dela
     received.zip(sent).map_or(Delay::ZERO, |(received, sent)| received - sent)
 }
 
-fn add_epoch(counts: &mut PathCounts, sealed: &Sealed) {
+/// Drops are those of the interface, and the same in every class.
+fn add_epoch(counts: &mut PathCounts, sealed: &Sealed, is_first_class: bool) {
     counts.packets += sealed.packets;
     for (reason, skipped) in sealed.tally.skipped() {
         *counts.skipped.entry(reason.to_owned()).or_default() += skipped;
     }
-    if sealed.tally.dropped > 0 {
+    if is_first_class && sealed.tally.dropped > 0 {
         counts.dropped = Some(counts.dropped.unwrap_or(0) + sealed.tally.dropped);
     }
 }

@@ -11,9 +11,10 @@ use twixt_measure::clock::ClockReport;
 use twixt_measure::survey::{
     ClockDifference, Comparison, DelayRange, Edges, Method, Place, resolve,
 };
-use twixt_model::{Delay, Epoch, Observation, Side};
+use twixt_model::{Delay, Epoch, EpochRule, Observation, Side, Unobserved};
 
 use crate::beside::ClockUse;
+use crate::capture::dropped_in;
 use crate::correction::Correction;
 use crate::error::OfflineError;
 use crate::measured::{DirectionFound, Files, Measured, segment};
@@ -24,15 +25,24 @@ use crate::report::{Progress, Remark, Reporter};
 use crate::selection::Excerpt;
 use crate::stamps::Stamps;
 
+/// What the first read found.
+#[derive(Clone, Copy)]
+pub(crate) struct Compared<'a> {
+    pub(crate) comparison: &'a Comparison,
+    pub(crate) recognition: Recognition,
+    /// Frames that each capture says were dropped.
+    pub(crate) dropped: Unobserved,
+}
+
 /// Measures the packets that go downstream, in the stretch that both points saw. Says too whether
 /// a part of the input was unusable.
 pub(crate) fn measure(
     plan: &Plan,
     files: Files<'_>,
-    comparison: &Comparison,
-    recognition: Recognition,
+    surveyed: Compared<'_>,
     reporter: &dyn Reporter,
 ) -> Result<(Measured, bool), OfflineError> {
+    let Compared { comparison, recognition, dropped } = surveyed;
     let edges = Edges::new(comparison).ok_or(OfflineError::NoOverlap)?;
     let seen = comparison.downstream_delays.expect("directions without packets were left out");
     let clocks = comparison.clocks();
@@ -58,6 +68,8 @@ pub(crate) fn measure(
     let mut down =
         CaptureReading::new(plan, files, downstream, Boundaries { shift: delays.min, guard })?;
     down.path.sink_mut().stamps = stamps;
+    up.expect_dropped(dropped.upstream);
+    down.expect_dropped(dropped.downstream);
     // The clock is put right; which packets count is decided by what it showed.
     down.path.sink_mut().correction = correction;
     let progress = reporter.progress(up.capture.size_bytes() + down.capture.size_bytes());
@@ -148,6 +160,11 @@ pub(crate) fn measure_all(
     let downstream = excerpt(Side::Downstream);
     let mut down = CaptureReading::new(plan, files, downstream, Boundaries::default())?;
     down.path.sink_mut().stamps = stamps;
+    // One epoch ends after all is known.
+    if plan.rule != EpochRule::WHOLE {
+        up.expect_dropped(dropped_in(files.upstream)?);
+        down.expect_dropped(dropped_in(files.downstream)?);
+    }
     let progress = reporter.progress(up.capture.size_bytes() + down.capture.size_bytes());
     // The first packets give a rough idea of the delay, clock offset included.
     up.read_batch(progress.as_ref());

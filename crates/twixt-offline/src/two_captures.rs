@@ -4,6 +4,7 @@ use std::path::Path;
 
 use twixt_measure::Sealed;
 use twixt_measure::survey::{Comparison, compare, compare_told};
+use twixt_model::Unobserved;
 
 use crate::epoch_file::read_epochs;
 use crate::error::OfflineError;
@@ -12,7 +13,7 @@ use crate::measured::{Files, Measured, PairMeasured};
 use crate::plan::Plan;
 use crate::recorded::pair_files;
 use crate::report::{Remark, Reporter};
-use crate::second_read;
+use crate::second_read::{self, Compared};
 
 /// Measures two captures in two reads each; in both directions if asked to.
 ///
@@ -34,8 +35,14 @@ pub fn two_reads(
     let mut partial = up.noted.headers_cut > 0 || down.noted.headers_cut > 0;
     let mut segments = Vec::new();
     for (opposite, files, comparison) in directions(files, comparison, both, reporter)? {
-        let (measured, unusable) =
-            second_read::measure(plan, files, &comparison, up.recognition, reporter)?;
+        let (upstream, downstream) = match opposite {
+            false => (up.dropped(), down.dropped()),
+            true => (down.dropped(), up.dropped()),
+        };
+        let dropped = Unobserved { upstream, downstream };
+        let recognition = up.recognition;
+        let compared = Compared { comparison: &comparison, recognition, dropped };
+        let (measured, unusable) = second_read::measure(plan, files, compared, reporter)?;
         partial |= unusable;
         segments.push(Measured { opposite, ..measured });
     }

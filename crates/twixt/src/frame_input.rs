@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use twixt_capture::{BatchEnd, SourceCounts};
-use twixt_model::{TimeSource, Timestamp};
-use twixt_offline::Capture;
+use twixt_model::{EpochRule, TimeSource, Timestamp};
+use twixt_offline::{Capture, dropped_in};
 
 use crate::exit::Exit;
 use crate::progress::ReadProgress;
@@ -100,6 +100,14 @@ impl FrameSource {
         }
     }
 
+    /// The time on the clock of the packets, if it can be read.
+    fn now(&self) -> Option<Timestamp> {
+        match self {
+            Self::Capture(_) => None,
+            Self::Interface(interface) => interface.now(),
+        }
+    }
+
     /// As [`SoFar::silent_until`].
     fn silent_until(&self) -> Option<Timestamp> {
         match self {
@@ -113,6 +121,17 @@ impl FrameSource {
         match self {
             Self::Capture(source) => source.capture.file().counts(),
             Self::Interface(interface) => interface.counts(),
+        }
+    }
+
+    /// Frames that a capture says were dropped. It may say so at its end only, when epochs before
+    /// that are written; an interface says so at once.
+    pub(crate) fn dropped_ahead(&self, rule: EpochRule) -> anyhow::Result<u64> {
+        match self {
+            Self::Capture(source) if rule != EpochRule::WHOLE => {
+                Ok(dropped_in(source.capture.path())?)
+            }
+            _ => Ok(0),
         }
     }
 

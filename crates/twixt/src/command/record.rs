@@ -90,8 +90,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let observer = args.traffic.observer(plan.needs(), args.digest.digester())?;
     let source = args.source.open()?;
     let config = args.meters_config(&plan, &observer, source.time_source());
-    let meters =
+    let mut meters =
         Meters::new(&config, &plan.prototypes()).map_err(|error| usage(error.to_string()))?;
+    meters.expect_missing(source.dropped_ahead(rule)?);
     let path = PacketPath::new(observer, meters)
         .following_markers(plan.cutting != Cutting::Timed)
         .toward(args.traffic.toward)
@@ -159,7 +160,7 @@ impl OnePass for Recording {
     }
 
     fn end_batch(&mut self, so_far: &SoFar) -> anyhow::Result<()> {
-        self.path.tell_counts(so_far.counts);
+        self.path.tell_counts(so_far.counts, so_far.read);
         match so_far.silent_until {
             Some(now) => self.path.sink_mut().advance(now),
             None => self.path.sink_mut().keep_in_step(),

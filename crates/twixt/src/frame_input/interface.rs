@@ -14,7 +14,7 @@ use twixt_capture::{
     RingSize, SourceCounts, Stop, TimePreference,
 };
 use twixt_model::quantity::Nanoseconds;
-use twixt_model::{TimeSource, Timestamp};
+use twixt_model::{Delay, TimeSource, Timestamp};
 
 use super::reader::{InterfaceReader, ReaderArg};
 use crate::args::bytes;
@@ -188,15 +188,19 @@ impl LiveInterface {
         Ok(end)
     }
 
-    pub(super) fn silent_until(&self) -> Option<Timestamp> {
-        // The adapter's clock is not ours to read.
-        if !self.is_silent || self.time_source() != TimeSource::Kernel {
+    /// The time on the clock of the packets. The adapter's clock is not ours to read.
+    pub(super) fn now(&self) -> Option<Timestamp> {
+        if self.time_source() != TimeSource::Kernel {
             return None;
         }
-        // A frame waits twice the longest wait at most; as long again for a busy machine.
-        let until = SystemTime::now().checked_sub(self.source.longest_wait() * 4)?;
-        let since = until.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
         Some(Timestamp::from_nanos(since.as_nanos().try_into().ok()?))
+    }
+
+    pub(super) fn silent_until(&self) -> Option<Timestamp> {
+        // A frame waits twice the longest wait at most; as long again for a busy machine.
+        let wait_ns = i64::try_from((self.source.longest_wait() * 4).as_nanos()).ok()?;
+        self.now().filter(|_| self.is_silent).map(|now| now - Delay::from_nanos(wait_ns))
     }
 
     pub(super) fn counts(&self) -> SourceCounts {

@@ -1,7 +1,7 @@
 //! The one loop in which all one-pass commands read.
 
 use twixt_capture::{BatchEnd, Frame, SourceCounts};
-use twixt_model::Timestamp;
+use twixt_model::{Span, Timestamp};
 use twixt_observe::{PacketPath, PacketSink};
 
 use super::FrameSource;
@@ -35,6 +35,8 @@ impl<S: PacketSink> OnePass for PacketPath<S> {
 /// How far the source has come.
 pub(crate) struct SoFar {
     pub(crate) counts: SourceCounts,
+    /// When the counts were read, on the clock of the packets, where that can be read.
+    pub(crate) read: Option<Span>,
     /// All frames up to then were handed over, and none came for a while: time to end epochs. Only
     /// of interfaces, and only if the last batch was empty.
     pub(crate) silent_until: Option<Timestamp>,
@@ -44,9 +46,11 @@ impl FrameSource {
     /// Hands frames over until there are no more, or enough of them.
     pub(crate) fn read(&mut self, pass: &mut impl OnePass) -> anyhow::Result<()> {
         loop {
+            let asked = self.now();
             let end = self.read_batch(pass)?;
+            let read = asked.zip(self.now()).map(|(start, end)| Span { start, end });
             let silent_until = self.silent_until();
-            pass.end_batch(&SoFar { counts: self.counts(), silent_until })?;
+            pass.end_batch(&SoFar { counts: self.counts(), read, silent_until })?;
             if end == BatchEnd::End || pass.has_enough() {
                 break;
             }
