@@ -153,7 +153,7 @@ impl Alerting {
 impl Watch {
     fn new(alert: &AlertConfig, stood: Option<&Stood>) -> Self {
         Self {
-            window: Window::new(alert.window_ns(), alert.measure),
+            window: Window::new(alert.window_ns(), alert.measure, alert.thresholds),
             alarm: stood.map(|stood| stood.alarm).unwrap_or_default(),
             through_ns: stood.map(|stood| stood.through_ns),
         }

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use tracing::{info, warn};
 use twixt_engine::{EngineEvent, Gap, MinuteOver, PairEstimate, Series};
-use twixt_history::{History, Row, SeriesKey};
+use twixt_history::{History, PointMisses, Row, SeriesKey};
+use twixt_measure::PointSummary;
 use twixt_model::{PointId, Segment};
 use twixt_synopsis::{Purpose, find};
 
@@ -164,9 +165,15 @@ fn rows_of_pair(pair: &PairEstimate) -> Vec<Row> {
         realigned_epochs: Some(pair.realigned_epochs),
         moved: Some(pair.moved),
         late_epochs: u64::from(pair.is_late),
+        missed_upstream: misses(&pair.upstream),
+        missed_downstream: misses(&pair.downstream),
         ..Row::of_epoch(series.clone(), pair.epoch.0, pair.span, estimate)
     };
     pair.estimates.iter().map(row).collect()
+}
+
+const fn misses(summary: &PointSummary) -> PointMisses {
+    PointMisses { dropped: Some(summary.dropped), late: Some(summary.late) }
 }
 
 fn row_of_gap(gap: &Gap) -> Row {

@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use prometheus_client::registry::Registry;
 use twixt_engine::{EngineEvent, Gap, PairEstimate, SegmentClock, Series};
+use twixt_measure::PointSummary;
 use twixt_measure::clock::ClockOffset;
-use twixt_model::{Delay, Estimate, Scope, Segment};
+use twixt_model::{Delay, Estimate, LossRange, Scope, Segment};
 
 use delays::DelayBuckets;
 
@@ -60,9 +61,22 @@ struct SeriesState {
     lost: u64,
     /// Packets of the epochs whose loss is known.
     loss_known: u64,
+    /// Bounds on the lost packets of epochs of which only these are known, and all packets of these.
+    lost_between: LossRange,
+    loss_bounded: u64,
+    /// What the points did not observe.
+    upstream: MissedPackets,
+    downstream: MissedPackets,
     /// Delays of single packets, if they were ever told.
     delays: Option<Box<DelayBuckets>>,
     last: Option<LastEpoch>,
+}
+
+/// Packets that a point did not observe.
+#[derive(Clone, Copy, Debug, Default)]
+struct MissedPackets {
+    dropped: u64,
+    late: u64,
 }
 
 /// What is known of the epoch that was told last.
@@ -107,6 +121,8 @@ impl SegmentMetrics {
         self.with(|shown| {
             if let Some(state) = shown.state(&pair.series, 1) {
                 state.add(estimate);
+                state.upstream.add(&pair.upstream);
+                state.downstream.add(&pair.downstream);
                 // One that comes late does not say how things are now.
                 if !pair.is_late {
                     state.last = Some(LastEpoch::of(estimate, end_ns));
@@ -163,10 +179,20 @@ impl SeriesState {
         if let Some(lost) = evidence.lost {
             self.lost = self.lost.saturating_add(lost);
             self.loss_known = self.loss_known.saturating_add(evidence.packets);
+        } else if let Some(range) = evidence.lost_between {
+            self.lost_between = self.lost_between.added(range);
+            self.loss_bounded = self.loss_bounded.saturating_add(evidence.packets);
         }
         if let Some(sample) = estimate.sample.as_deref() {
             self.delays.get_or_insert_default().add(sample);
         }
+    }
+}
+
+impl MissedPackets {
+    const fn add(&mut self, summary: &PointSummary) {
+        self.dropped = self.dropped.saturating_add(summary.dropped);
+        self.late = self.late.saturating_add(summary.late);
     }
 }
 

@@ -98,8 +98,10 @@ pub struct PointCounts {
     pub packets: u64,
     /// Packets skipped on purpose.
     pub skipped: u64,
-    /// Packets that the kernel lost.
+    /// Packets that the kernel dropped, of all classes.
     pub dropped: u64,
+    /// Packets that came after their epoch was sealed.
+    pub late: u64,
 }
 
 /// What an algorithm concludes from one point alone.
@@ -356,6 +358,7 @@ impl PointCounts {
             packets: sealed.packets,
             skipped: sealed.tally.skipped_total(),
             dropped: sealed.tally.dropped,
+            late: sealed.tally.late,
         }
     }
 
@@ -363,5 +366,6 @@ impl PointCounts {
         self.packets = self.packets.saturating_add(other.packets);
         self.skipped = self.skipped.saturating_add(other.skipped);
         self.dropped = self.dropped.saturating_add(other.dropped);
+        self.late = self.late.saturating_add(other.late);
     }
 }

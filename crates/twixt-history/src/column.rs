@@ -120,14 +120,14 @@ macro_rules! integer {
 
 /// A column of counts that may be unknown.
 macro_rules! count {
-    ($name:literal, $field:ident, $about:literal) => {
+    ($name:literal, $($field:ident).+, $about:literal) => {
         Column {
             name: $name,
             kind: Kind::Integer,
             required: false,
             about: $about,
-            get: |row| Cell::of_count(row.$field),
-            set: Some(|row, cell| row.$field = cell.count()),
+            get: |row| Cell::of_count(row.$($field).+),
+            set: Some(|row, cell| row.$($field).+ = cell.count()),
         }
     };
 }
@@ -372,6 +372,36 @@ pub const COLUMNS: &[Column] = &[
         get: |row| Cell::of_count(Some(row.late_epochs).filter(|epochs| *epochs > 0)),
         set: Some(|row, cell| row.late_epochs = cell.count().unwrap_or_default()),
     },
+    count!(
+        "lost_min",
+        lost_min,
+        "packets lost by the network at least; equals lost if that is known"
+    ),
+    count!(
+        "lost_max",
+        lost_max,
+        "packets lost by the network at most; equals lost if that is known"
+    ),
+    count!(
+        "upstream_dropped",
+        missed_upstream.dropped,
+        "packets that the kernel dropped upstream, of all classes; noticed in this time"
+    ),
+    count!(
+        "downstream_dropped",
+        missed_downstream.dropped,
+        "packets that the kernel dropped downstream, of all classes; noticed in this time"
+    ),
+    count!(
+        "upstream_late",
+        missed_upstream.late,
+        "packets observed upstream after their epoch was sealed"
+    ),
+    count!(
+        "downstream_late",
+        missed_downstream.late,
+        "packets observed downstream after their epoch was sealed"
+    ),
 ];
 
 /// The column of histograms: most queries need not read it.

@@ -45,5 +45,7 @@ pub use question::{Cursor, ParseCursorError, ROWS_MAX, RowAnswer, RowQuestion};
 pub use reader::HistoryReader;
 pub use retention::{HistoryRetention, RemovedFiles};
 pub use rollup::{RollUps, SeriesTotals, rolled_up, totals};
-pub use row::{DelayPart, DelaySteps, QUANTILE_SHARES, Quantile, Row, SeriesKey, scope_kind};
+pub use row::{
+    DelayPart, DelaySteps, PointMisses, QUANTILE_SHARES, Quantile, Row, SeriesKey, scope_kind,
+};
 pub use step::{HOUR_NS, Hour, MINUTE_NS, ParseStepError, Step};

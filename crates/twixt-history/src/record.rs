@@ -145,7 +145,7 @@ mod tests {
     fn columns_that_were_added_later_are_not_known() {
         let whole = row("a", "b", 7);
         let mut bytes = encode(std::slice::from_ref(&whole));
-        // The last column is the histogram, of which there is none: one byte.
+        // The last column has no value: one byte.
         bytes[2] -= 1;
         bytes.pop();
         assert_eq!(decode(&bytes).unwrap(), [whole]);

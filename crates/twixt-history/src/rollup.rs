@@ -247,6 +247,17 @@ impl RollUp {
         sum.packets = both(sum.packets, row.packets);
         sum.used = both(sum.used, row.used);
         sum.lost = both(sum.lost, row.lost);
+        let range = row.loss_range();
+        sum.lost_min = both(sum.lost_min, range.map(|range| range.min));
+        sum.lost_max = both(sum.lost_max, range.map(|range| range.max));
+        let ends = [
+            (&mut sum.missed_upstream, row.missed_upstream),
+            (&mut sum.missed_downstream, row.missed_downstream),
+        ];
+        for (sum, missed) in ends {
+            sum.dropped = both(sum.dropped, missed.dropped);
+            sum.late = both(sum.late, missed.late);
+        }
         sum.bytes = both(sum.bytes, row.bytes);
         sum.moved = both(sum.moved, row.moved);
         sum.clock_error_ns = match is_first {

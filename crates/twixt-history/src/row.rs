@@ -4,7 +4,7 @@
 //! can still be added up (`DelayPart`), beside what they come to. It does not know how it is
 //! stored.
 
-use twixt_model::{Delay, DelayEstimate, Estimate, Scope, Segment, Span, Timestamp};
+use twixt_model::{Delay, DelayEstimate, Estimate, LossRange, Scope, Segment, Span, Timestamp};
 
 use crate::histogram;
 use crate::step::Step;
@@ -77,6 +77,23 @@ pub struct Row {
     pub reason: Option<String>,
     /// Epochs among them that were estimated late: a gap may be stored for them as well.
     pub late_epochs: u64,
+    /// Packets that the network lost at least, where that is known.
+    pub lost_min: Option<u64>,
+    /// Packets that the network lost at most, where that is known.
+    pub lost_max: Option<u64>,
+    /// What the upstream point did not observe.
+    pub missed_upstream: PointMisses,
+    /// What the downstream point did not observe.
+    pub missed_downstream: PointMisses,
+}
+
+/// Packets that a point did not observe; not known of rows of older releases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PointMisses {
+    /// Dropped by the kernel, of all classes of the interface; noticed in this time.
+    pub dropped: Option<u64>,
+    /// Observed after their epoch was sealed.
+    pub late: Option<u64>,
 }
 
 /// What is known of delay, in a form that can still be added up.
@@ -156,6 +173,8 @@ impl Row {
             packets: Some(evidence.packets),
             used: Some(evidence.used),
             lost: evidence.lost,
+            lost_min: evidence.loss_range().map(|range| range.min),
+            lost_max: evidence.loss_range().map(|range| range.max),
             bytes: evidence.bytes,
             delay: DelayPart::of_estimate(estimate),
             clock_error_ns: evidence.clock_error.map(Delay::as_nanos),
@@ -215,6 +234,14 @@ impl Row {
         if self.gaps == 0 && self.lost.is_some() && self.delay.is_some() {
             self.reason = None;
         }
+    }
+
+    /// Bounds on how many packets the network lost. Rows of older releases have none beside the
+    /// number itself.
+    #[must_use]
+    pub fn loss_range(&self) -> Option<LossRange> {
+        let bounds = self.lost_min.zip(self.lost_max).map(|(min, max)| LossRange { min, max });
+        self.lost.map(LossRange::exactly).or(bounds)
     }
 
     /// The stretch of time.

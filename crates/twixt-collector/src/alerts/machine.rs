@@ -82,6 +82,16 @@ impl Alarm {
 }
 
 impl Thresholds {
+    /// The end of a range that decides, where every value of it would lead to the same.
+    #[must_use]
+    pub fn decided_by(&self, low: f64, high: f64) -> Option<f64> {
+        let is_clear = high <= self.above && self.clear_below.is_none_or(|clear| high < clear);
+        match low > self.above {
+            true => Some(low),
+            false => is_clear.then_some(high),
+        }
+    }
+
     fn raise(&self, value: f64, was_raised: bool) -> bool {
         let stays = match self.clear_below {
             Some(clear_below) => value >= clear_below,
@@ -112,6 +122,17 @@ mod tests {
             })
             .collect();
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_range_decides_if_all_of_it_does() {
+        let decided =
+            |clear_below, low, high| Thresholds { above: 5.0, clear_below }.decided_by(low, high);
+        assert_eq!(decided(None, 6.0, 9.0), Some(6.0));
+        assert_eq!(decided(None, 1.0, 5.0), Some(5.0));
+        assert_eq!(decided(None, 4.0, 6.0), None);
+        assert_eq!(decided(Some(3.0), 1.0, 4.0), None, "it might stay raised");
+        assert_eq!(decided(Some(3.0), 1.0, 2.0), Some(2.0));
     }
 
     const NOTHING: Option<f64> = None;

@@ -4,8 +4,11 @@
 //! of a later one comes, or a gap that reaches into it: time is that of the data.
 
 use twixt_history::Row;
-use twixt_model::{Delay, Estimate, Evidence, Histogram, Scope, Span, needed_for, total};
+use twixt_model::{
+    Delay, Estimate, Evidence, Histogram, LossRange, Scope, Span, needed_for, total,
+};
 
+use super::machine::Thresholds;
 use super::measure::Measure;
 
 /// Buckets of delays: 2.2 % wide over 10 doublings, wider over more.
@@ -16,6 +19,7 @@ const BUCKETS_MAX: usize = 320;
 pub(super) struct Window {
     length_ns: i64, // positive
     measure: Measure,
+    thresholds: Thresholds,
     open: Option<Stretch>,
     /// What starts up to here was taken from what is stored, and may be told once more.
     stored_ns: Option<i64>,
@@ -74,9 +78,9 @@ impl Reading {
 }
 
 impl Window {
-    pub(super) const fn new(length_ns: i64, measure: Measure) -> Self {
+    pub(super) const fn new(length_ns: i64, measure: Measure, thresholds: Thresholds) -> Self {
         let length_ns = if length_ns > 0 { length_ns } else { 1 };
-        Self { length_ns, measure, open: None, stored_ns: None }
+        Self { length_ns, measure, thresholds, open: None, stored_ns: None }
     }
 
     /// Adds what is stored of an epoch, or that nothing is known of it: what was told before a
@@ -158,7 +162,7 @@ impl Window {
             return None;
         }
         let ended = self.open.replace(Stretch::new(number))?;
-        Some(ended.reading(self.measure, self.length_ns, minimum_packets))
+        Some(ended.reading(self, minimum_packets))
     }
 }
 
@@ -174,7 +178,8 @@ impl Stretch {
         self.sum = total(self.sum.iter().chain([&seen.sums]));
     }
 
-    fn reading(&self, measure: Measure, length_ns: i64, minimum_packets: u64) -> Reading {
+    fn reading(&self, window: &Window, minimum_packets: u64) -> Reading {
+        let length_ns = window.length_ns;
         let start_ns = self.number.saturating_mul(length_ns);
         let end_ns = start_ns.saturating_add(length_ns - 1);
         let moment = twixt_model::Timestamp::from_nanos;
@@ -183,11 +188,12 @@ impl Stretch {
             epochs: self.epochs,
             gaps: self.gaps,
             packets: self.sum.as_ref().map_or(0, |sum| sum.evidence.packets),
-            value: self.value(measure, minimum_packets),
+            value: self.value(window, minimum_packets),
         }
     }
 
-    fn value(&self, measure: Measure, minimum_packets: u64) -> Result<f64, String> {
+    fn value(&self, window: &Window, minimum_packets: u64) -> Result<f64, String> {
+        let measure = window.measure;
         if measure == Measure::Gaps {
             return Ok(self.gaps as f64 / self.gaps.saturating_add(self.epochs).max(1) as f64);
         }
@@ -203,7 +209,7 @@ impl Stretch {
         let value = match measure {
             Measure::Mean => sum.delay.map(|delay| delay.mean_ns()),
             Measure::Deviation => sum.delay.and_then(|delay| delay.deviation_ns),
-            Measure::Loss => evidence.lost.map(|lost| lost as f64 / evidence.packets as f64),
+            Measure::Loss => loss(evidence, &window.thresholds),
             Measure::Jitter => self.sampled.jitter(),
             _ => return self.percentile(sum, measure),
         };
@@ -226,6 +232,17 @@ impl Stretch {
         }
         let value_ns = delays.percentile(share).ok_or("the sample is empty")?;
         Ok(value_ns as f64)
+    }
+}
+
+/// The share that was lost. Where only a range is known, its end that decides: packets that a point
+/// did not observe must not raise an alert.
+fn loss(evidence: &Evidence, thresholds: &Thresholds) -> Option<f64> {
+    let share = |lost: u64| lost as f64 / evidence.packets as f64;
+    let LossRange { min, max } = evidence.loss_range()?;
+    match min == max {
+        true => Some(share(min)),
+        false => thresholds.decided_by(share(min), share(max)),
     }
 }
 
@@ -253,7 +270,7 @@ impl Seen {
             packets: row.packets.unwrap_or(0),
             used: row.used.unwrap_or(0),
             lost: row.lost,
-            lost_between: None,
+            lost_between: row.loss_range().filter(|_| row.lost.is_none()),
             clock_error: row.clock_error_ns.map(Delay::from_nanos),
             bytes: row.bytes,
         };

@@ -108,6 +108,8 @@ fn document(head: &Found, sealed: &Sealed) -> EpochDocument {
         packets: sealed.packets,
         skipped: sealed.tally.skipped_total(),
         dropped: sealed.tally.dropped,
+        late: sealed.tally.late,
+        missing_max: sealed.tally.missing_max,
         torn: sealed.torn,
         time_source: sealed.time_source.name().to_owned(),
         clock_bound_ns: sealed.clock_bound.map(Delay::as_nanos),

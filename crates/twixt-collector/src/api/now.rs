@@ -123,6 +123,7 @@ impl Known<'_> {
             packets: state.map(|state| state.packets),
             skipped: state.map(|state| state.skipped),
             dropped: state.map(|state| state.dropped),
+            late: state.map(|state| state.late),
         }
     }
 }

@@ -43,6 +43,7 @@ pub(crate) struct PointState {
     pub(crate) packets: u64,
     pub(crate) skipped: u64,
     pub(crate) dropped: u64,
+    pub(crate) late: u64,
 }
 
 impl LatestStates {
@@ -87,6 +88,7 @@ impl LatestStates {
                     packets: summary.packets,
                     skipped: summary.skipped,
                     dropped: summary.dropped,
+                    late: summary.late,
                 };
                 latest.points.insert((pair.series.domain.clone(), point.0.clone()), state);
             }
@@ -99,6 +101,7 @@ impl LatestStates {
             packets: point.counts.packets,
             skipped: point.counts.skipped,
             dropped: point.counts.dropped,
+            late: point.counts.late,
         };
         self.with(|latest| {
             latest.points.insert((point.domain.clone(), point.point.0.clone()), state)

@@ -15,7 +15,7 @@ const SECOND_NS: f64 = 1e9;
 /// A counter: name, help, and how it is found in what was told.
 type Count = (&'static str, &'static str, fn(&SeriesState) -> u64);
 
-const COUNTS: [Count; 6] = [
+const COUNTS: [Count; 13] = [
     ("epochs", "Epochs with an estimate", |state| state.epochs),
     ("gap_epochs", "Epochs without an estimate", |state| state.gap_epochs),
     ("packets", "Packets counted upstream", |state| state.packets),
@@ -24,6 +24,31 @@ const COUNTS: [Count; 6] = [
     ("loss_known_packets", "Packets counted upstream in epochs with known loss", |state| {
         state.loss_known
     }),
+    ("lost_min_packets", "Packets lost at least, in epochs with bounds on loss only", |state| {
+        state.lost_between.min
+    }),
+    ("lost_max_packets", "Packets lost at most, in epochs with bounds on loss only", |state| {
+        state.lost_between.max
+    }),
+    (
+        "loss_bounded_packets",
+        "Packets counted upstream in epochs with bounds on loss only",
+        |state| state.loss_bounded,
+    ),
+    ("upstream_dropped_packets", "Packets that the kernel dropped upstream", |state| {
+        state.upstream.dropped
+    }),
+    ("downstream_dropped_packets", "Packets that the kernel dropped downstream", |state| {
+        state.downstream.dropped
+    }),
+    ("upstream_late_packets", "Packets observed upstream after their epoch was sealed", |state| {
+        state.upstream.late
+    }),
+    (
+        "downstream_late_packets",
+        "Packets observed downstream after their epoch was sealed",
+        |state| state.downstream.late,
+    ),
 ];
 
 /// A time of the last epoch, in seconds: name, help, and how it is found.

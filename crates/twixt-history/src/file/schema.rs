@@ -56,6 +56,7 @@ mod tests {
         let golden = [
             include_str!("../../../../testdata/golden/estimates-v1.schema"),
             include_str!("../../../../testdata/golden/estimates-v2.schema"),
+            include_str!("../../../../testdata/golden/estimates-v3.schema"),
         ];
         for golden in golden {
             assert!(schema().starts_with(golden.trim_end().trim_end_matches('}')), "{}", schema());

@@ -41,6 +41,8 @@ pub(crate) struct EstimateRow {
     p999_low_ns: Option<i64>,
     p999_high_ns: Option<i64>,
     jitter_ns: Option<i64>,
+    lost_min: Option<u64>,
+    lost_max: Option<u64>,
 }
 
 impl EstimateRow {
@@ -84,6 +86,8 @@ impl EstimateRow {
             p999_low_ns: low(p999),
             p999_high_ns: high(p999),
             jitter_ns: jitter_ns.map(|jitter| jitter.round() as i64),
+            lost_min: estimate.evidence.loss_range().map(|range| range.min),
+            lost_max: estimate.evidence.loss_range().map(|range| range.max),
         }
     }
 }
@@ -123,6 +127,8 @@ impl From<&Row> for EstimateRow {
             p999_low_ns: p999.low_ns,
             p999_high_ns: p999.high_ns,
             jitter_ns: delay.and_then(DelayPart::jitter_ns).map(rounded),
+            lost_min: row.loss_range().map(|range| range.min),
+            lost_max: row.loss_range().map(|range| range.max),
         }
     }
 }

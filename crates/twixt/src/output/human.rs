@@ -1,7 +1,9 @@
 //! Tables that people enjoy.
 
 use comfy_table::{CellAlignment, ContentArrangement, presets};
-use twixt_model::{Delay, DelayEstimate, DelaySample, Estimate, OrderStatistics, Percentile};
+use twixt_model::{
+    Delay, DelayEstimate, DelaySample, Estimate, LossRange, OrderStatistics, Percentile,
+};
 use twixt_observe::PathCounts;
 use twixt_offline::{ChosenAlgorithm, Concluded, Files, Measured};
 
@@ -105,7 +107,10 @@ pub(crate) fn total_report(totals: &[Estimate], epochs: u64, rows: usize) -> Str
 
 /// Worst first: by mean delay, then by loss; what is not known comes last.
 fn badness(estimate: &Estimate) -> (Option<Delay>, Option<u64>) {
-    (estimate.delay.map(|delay| delay.mean()), estimate.evidence.lost)
+    (
+        estimate.delay.map(|delay| delay.mean()),
+        estimate.evidence.loss_range().map(|range| range.max),
+    )
 }
 
 fn table(estimates: &[&Estimate], series: bool) -> Table {
@@ -141,12 +146,12 @@ fn table(estimates: &[&Estimate], series: bool) -> Table {
 /// Packets, those used, those lost.
 pub(crate) fn counts(estimate: &Estimate) -> [String; 3] {
     let evidence = &estimate.evidence;
-    let lost = match evidence.lost {
+    let lost = match evidence.loss_range() {
         None => UNKNOWN.to_owned(),
-        Some(0) => "0".to_owned(),
-        Some(lost) => {
-            let share = lost as f64 / evidence.packets.max(1) as f64;
-            format!("{} ({})", units::count(lost), units::percent(share))
+        Some(LossRange { min: 0, max: 0 }) => "0".to_owned(),
+        Some(LossRange { min, max }) => {
+            let share = max as f64 / evidence.packets.max(1) as f64;
+            format!("{} ({})", units::range(min, max), units::percent(share))
         }
     };
     [units::count(evidence.packets), units::count(evidence.used), lost]

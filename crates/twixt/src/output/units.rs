@@ -59,6 +59,14 @@ pub(crate) fn count(number: u64) -> String {
     grouped
 }
 
+/// A number between two others; the number itself if they are the same.
+pub(crate) fn range(min: u64, max: u64) -> String {
+    match min == max {
+        true => count(min),
+        false => format!("{} to {}", count(min), count(max)),
+    }
+}
+
 /// A share in per cent.
 pub(crate) fn percent(share: f64) -> String {
     match share * 100.0 {

@@ -6,6 +6,7 @@ use super::*;
 
 const SECOND: i64 = 1_000_000_000;
 const MINUTE: i64 = 60 * SECOND;
+const THRESHOLDS: Thresholds = Thresholds { above: 0.02, clear_below: None };
 
 fn span(start_ns: i64, length_ns: i64) -> Span {
     let moment = Timestamp::from_nanos;
@@ -46,7 +47,7 @@ fn epoch(packets: u64, lost: Option<u64>, delay_ns: i64, level: Option<u16>) -> 
 /// One minute of these epochs, and what it comes to.
 #[track_caller]
 fn check(measure: Measure, epochs: &[Estimate], expected: Result<f64, &str>) {
-    let mut window = Window::new(MINUTE, measure);
+    let mut window = Window::new(MINUTE, measure, THRESHOLDS);
     for (number, epoch) in epochs.iter().enumerate() {
         assert_eq!(window.add(span(number as i64 * SECOND, SECOND), epoch, 10), None);
     }
@@ -76,6 +77,16 @@ fn sums_are_compared_not_means() {
 fn what_is_not_known_has_a_reason() {
     check(Measure::Mean, &[epoch(4, Some(0), 1_000, None)], Err("4 packets are too few"));
     check(Measure::Loss, &[epoch(20, None, 1_000, None)], Err("loss is unknown"));
+    let between = |min, max| {
+        let mut bounded = epoch(1_000, None, 1_000, None);
+        bounded.limit_loss(Some(LossRange { min, max }), "drops");
+        bounded
+    };
+    check(Measure::Loss, &[between(0, 20)], Ok(0.02));
+    check(Measure::Loss, &[between(21, 90)], Ok(0.021));
+    check(Measure::Loss, &[between(0, 21)], Err("drops: loss is between 0 and 21"));
+    // Certain loss beside it, which the drops cannot explain.
+    check(Measure::Loss, &[epoch(1_000, Some(90), 1_000, None), between(0, 21)], Ok(0.045));
     check(Measure::P95, &[epoch(20, Some(0), 1_000, None)], Err("need the algorithm sample"));
     check(Measure::P95, &[epoch(20, Some(0), 1_000, Some(3))], Err("too few: p95 takes 72"));
     check(Measure::Jitter, &[epoch(20, Some(0), 1_000, None)], Err("jitter is unknown"));
@@ -97,14 +108,14 @@ fn samples_tell_percentiles_and_jitter() {
 
 #[test]
 fn gaps_end_stretches_and_one_speaks_for_many() {
-    let mut window = Window::new(MINUTE, Measure::Gaps);
+    let mut window = Window::new(MINUTE, Measure::Gaps, THRESHOLDS);
     let known = epoch(20, Some(0), 1_000, None);
     assert_eq!(window.add(span(0, SECOND), &known, 10), None);
     let readings = window.add_gap(span(30 * SECOND, 4 * MINUTE), 240, 10);
     let ends: Vec<i64> = readings.iter().map(|reading| reading.span.end.as_nanos()).collect();
     assert_eq!(ends, [MINUTE - 1, 4 * MINUTE - 1], "the first, and the last that is over");
     assert_eq!(readings[1].value, Ok(1.0));
-    let mut window = Window::new(MINUTE, Measure::Mean);
+    let mut window = Window::new(MINUTE, Measure::Mean, THRESHOLDS);
     assert_eq!(window.add(span(0, SECOND), &known, 10), None);
     let readings = window.add_gap(span(30 * SECOND, 2 * MINUTE), 120, 10);
     assert!(readings[0].value.is_ok());
@@ -116,7 +127,7 @@ fn gaps_end_stretches_and_one_speaks_for_many() {
 #[test]
 fn an_epoch_that_comes_late_closes_its_gap_while_its_stretch_is_open() {
     let known = epoch(20, Some(0), 1_000, None);
-    let mut window = Window::new(MINUTE, Measure::Gaps);
+    let mut window = Window::new(MINUTE, Measure::Gaps, THRESHOLDS);
     assert_eq!(window.add(span(0, SECOND), &known, 10), None);
     assert_eq!(window.add_gap(span(SECOND, 3 * SECOND), 3, 10), vec![]);
     window.add_late(span(2 * SECOND, SECOND), &known);

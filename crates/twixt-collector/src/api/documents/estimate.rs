@@ -35,7 +35,7 @@ pub struct EstimateDocument {
     pub packets: Option<u64>,
     /// Packets that the estimate rests on.
     pub used: Option<u64>,
-    /// Packets lost by the network.
+    /// Packets lost by the network; null if unknown, also where only bounds are known.
     pub lost: Option<u64>,
     /// Mean delay.
     pub mean_ns: Option<i64>,
@@ -87,6 +87,19 @@ pub struct EstimateDocument {
     /// Epochs among `epochs` that were estimated late: a half arrived after it was given up.
     #[serde(default)]
     pub late_epochs: u64,
+    /// Packets lost by the network at least; equals `lost` if that is known.
+    pub lost_min: Option<u64>,
+    /// Packets lost by the network at most; equals `lost` if that is known.
+    pub lost_max: Option<u64>,
+    /// Packets that the kernel dropped upstream, of all classes of the interface. Noticed in this
+    /// time; the epochs that may lack them give it as the reason.
+    pub upstream_dropped: Option<u64>,
+    /// Packets that the kernel dropped downstream, likewise.
+    pub downstream_dropped: Option<u64>,
+    /// Packets observed upstream after their epoch was sealed.
+    pub upstream_late: Option<u64>,
+    /// Packets observed downstream after their epoch was sealed.
+    pub downstream_late: Option<u64>,
 }
 
 /// Estimates over time.
@@ -210,6 +223,12 @@ impl From<&Row> for EstimateDocument {
             bytes: row.bytes,
             jitter_ns: delay.and_then(DelayPart::jitter_ns).map(|ns| ns.round() as i64),
             late_epochs: row.late_epochs,
+            lost_min: row.loss_range().map(|range| range.min),
+            lost_max: row.loss_range().map(|range| range.max),
+            upstream_dropped: row.missed_upstream.dropped,
+            downstream_dropped: row.missed_downstream.dropped,
+            upstream_late: row.missed_upstream.late,
+            downstream_late: row.missed_downstream.late,
         }
     }
 }

@@ -22,8 +22,10 @@ pub struct PointDocument {
     pub packets: Option<u64>,
     /// Frames skipped in that epoch.
     pub skipped: Option<u64>,
-    /// Frames that the kernel dropped in that epoch.
+    /// Frames that the kernel dropped, noticed in that epoch.
     pub dropped: Option<u64>,
+    /// Packets observed in that epoch after their own epoch was sealed.
+    pub late: Option<u64>,
 }
 
 /// All points.
@@ -127,8 +129,14 @@ pub struct EpochDocument {
     pub packets: u64,
     /// Frames skipped.
     pub skipped: u64,
-    /// Frames that the kernel dropped.
+    /// Frames that the kernel dropped, of all classes; noticed in this epoch.
     pub dropped: u64,
+    /// Packets observed in this epoch after their own epoch was sealed.
+    #[serde(default)]
+    pub late: u64,
+    /// Most packets that this epoch may lack because they were not observed; null if it is not known
+    /// when packets were dropped, or none was.
+    pub missing_max: Option<u64>,
     /// Whether its start or end was missed: it is then not compared.
     pub torn: bool,
     /// Source of the timestamps: `file`, `kernel` or `hardware`.

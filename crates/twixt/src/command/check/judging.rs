@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use twixt_collector::alerts::Measure;
+use twixt_collector::alerts::{Measure, Thresholds};
 use twixt_collector::api::{EstimateDocument, HistogramDocument};
 
 use crate::args::Threshold;
@@ -63,7 +63,8 @@ fn of_rows(
 ) -> Finding {
     let measure = threshold.measure;
     let is_enough = |row: &&&EstimateDocument| evidence(row, measure) >= minimum_packets;
-    let known = rows.iter().filter(is_enough).filter_map(|row| Some((value(row, measure)?, *row)));
+    let known =
+        rows.iter().filter(is_enough).filter_map(|row| Some((value(row, threshold)?, *row)));
     let largest = known.max_by(|(one, _), (other, _)| one.total_cmp(other));
     let mut finding = Finding::new(class, threshold, largest.map(|(value, _)| value));
     finding.packets = rows.iter().filter_map(|row| row.packets).max();
@@ -116,9 +117,9 @@ fn evidence(row: &EstimateDocument, measure: Measure) -> u64 {
     packets.unwrap_or(0)
 }
 
-fn value(row: &EstimateDocument, measure: Measure) -> Option<f64> {
+fn value(row: &EstimateDocument, threshold: Threshold) -> Option<f64> {
     let time = |time_ns: Option<i64>| time_ns.map(|time_ns| time_ns as f64);
-    match measure {
+    match threshold.measure {
         Measure::Mean => time(row.mean_ns),
         Measure::Deviation => time(row.stddev_ns),
         Measure::P50 => time(row.p50_ns),
@@ -128,7 +129,12 @@ fn value(row: &EstimateDocument, measure: Measure) -> Option<f64> {
         Measure::Jitter => time(row.jitter_ns),
         Measure::Loss => {
             let packets = row.packets.filter(|packets| *packets > 0)?;
-            Some(row.lost? as f64 / packets as f64)
+            let share = |lost: u64| lost as f64 / packets as f64;
+            let thresholds = Thresholds { above: threshold.above, clear_below: None };
+            match row.lost {
+                Some(lost) => Some(share(lost)),
+                None => thresholds.decided_by(share(row.lost_min?), share(row.lost_max?)),
+            }
         }
         _ => None,
     }
@@ -179,6 +185,15 @@ mod tests {
         check(vec![row("", "lda", 49, None)], "loss=2%", &[(State::Ok, "")]);
         check(vec![row("", "lda", 48, None)], "loss=2%", &[(State::Critical, "")]);
         check(vec![], "mean=5ms", &[(State::Unknown, "")]);
+        let between = |lost_min, lost_max| EstimateDocument {
+            lost: None,
+            lost_min: Some(lost_min),
+            lost_max: Some(lost_max),
+            ..row("", "lda", 99, None)
+        };
+        check(vec![between(0, 2)], "loss=2%", &[(State::Ok, "")]);
+        check(vec![between(1, 3)], "loss=2%", &[(State::Unknown, "")]);
+        check(vec![between(3, 9)], "loss=2%", &[(State::Critical, "")]);
         check(vec![], "gaps=24%", &[(State::Critical, "")]);
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use twixt_collector::EventSink;
 use twixt_engine::{EngineEvent, PointEstimate, Series};
 use twixt_history::{Row, SeriesKey};
-use twixt_model::{Estimate, Span};
+use twixt_model::{Estimate, LossRange, Span};
 
 use super::rows;
 use crate::output::{Format, units};
@@ -110,16 +110,16 @@ fn minute_text(row: &Row) -> String {
          gaps)",
         units::moment(row.span().start),
         row.scope,
-        loss_text(row.packets.unwrap_or(0), row.lost),
+        loss_text(row.packets.unwrap_or(0), row.loss_range()),
         row.epochs,
         row.gaps
     )
 }
 
-fn loss_text(packets: u64, lost: Option<u64>) -> String {
+fn loss_text(packets: u64, lost: Option<LossRange>) -> String {
     let packets = units::count(packets);
     match lost {
-        Some(lost) => format!("{} of {packets} lost", units::count(lost)),
+        Some(LossRange { min, max }) => format!("{} of {packets} lost", units::range(min, max)),
         None => format!("{packets} packets, loss unknown"),
     }
 }
@@ -142,7 +142,7 @@ fn shown(estimate: &Estimate) -> String {
         }
         None => estimate.reason.clone().unwrap_or_else(|| "delay unknown".to_owned()),
     };
-    let loss = loss_text(estimate.evidence.packets, estimate.evidence.lost);
+    let loss = loss_text(estimate.evidence.packets, estimate.evidence.loss_range());
     format!("{scope}: {delay}, {loss}")
 }
 

@@ -27,6 +27,17 @@ struct EstimateLine<'a> {
     late: bool,
     #[serde(flatten)]
     row: EstimateRow,
+    #[serde(flatten)]
+    missed: MissedKeys,
+}
+
+/// Packets that the points did not observe.
+#[derive(Serialize)]
+struct MissedKeys {
+    upstream_dropped: Option<u64>,
+    downstream_dropped: Option<u64>,
+    upstream_late: Option<u64>,
+    downstream_late: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -38,6 +49,8 @@ struct SummaryLine<'a> {
     gaps: u64,
     #[serde(flatten)]
     row: EstimateRow,
+    #[serde(flatten)]
+    missed: MissedKeys,
 }
 
 #[derive(Serialize)]
@@ -108,6 +121,12 @@ fn estimate_line(pair: &PairEstimate, estimate: &Estimate) -> serde_json::Result
         realigned_epochs: pair.realigned_epochs,
         late: pair.is_late,
         row: estimate.into(),
+        missed: MissedKeys {
+            upstream_dropped: Some(pair.upstream.dropped),
+            downstream_dropped: Some(pair.downstream.dropped),
+            upstream_late: Some(pair.upstream.late),
+            downstream_late: Some(pair.downstream.late),
+        },
     })
 }
 
@@ -121,6 +140,12 @@ pub(super) fn minute_lines(rows: &[Row]) -> serde_json::Result<Vec<String>> {
             epochs: row.epochs,
             gaps: row.gaps,
             row: row.into(),
+            missed: MissedKeys {
+                upstream_dropped: row.missed_upstream.dropped,
+                downstream_dropped: row.missed_downstream.dropped,
+                upstream_late: row.missed_upstream.late,
+                downstream_late: row.missed_downstream.late,
+            },
         })
     };
     rows.iter().map(line).collect()

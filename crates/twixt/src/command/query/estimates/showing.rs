@@ -50,7 +50,7 @@ pub(super) fn flow_report(document: &FlowsDocument, rows_shown: usize) -> String
         cells.extend([
             flow.epochs.to_string(),
             flow.packets.map_or_else(|| UNKNOWN.to_owned(), units::count),
-            flow.lost.map_or_else(|| UNKNOWN.to_owned(), units::count),
+            lost(flow),
             mean(flow),
             delay(flow.stddev_ns),
         ]);
@@ -111,7 +111,7 @@ fn table(rows: &[EstimateDocument]) -> Table {
                 gaps => format!("{} of {}", row.epochs, row.epochs.saturating_add(gaps)),
             },
             row.packets.map_or_else(|| UNKNOWN.to_owned(), units::count),
-            row.lost.map_or_else(|| UNKNOWN.to_owned(), units::count),
+            lost(row),
             mean(row),
             delay(row.stddev_ns),
         ]);
@@ -122,6 +122,12 @@ fn table(rows: &[EstimateDocument]) -> Table {
         table.row(cells);
     }
     table
+}
+
+/// Lost packets, or between which numbers they lie. Collectors of older releases know no bounds.
+fn lost(row: &EstimateDocument) -> String {
+    let bounds = row.lost.zip(row.lost).or(row.lost_min.zip(row.lost_max));
+    bounds.map_or_else(|| UNKNOWN.to_owned(), |(min, max)| units::range(min, max))
 }
 
 fn mean(row: &EstimateDocument) -> String {
