@@ -19,7 +19,7 @@ use tracing::{info, warn};
 use twixt_engine::{EngineEvent, Gap, MinuteOver, PairEstimate, Series};
 use twixt_history::{History, PointMisses, Row, SeriesKey};
 use twixt_measure::PointSummary;
-use twixt_model::{PointId, Segment};
+use twixt_model::{Estimate, PointId, Segment};
 use twixt_synopsis::{Purpose, find};
 
 use crate::clock::WallClock;
@@ -161,15 +161,19 @@ fn rows_of(event: &EngineEvent) -> Vec<Row> {
 
 fn rows_of_pair(pair: &PairEstimate) -> Vec<Row> {
     let series = series_key(&pair.series);
-    let row = |estimate| Row {
+    pair.estimates.iter().map(|estimate| row_of_estimate(pair, &series, estimate)).collect()
+}
+
+/// The row of one scope of an epoch.
+pub(crate) fn row_of_estimate(pair: &PairEstimate, series: &SeriesKey, estimate: &Estimate) -> Row {
+    Row {
         realigned_epochs: Some(pair.realigned_epochs),
         moved: Some(pair.moved),
         late_epochs: u64::from(pair.is_late),
         missed_upstream: misses(&pair.upstream),
         missed_downstream: misses(&pair.downstream),
         ..Row::of_epoch(series.clone(), pair.epoch.0, pair.span, estimate)
-    };
-    pair.estimates.iter().map(row).collect()
+    }
 }
 
 const fn misses(summary: &PointSummary) -> PointMisses {

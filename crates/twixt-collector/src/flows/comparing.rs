@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use twixt_engine::{Conclusion, Series, StoredHalf, StoredPairing, StoredSeries, StreamCheck};
-use twixt_history::Row;
 use twixt_measure::{QuestionTemplate, Sealed};
 use twixt_model::Scope;
 use twixt_store::{Found, Log, Payloads};
@@ -13,7 +12,7 @@ use super::names::Names;
 use super::records::{Records, Role};
 use super::series::Comparable;
 use super::summing::FlowSums;
-use crate::history::series_of;
+use crate::history::{row_of_estimate, series_of};
 
 /// What became of it.
 #[derive(Debug, Default)]
@@ -124,8 +123,7 @@ impl<'a> Comparing<'a> {
             self.compared.epochs += 1;
             for estimate in &pair.estimates {
                 if matches!(estimate.scope, Scope::Flow(_)) {
-                    let series = self.comparable.series.clone();
-                    sums.add(&Row::of_epoch(series, pair.epoch.0, pair.span, estimate));
+                    sums.add(&row_of_estimate(&pair, &self.comparable.series, estimate));
                 }
             }
         }

@@ -52,6 +52,7 @@ struct EpochDocument {
     skipped: BTreeMap<String, u64>,
     dropped: u64,
     late: u64,
+    missing_max: Option<u64>,
     stash_overflow: u64,
 }
 
@@ -81,6 +82,7 @@ impl From<&Sealed> for EpochDocument {
                 .collect(),
             dropped: sealed.tally.dropped,
             late: sealed.tally.late,
+            missing_max: sealed.tally.missing_max,
             stash_overflow: sealed.stash_overflow(),
         }
     }
