@@ -35,6 +35,8 @@ pub struct Moment {
     pub wall: Timestamp,
     /// Ethernet frames since the moment before, with the times the kernel gave them.
     pub frames: Vec<(Timestamp, Vec<u8>)>,
+    /// Frames that the kernel dropped since the moment before.
+    pub dropped: u64,
 }
 
 /// Runs the first point of a configuration through a script, on one thread. Hands over what is
@@ -153,6 +155,7 @@ impl LiveFrames for ScriptedFrames {
     fn read_batch(&mut self, mut sink: impl FnMut(Frame<'_>)) -> Result<BatchEnd, CaptureError> {
         let Some(moment) = self.next.take() else { return Ok(BatchEnd::End) };
         self.clocks.show(&moment);
+        self.counts.dropped = Some(self.counts.dropped.unwrap_or(0) + moment.dropped);
         for (time, bytes) in &moment.frames {
             self.counts.frames += 1;
             sink(Frame {

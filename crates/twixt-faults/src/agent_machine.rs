@@ -108,6 +108,7 @@ impl AgentMachine {
                     steady: self.clock.steady(now_ns),
                     wall: self.clock.wall(now_ns),
                     frames: frames.into_iter().map(stamped).collect::<Vec<(Timestamp, _)>>(),
+                    dropped: 0,
                 },
             );
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use twixt_engine::{Conclusion, Engine, EngineConfig, EngineEvent};
 use twixt_history::Row;
 use twixt_measure::Sealed;
-use twixt_model::{Scope, Timestamp};
+use twixt_model::{LossRange, Scope, Timestamp};
 
 use crate::agent_machine::point_name;
 use crate::collector_machine::segments;
@@ -141,7 +141,8 @@ impl SeriesCheck<'_> {
 
     /// Loss is what the network lost, never what a point did not see.
     fn check_loss(&self, epoch: i64, row: &Row) -> Result<(), String> {
-        let Some(lost) = row.lost.filter(|_| !self.plan.has_clock_faults()) else { return Ok(()) };
+        let known = row.loss_range().filter(|_| !self.plan.has_clock_faults());
+        let Some(LossRange { min: lost, .. }) = known else { return Ok(()) };
         let truth = self.traffic.lost_behind(self.upstream, epoch_ns(epoch, self.plan.start_ns));
         match lost > truth {
             true => Err(format!("{self} epoch {epoch}: {lost} lost, in truth {truth}: {row:?}")),

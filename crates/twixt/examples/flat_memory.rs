@@ -130,6 +130,7 @@ fn script(start: i64, epochs: i64, delay: i64) -> impl Iterator<Item = Moment> {
             steady: Duration::from_nanos((end + delay) as u64),
             wall: Timestamp::from_nanos(start + end + delay),
             frames: (0..FRAMES).map(frame).collect(),
+            dropped: 0,
         }
     })
 }

@@ -45,15 +45,21 @@ fn script(delay: i64, steps: Steps) -> impl Iterator<Item = Moment> {
         let frame = |number: i64| {
             let since_start = number * EVERY + delay;
             let time = START + since_start + offset_at(steps, since_start);
-            let packet = Packet::udp("10.0.0.1:4000", "10.0.0.2:5000", number as u16);
-            (Timestamp::from_nanos(time), packet.payload(&number.to_be_bytes()).frame())
+            (Timestamp::from_nanos(time), frame_of(number))
         };
         Moment {
             steady: Duration::from_nanos(to as u64),
             wall: Timestamp::from_nanos(START + to + offset_at(steps, to)),
             frames: sent.filter(|number| *number >= 0).map(frame).collect(),
+            dropped: 0,
         }
     })
+}
+
+/// The frame of a packet unlike all others.
+pub(crate) fn frame_of(number: i64) -> Vec<u8> {
+    let packet = Packet::udp("10.0.0.1:4000", "10.0.0.2:5000", number as u16);
+    packet.payload(&number.to_be_bytes()).frame()
 }
 
 fn agent(point: &str) -> AgentConfig {
@@ -83,7 +89,7 @@ fn agent(point: &str) -> AgentConfig {
 }
 
 /// What a point seals, with the time at which it is on its way.
-fn sealed(point: &str, script: impl Iterator<Item = Moment>) -> Vec<(Duration, Sealed)> {
+pub(crate) fn sealed(point: &str, script: impl Iterator<Item = Moment>) -> Vec<(Duration, Sealed)> {
     let mut all = Vec::new();
     rehearse(&agent(point), script, |at, sealed| all.push((at, sealed))).unwrap();
     all
