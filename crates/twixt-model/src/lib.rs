@@ -18,6 +18,7 @@ mod name;
 mod observation;
 mod one_point;
 mod prefix;
+mod prehashed;
 pub mod quantity;
 mod sample;
 mod scope;
@@ -43,6 +44,7 @@ pub use one_point::{
     RoundTripKind, RoundTripSample, RoundTripTimes,
 };
 pub use prefix::{ParsePrefixError, Prefix};
+pub use prehashed::{OwnHash, Prehashed};
 pub use sample::{DelaySample, SampleLevel, SampledDelay, TooFew, needed_for};
 pub use scope::Scope;
 pub use segment::{Epoch, EpochRule, PointId, Segment, Side, TimeSource};

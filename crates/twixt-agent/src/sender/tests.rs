@@ -9,10 +9,9 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use twixt_collector::{
-    Collector, CollectorConfig, CollectorError, EPOCHS_FOLDER, EventSink, StopRequest, TlsConfig,
-    WallClock, authority,
+    Collector, CollectorConfig, CollectorError, EPOCHS_FOLDER, StopRequest, TlsConfig, WallClock,
+    authority,
 };
-use twixt_engine::EngineEvent;
 use twixt_measure::{Meter, MeterConfig, Sealed};
 use twixt_model::{Batch, Epoch, EpochRule, Observation, PointId, Timestamp};
 use twixt_store::{Log, Options, Query};
@@ -62,19 +61,6 @@ fn files_that_hold_no_certificate_are_named() {
     assert!(problem.starts_with("ca: holds no certificate"), "{problem}");
 }
 
-/// Estimates go nowhere.
-struct Nowhere;
-
-impl EventSink for Nowhere {
-    fn take(&mut self, _event: &EngineEvent) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// A collector in a thread of its own.
 struct Running {
     folder: tempfile::TempDir,
@@ -97,7 +83,7 @@ impl Running {
             let ready = |addresses: twixt_collector::Addresses| {
                 sender.send(addresses.listen).unwrap();
             };
-            Collector::new(config)?.run(Box::new(Nowhere), &stopped, ready)
+            Collector::new(config)?.run(Box::new(std::io::sink()), &stopped, ready)
         });
         match receiver.recv() {
             Ok(address) => Self { folder, address, clock, stop, thread: Some(thread) },

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use twixt_collector::{Collector, CollectorConfig, EventSink, StopRequest};
-use twixt_engine::{EngineEvent, SegmentConfig};
+use twixt_collector::{Collector, CollectorConfig, StopRequest};
+use twixt_engine::SegmentConfig;
 use twixt_model::{Delay, PointId, Segment};
 
 /// The two points of a segment.
@@ -15,23 +15,11 @@ pub(crate) fn points(segment: usize) -> [String; 2] {
     [format!("up-{segment:04}"), format!("down-{segment:04}")]
 }
 
-struct Quiet;
-
-impl EventSink for Quiet {
-    fn take(&mut self, _: &EngineEvent) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Runs a collector until it is killed.
 pub(crate) fn serve(folder: &Path, segments: usize) {
     let config = config(folder, (0..segments).map(points));
     let ready = |addresses: twixt_collector::Addresses| println!("{}", addresses.listen);
-    Collector::new(config).unwrap().run(Box::new(Quiet), &StopRequest::new(), ready).unwrap();
+    Collector::new(config).unwrap().run(Box::new(io::sink()), &StopRequest::new(), ready).unwrap();
 }
 
 /// A collector for segments between these points, which bears whatever comes.

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use twixt_model::{Delay, PacketDigest, Span};
+use twixt_model::{Delay, PacketDigest, Prehashed, Span};
 
 use crate::clock::{ClockPoint, ClockReport, diagnose};
 
 use super::decide::{Headings, Matched, decide};
 use super::heading::{Heading, Method, Verdicts};
-use super::point::{Kept, Keyed, PointSurvey};
+use super::point::{Kept, PointSurvey};
 
 /// What two surveys tell together.
 #[derive(Debug)]
@@ -246,8 +246,8 @@ struct First {
     repeated: bool,
 }
 
-fn by_digest(survey: &PointSurvey) -> HashMap<PacketDigest, First, Keyed> {
-    let mut firsts: HashMap<PacketDigest, First, Keyed> = HashMap::default();
+fn by_digest(survey: &PointSurvey) -> HashMap<PacketDigest, First, Prehashed> {
+    let mut firsts: HashMap<PacketDigest, First, Prehashed> = HashMap::default();
     for &kept in survey.kept() {
         match firsts.entry(kept.digest) {
             Entry::Vacant(entry) => {

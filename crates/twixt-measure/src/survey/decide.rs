@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use twixt_model::{Delay, FlowHash};
+use twixt_model::{Delay, FlowHash, Prehashed};
 
 use crate::clock::ClockPoint;
 
 use super::compare::{DelayRange, PLAUSIBLE_DELAY};
 use super::heading::{Heading, Method};
-use super::point::{Kept, Keyed, Passage, PointSurvey};
+use super::point::{Kept, Passage, PointSurvey};
 
 /// One packet at both points.
 #[derive(Clone, Copy, Debug)]
@@ -56,11 +56,11 @@ impl Matched {
 }
 
 /// The headings of flows, and how they were decided.
-pub(super) type Headings = HashMap<FlowHash, (Heading, Method), Keyed>;
+pub(super) type Headings = HashMap<FlowHash, (Heading, Method), Prehashed>;
 
 /// Decides every flow that has a matched packet.
 pub(super) fn decide(survey: &PointSurvey, matched: &[Matched]) -> Headings {
-    let mut flows: HashMap<FlowHash, Vec<Matched>, Keyed> = HashMap::default();
+    let mut flows: HashMap<FlowHash, Vec<Matched>, Prehashed> = HashMap::default();
     for pair in matched {
         flows.entry(pair.upstream.flow).or_default().push(*pair);
     }
@@ -78,7 +78,7 @@ pub(super) fn decide(survey: &PointSurvey, matched: &[Matched]) -> Headings {
 /// relative to the clocks' difference where decided flows or opposite flows tell it, else by sign.
 fn decide_by_delay(
     survey: &PointSurvey,
-    flows: &HashMap<FlowHash, Vec<Matched>, Keyed>,
+    flows: &HashMap<FlowHash, Vec<Matched>, Prehashed>,
     headings: &mut Headings,
 ) {
     let range =
@@ -106,7 +106,10 @@ fn decide_by_delay(
 }
 
 /// Middle between the delays of flows decided to go upstream and downstream, if there are both.
-fn between(flows: &HashMap<FlowHash, Vec<Matched>, Keyed>, headings: &Headings) -> Option<Delay> {
+fn between(
+    flows: &HashMap<FlowHash, Vec<Matched>, Prehashed>,
+    headings: &Headings,
+) -> Option<Delay> {
     let of = |heading| {
         let decided = headings.iter().filter(move |(_, found)| found.0 == heading);
         decided.flat_map(|(flow, _)| &flows[flow]).filter_map(Matched::delay)
@@ -119,7 +122,7 @@ fn between(flows: &HashMap<FlowHash, Vec<Matched>, Keyed>, headings: &Headings) 
 /// the difference of the two is a sum of two delays. The clocks' difference lies between the
 /// smallest delay of the one and the largest of the other.
 fn between_opposites(survey: &PointSurvey, undecided: &[(FlowHash, DelayRange)]) -> Option<Delay> {
-    let ranges: HashMap<FlowHash, DelayRange, Keyed> = undecided.iter().copied().collect();
+    let ranges: HashMap<FlowHash, DelayRange, Prehashed> = undecided.iter().copied().collect();
     let bounds = undecided.iter().filter_map(|(flow, range)| {
         let opposite = ranges.get(&survey.flows.get(flow)?.ends.reverse)?;
         (opposite.median < range.median).then_some((opposite.max, range.min))
@@ -134,7 +137,7 @@ fn middle(low: Delay, high: Delay) -> Delay {
 
 /// Where the captures tell frames that came in from frames that went out, all flows of one group
 /// go the way that most of them were found to go.
-fn follow_groups(flows: &HashMap<FlowHash, Vec<Matched>, Keyed>, headings: &mut Headings) {
+fn follow_groups(flows: &HashMap<FlowHash, Vec<Matched>, Prehashed>, headings: &mut Headings) {
     for group in [true, false] {
         let members: Vec<FlowHash> = flows
             .iter()

@@ -6,11 +6,10 @@
 
 use std::collections::HashMap;
 
-use twixt_model::{Delay, Observation, PacketDigest, Span, Timestamp};
+use twixt_model::{Delay, Observation, PacketDigest, Prehashed, Span, Timestamp};
 
 use super::compare::Comparison;
 use super::missing::{Judge, Passed};
-use super::point::Keyed;
 
 /// What to do with a packet, by its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,8 +235,8 @@ fn match_held(
 }
 
 /// Indices of equal packets, in the order of their times.
-fn by_digest(packets: &[Observation]) -> HashMap<PacketDigest, Vec<usize>, Keyed> {
-    let mut groups: HashMap<PacketDigest, Vec<usize>, Keyed> = HashMap::default();
+fn by_digest(packets: &[Observation]) -> HashMap<PacketDigest, Vec<usize>, Prehashed> {
+    let mut groups: HashMap<PacketDigest, Vec<usize>, Prehashed> = HashMap::default();
     for (index, packet) in packets.iter().enumerate() {
         groups.entry(packet.digest).or_default().push(index);
     }

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use twixt_model::FlowHash;
+use twixt_model::{FlowHash, Prehashed};
 
-use super::point::{FlowEnds, Keyed, PointSurvey};
+use super::point::{FlowEnds, PointSurvey};
 
 /// Which way a packet goes along a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,11 +64,11 @@ impl Method {
 /// The headings of one point's flows. Bounded as the survey is.
 #[derive(Debug, Default)]
 pub struct Verdicts {
-    flows: HashMap<FlowHash, Heading, Keyed>,
+    flows: HashMap<FlowHash, Heading, Prehashed>,
     /// For each address, how many flows say that it lies upstream less those that say downstream.
-    sides: HashMap<u64, i32, Keyed>,
-    methods: HashMap<FlowHash, Method, Keyed>,
-    unknown: HashSet<FlowHash, Keyed>,
+    sides: HashMap<u64, i32, Prehashed>,
+    methods: HashMap<FlowHash, Method, Prehashed>,
+    unknown: HashSet<FlowHash, Prehashed>,
 }
 
 impl Verdicts {
@@ -76,7 +76,7 @@ impl Verdicts {
     /// follows its opposite flow, then its addresses.
     pub(super) fn new(
         survey: &PointSurvey,
-        decided: &HashMap<FlowHash, (Heading, Method), Keyed>,
+        decided: &HashMap<FlowHash, (Heading, Method), Prehashed>,
     ) -> Self {
         let mut verdicts = Self::default();
         for (&flow, &(heading, method)) in decided {
@@ -118,7 +118,7 @@ impl Verdicts {
     }
 
     /// Flows whose heading is not known.
-    pub(super) const fn unknown(&self) -> &HashSet<FlowHash, Keyed> {
+    pub(super) const fn unknown(&self) -> &HashSet<FlowHash, Prehashed> {
         &self.unknown
     }
 

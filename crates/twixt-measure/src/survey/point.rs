@@ -1,9 +1,8 @@
 //! The first read of one capture: a few packets of every flow, a thin sample of all.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
-use twixt_model::{FlowHash, PacketDigest, Span, Timestamp};
+use twixt_model::{FlowHash, PacketDigest, Prehashed, Span, Timestamp};
 
 /// One packet at one point, as the survey needs it.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +43,7 @@ pub struct FlowEnds {
 #[derive(Debug, Default)]
 pub struct PointSurvey {
     frames: Option<Span>,
-    pub(super) flows: HashMap<FlowHash, FlowSurvey, Keyed>,
+    pub(super) flows: HashMap<FlowHash, FlowSurvey, Prehashed>,
     sample: Vec<Kept>,
     sample_level: u32,
     flows_refused: u64,
@@ -153,29 +152,6 @@ impl FlowSurvey {
         if kept.rank() < highest.rank() {
             *highest = kept;
         }
-    }
-}
-
-/// Keys of these maps are keyed hashes already.
-pub(super) type Keyed = BuildHasherDefault<AsItIs>;
-
-/// Takes a 64-bit key for its own hash.
-#[derive(Debug, Default)]
-pub(super) struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 << 8) ^ u64::from(byte);
-        }
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
     }
 }
 

@@ -5,15 +5,13 @@
 //! fit into memory.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 
 use serde::{Deserialize, Serialize};
-use twixt_model::{RoundTripKind, Timestamp};
+use twixt_model::{Prehashed, RoundTripKind, Timestamp};
 
 use super::config::{BY, KIND, Settings, Watch};
 use super::entry::{Answer, Asked, Entry, Request};
 use super::event::is_reused;
-use super::flows::AsItIs;
 use super::watcher::{Pace, Store, Watcher};
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::synopsis::ConfigOption;
@@ -31,7 +29,7 @@ pub struct ExactRoundTripsConfig {
 /// All requests, by number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EveryRequest {
-    waiting: HashMap<u64, Entry, BuildHasherDefault<AsItIs>>,
+    waiting: HashMap<u64, Entry, Prehashed>,
 }
 
 impl ExactRoundTripsConfig {

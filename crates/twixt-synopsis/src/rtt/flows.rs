@@ -1,7 +1,8 @@
 //! A little state for each flow: bounded, or as much as there are flows.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+
+use twixt_model::Prehashed;
 
 /// State by the hash of a directed flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,7 +11,7 @@ pub(super) enum FlowTable<T> {
     /// flow has it.
     Bounded { flows: usize, places: Vec<Place<T>>, replaced: u64 },
     /// A place for every flow.
-    Growing(HashMap<u64, T, BuildHasherDefault<AsItIs>>),
+    Growing(HashMap<u64, T, Prehashed>),
 }
 
 /// A place and whose it is.
@@ -89,26 +90,6 @@ impl<T: Copy + Default> FlowTable<T> {
 #[inline]
 const fn place_of(flow: u64, places: usize) -> usize {
     (((flow >> 32) * places as u64) >> 32) as usize
-}
-
-/// Hashes of numbers that are hashes already.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number;
-    }
 }
 
 #[cfg(test)]

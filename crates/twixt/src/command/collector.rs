@@ -24,7 +24,7 @@ use crate::exit::{Exit, note, usage};
 use crate::logging;
 use crate::output::Format;
 use file::Written;
-use follow::{Following, Quiet};
+use follow::Following;
 
 /// Receive epochs from agents, store them, and pair them into estimates
 ///
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, config: Option<&Path>) -> anyhow::Result<Exit> {
     signals.stop(stop.clone());
     let sink: Box<dyn EventSink> = match args.follow {
         true => Box::new(Following::new(args.format)),
-        false => Box::new(Quiet),
+        false => Box::new(std::io::sink()),
     };
     let ready = |addresses: twixt_collector::Addresses| {
         // For people who wait, and for scripts that start agents now.

@@ -44,16 +44,6 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
 
 const LOSSES: [f64; 6] = [0.0, 0.01, 0.02, 0.03, 0.04, 0.05];
 
-/// The paper's, section IV-B.
-const BOUNDS: TimingBounds = TimingBounds {
-    propagation_min_ns: 10_000_000,
-    propagation_max_ns: 20_000_000,
-    processing_ns: 47_600_000,
-    clock_ns: 1_000_000,
-    active_timeout_ns: 30_000_000_000,
-    inactive_timeout_ns: 10_000_000_000,
-};
-
 /// Between the bounds.
 const PROPAGATION: Nanoseconds = Nanoseconds(15_000_000);
 /// As long as the paper's trace: timeouts must be able to matter.
@@ -88,7 +78,7 @@ fn simulation(setting: Setting, loss: f64) -> Simulation {
     let traffic = traffic(setting);
     let rate = traffic.packets.map_or(0, |packets| packets / SECONDS);
     let drain = (rate as f64 * PACKET_BITS / LOAD).round();
-    let queue = (rate as f64 / LOAD * BOUNDS.processing_ns as f64 / 1e9) as u64;
+    let queue = (rate as f64 / LOAD * TimingBounds::PUBLISHED.processing_ns as f64 / 1e9) as u64;
     let delay = format!("droptail:queue={queue},drain={drain}bit");
     super::run(&Config {
         rate: PacketRate(rate),
@@ -115,7 +105,7 @@ impl Survivors {
         let mut survivors = Self::default();
         let by_label = associate(Rule::Label, sent, received);
         survivors.label = by_label.len() as u64;
-        for verdict in super::judged(sent, received, &BOUNDS) {
+        for verdict in super::judged(sent, received, &TimingBounds::PUBLISHED) {
             let rank = match verdict {
                 TimingVerdict::NoPartner => 0,
                 // What follows on differing counts is not looked at.
@@ -135,7 +125,7 @@ impl Survivors {
             pair.upstream.first_label == pair.downstream.first_label
                 || pair.upstream.last_label == pair.downstream.last_label
         };
-        let by_timing = associate(Rule::Timing(BOUNDS), sent, received);
+        let by_timing = associate(Rule::Timing(TimingBounds::PUBLISHED), sent, received);
         survivors.timing_without_label = by_timing.iter().filter(|pair| !same(pair)).count() as u64;
         survivors
     }

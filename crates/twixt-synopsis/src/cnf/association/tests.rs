@@ -2,16 +2,6 @@ use twixt_model::{ClassId, FlowKey, PacketDigest};
 
 use super::*;
 
-/// The paper's numbers: propagation 10 to 20 ms, queues up to 47.6 ms, clocks to 1 ms.
-const BOUNDS: TimingBounds = TimingBounds {
-    propagation_min_ns: 10_000_000,
-    propagation_max_ns: 20_000_000,
-    processing_ns: 47_600_000,
-    clock_ns: 1_000_000,
-    active_timeout_ns: 30_000_000_000,
-    inactive_timeout_ns: 10_000_000_000,
-};
-
 /// Times in milliseconds.
 fn record(first_ms: i64, last_ms: i64, packets: u64) -> FlowRecord {
     let time = |ms: i64| Timestamp::from_nanos(ms * 1_000_000);
@@ -32,15 +22,15 @@ fn record(first_ms: i64, last_ms: i64, packets: u64) -> FlowRecord {
 
 #[track_caller]
 fn check(upstream: &[FlowRecord], downstream: &[FlowRecord], expected: &[TimingVerdict]) {
-    assert_eq!(judge_by_timing(upstream, downstream, &BOUNDS), expected);
+    assert_eq!(judge_by_timing(upstream, downstream, &TimingBounds::PUBLISHED), expected);
 }
 
 const FIRST: TimingVerdict = TimingVerdict::Accepted { downstream: 0 };
 
 #[test]
 fn the_window_is_that_of_the_paper() {
-    assert_eq!(BOUNDS.window_ns(), (9_000_000, 68_600_000));
-    assert_eq!(BOUNDS.slack_ns(), 59_600_000);
+    assert_eq!(TimingBounds::PUBLISHED.window_ns(), (9_000_000, 68_600_000));
+    assert_eq!(TimingBounds::PUBLISHED.slack_ns(), 59_600_000);
     check(&[record(100_000, 105_000, 9)], &[record(100_018, 105_060, 9)], &[FIRST]);
 }
 
@@ -188,11 +178,12 @@ fn a_flow_that_never_pauses_is_concluded_bit_by_bit_with_the_same_verdicts() {
             record(ms(sent.first), ms(sent.last), 9 - lost(number))
         })
         .collect();
-    let expected = judge_by_timing(&upstream, &downstream, &BOUNDS);
+    let expected = judge_by_timing(&upstream, &downstream, &TimingBounds::PUBLISHED);
     let accepted =
         expected.iter().filter(|verdict| matches!(verdict, TimingVerdict::Accepted { .. })).count();
     assert_eq!(accepted, 100);
-    let mut association = Association::new(Rule::Timing(BOUNDS), 50_000_000_000, usize::MAX);
+    let mut association =
+        Association::new(Rule::Timing(TimingBounds::PUBLISHED), 50_000_000_000, usize::MAX);
     for (side, record) in in_order(upstream, downstream, u64::MAX) {
         association.offer(side, record);
         assert!(association.waiting() < 30, "{}", association.waiting());
@@ -214,7 +205,7 @@ fn one_false_time_costs_a_few_records_not_all() {
     for false_ms in [-1_000_000_000, 1_000_000_000] {
         let mut records: Vec<_> = (0..200).flat_map(pair).collect();
         records.insert(200, (Side::Upstream, record(false_ms, false_ms, 1)));
-        for rule in [Rule::Label, Rule::Timing(BOUNDS)] {
+        for rule in [Rule::Label, Rule::Timing(TimingBounds::PUBLISHED)] {
             let (pairs, counts) = offered(rule, &records);
             assert!(pairs >= 190, "{rule:?}, {false_ms}: {pairs} {counts:?}");
             assert_eq!(counts.clock_steps, u64::from(false_ms > 0));

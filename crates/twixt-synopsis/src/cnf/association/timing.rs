@@ -21,6 +21,17 @@ pub struct TimingBounds {
 }
 
 impl TimingBounds {
+    /// Those of the published evaluation: propagation 10 to 20 ms, queues up to 47.6 ms, clocks
+    /// within 1 ms.
+    pub const PUBLISHED: Self = Self {
+        propagation_min_ns: 10_000_000,
+        propagation_max_ns: 20_000_000,
+        processing_ns: 47_600_000,
+        clock_ns: 1_000_000,
+        active_timeout_ns: 30_000_000_000,
+        inactive_timeout_ns: 10_000_000_000,
+    };
+
     /// The least and the greatest difference of two times of one packet.
     #[must_use]
     pub const fn window_ns(&self) -> (i64, i64) {

@@ -18,9 +18,6 @@ pub(super) struct Following {
     lines: String,
 }
 
-/// Prints nothing: metrics and the log tell what there is to tell.
-pub(super) struct Quiet;
-
 impl Following {
     pub(super) fn new(format: Format) -> Self {
         Self { format, lines: String::new() }
@@ -57,16 +54,6 @@ impl EventSink for Following {
         let mut out = io::stdout().lock();
         out.write_all(std::mem::take(&mut self.lines).as_bytes())?;
         out.flush()
-    }
-}
-
-impl EventSink for Quiet {
-    fn take(&mut self, _: &EngineEvent) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

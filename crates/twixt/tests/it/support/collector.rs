@@ -7,9 +7,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use twixt_collector::access::{TokenConfig, TokenHash};
-use twixt_collector::{Collector, CollectorConfig, EPOCHS_FOLDER, EventSink, StopRequest};
+use twixt_collector::{Collector, CollectorConfig, EPOCHS_FOLDER, StopRequest};
 use twixt_delivery::Receipt;
-use twixt_engine::EngineEvent;
 use twixt_measure::Sealed;
 use twixt_store::{Log, Options, Query};
 
@@ -60,19 +59,6 @@ struct Running {
     _folder: tempfile::TempDir,
 }
 
-/// Estimates go nowhere.
-struct Nowhere;
-
-impl EventSink for Nowhere {
-    fn take(&mut self, _event: &EngineEvent) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 impl TestCollector {
     pub(crate) fn start(mood: Mood) -> Self {
         let (folder, stop) = (super::folder(), StopRequest::new());
@@ -92,7 +78,7 @@ impl TestCollector {
             let ready =
                 |addresses: twixt_collector::Addresses| ready.send(addresses.listen).unwrap();
             let collector = Collector::new(config).unwrap();
-            collector.run(Box::new(Nowhere), &stopped, ready).unwrap();
+            collector.run(Box::new(std::io::sink()), &stopped, ready).unwrap();
         });
         let collector = started.recv().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,11 +1,13 @@
 //! Delays out of two million flow records of either side in one pass, beside the cost of sorting
 //! them.
 //!
-//! `cargo run --release -p twixt-synopsis --example pair_records [RECORDS]`
+//! `cargo run --release -p twixt-flow --example pair_records [RECORDS]`
+
+mod made;
 
 use std::time::{Duration, SystemTime};
 
-use twixt_model::{ClassId, FlowEnd, FlowKey, FlowRecord, PacketDigest, Span, Timestamp, mix};
+use twixt_model::{FlowRecord, Span, Timestamp};
 use twixt_synopsis::By;
 use twixt_synopsis::cnf::{
     Association, PairingBounds, RecordEstimator, RecordPairing, RecordPairingConfig, Rule,
@@ -14,34 +16,17 @@ use twixt_synopsis::cnf::{
 
 /// Records upstream, unless the user says otherwise. One in a hundred has no partner.
 const RECORDS: u64 = 2_000_000;
-/// Flows that take turns.
-const FLOWS: u64 = 200_000;
-/// Records that are closed in a second.
-const RECORDS_PER_SECOND: u64 = 3_000;
 const ROUNDS: usize = 2;
-const SECOND_NS: i64 = 1_000_000_000;
-const DELAY_NS: i64 = 20_000_000;
-
-const BOUNDS: TimingBounds = TimingBounds {
-    propagation_min_ns: 10_000_000,
-    propagation_max_ns: 20_000_000,
-    processing_ns: 47_600_000,
-    clock_ns: 1_000_000,
-    active_timeout_ns: 30 * SECOND_NS,
-    inactive_timeout_ns: 10 * SECOND_NS,
-};
 
 fn main() {
     let records = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(RECORDS);
-    let upstream = by_close((0..records).map(|number| record(number, 0)));
-    let arrived = (0..records).filter(|number| !mix(*number).is_multiple_of(100));
-    let downstream = by_close(arrived.map(|number| record(number, DELAY_NS)));
+    let [upstream, downstream] = made::records(records);
 
     println!("{records} records a side, of {} bytes", size_of::<FlowRecord>());
     // The quickest of a few rounds each: others use the machine as well.
     let mut best = [Measured::NONE; 5];
     for _ in 0..ROUNDS {
-        let timing = Rule::Timing(BOUNDS);
+        let timing = Rule::Timing(TimingBounds::PUBLISHED);
         let round = [
             sorting(&upstream).plus(sorting(&downstream)),
             associating(Rule::Label, &upstream, &downstream),
@@ -92,43 +77,6 @@ fn processor_time() -> Duration {
     nanos.map_or_else(since_1970, Duration::from_nanos)
 }
 
-/// In the order in which a meter closes records.
-fn by_close(records: impl Iterator<Item = FlowRecord>) -> Vec<FlowRecord> {
-    let mut records: Vec<FlowRecord> = records.collect();
-    records.sort_by_key(|record| record.last);
-    records
-}
-
-fn record(number: u64, delay_ns: i64) -> FlowRecord {
-    let flow = mix(number) % FLOWS;
-    let first_ns = (number * 1_000_000_000 / RECORDS_PER_SECOND) as i64;
-    let duration_ns = (mix(number ^ 1) % 5_000_000_000) as i64;
-    let time = |sent_ns: i64, salt: u64| {
-        let waited_ns = if delay_ns > 0 { (mix(number ^ salt) % 40_000_000) as i64 } else { 0 };
-        Timestamp::from_nanos(sent_ns + delay_ns + waited_ns)
-    };
-    let [a, b, c, d, e, f, g, h] = mix(flow).to_be_bytes();
-    FlowRecord {
-        key: FlowKey {
-            source: [a, b, c, d].into(),
-            destination: [e, f, g, h].into(),
-            source_port: flow as u16,
-            destination_port: 443,
-            protocol: 6,
-        },
-        class: ClassId::default(),
-        first: time(first_ns, 2),
-        last: time(first_ns + duration_ns, 3),
-        packets: 5,
-        bytes: 500,
-        tcp_flags: 0,
-        first_label: Some(PacketDigest(mix(number ^ 4 << 60))),
-        last_label: Some(PacketDigest(mix(number ^ 5 << 60))),
-        end: FlowEnd::Idle,
-        resolution_ns: 1,
-    }
-}
-
 fn sorting(records: &[FlowRecord]) -> Measured {
     let mut records = records.to_vec();
     let start = processor_time();
@@ -138,7 +86,8 @@ fn sorting(records: &[FlowRecord]) -> Measured {
     Measured { taken, ..Measured::NONE }
 }
 
-const WINDOW_NS: u64 = (BOUNDS.active_timeout_ns + 2 * BOUNDS.inactive_timeout_ns) as u64;
+const WINDOW_NS: u64 = (TimingBounds::PUBLISHED.active_timeout_ns
+    + 2 * TimingBounds::PUBLISHED.inactive_timeout_ns) as u64;
 
 /// Brings records together, and no more.
 fn associating(rule: Rule, upstream: &[FlowRecord], downstream: &[FlowRecord]) -> Measured {
@@ -162,7 +111,7 @@ fn concluding(rule: Rule, upstream: &[FlowRecord], downstream: &[FlowRecord]) ->
     let mut pairing = RecordPairing::new(RecordPairingConfig {
         rule,
         window_ns: WINDOW_NS,
-        active_timeout_ns: BOUNDS.active_timeout_ns as u64,
+        active_timeout_ns: TimingBounds::PUBLISHED.active_timeout_ns as u64,
         by: By::Flow,
         estimator: RecordEstimator::Hybrid,
         outliers: 0.0,
