@@ -4,17 +4,17 @@ use std::io::Cursor;
 
 use twixt_capture::{CaptureFile, Ending, MAX_FRAME_BYTES, MAX_INTERFACES};
 
-use crate::Verdict;
+use crate::FuzzResult;
 
 /// Reads the bytes as a capture file, to its end. Frames never exceed what the crate promises,
 /// and damage is named with a place inside the file.
-pub fn capture(bytes: &[u8]) -> Verdict {
+pub fn capture(bytes: &[u8]) -> FuzzResult {
     let input = Box::new(Cursor::new(bytes.to_vec()));
     let mut file = match CaptureFile::from_reader(input, "fuzz") {
         Ok(file) => file,
         Err(error) => {
             assert!(!error.to_string().is_empty());
-            return Verdict::Refused;
+            return FuzzResult::Refused;
         }
     };
     let mut frames = 0_u64;
@@ -26,5 +26,5 @@ pub fn capture(bytes: &[u8]) -> Verdict {
     assert_eq!(file.counts().frames, frames);
     assert!(file.interfaces().len() <= MAX_INTERFACES);
     assert!(file.bytes_read() <= bytes.len() as u64);
-    Verdict::Accepted
+    FuzzResult::Accepted
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use twixt_wire::{Filter, LinkType, Packet, ParseOptions, parse};
 
-use crate::Verdict;
+use crate::FuzzResult;
 
 /// 10.0.0.1:53 to 10.0.0.2:9 over UDP.
 const FRAME: [u8; 28] = [
@@ -18,13 +18,13 @@ static PACKET: LazyLock<Packet> = LazyLock::new(|| {
 
 /// Parses the bytes as a filter. What is shown of a filter reads back as the same filter, and
 /// selects the same.
-pub fn filter(bytes: &[u8]) -> Verdict {
-    let Ok(text) = std::str::from_utf8(bytes) else { return Verdict::Refused };
+pub fn filter(bytes: &[u8]) -> FuzzResult {
+    let Ok(text) = std::str::from_utf8(bytes) else { return FuzzResult::Refused };
     let filter: Filter = match text.parse() {
         Ok(filter) => filter,
         Err(error) => {
             assert!(!error.to_string().is_empty());
-            return Verdict::Refused;
+            return FuzzResult::Refused;
         }
     };
     let shown = filter.to_string();
@@ -36,7 +36,7 @@ pub fn filter(bytes: &[u8]) -> Verdict {
         // What is shown may be longer than what was written, and so exceed the bounds on texts.
         Err(error) => assert!(exceeds_bounds(&shown), "{text:?}: {shown:?}: {error}"),
     }
-    Verdict::Accepted
+    FuzzResult::Accepted
 }
 
 fn exceeds_bounds(shown: &str) -> bool {

@@ -8,7 +8,7 @@ use twixt_wire::{
     Packet, ParseOptions, available, parse,
 };
 
-use crate::Verdict;
+use crate::FuzzResult;
 
 /// What lies behind frames in memory.
 const BEHIND: [u8; 128] = [0x45; 128];
@@ -62,9 +62,9 @@ static OBSERVER: LazyLock<Observer> = LazyLock::new(|| {
 
 /// Parses a frame: the first byte is its link type, the next two how much longer it was on the
 /// wire, the rest the frame. An observer agrees with what is found by hand.
-pub fn frame(bytes: &[u8]) -> Verdict {
+pub fn frame(bytes: &[u8]) -> FuzzResult {
     let Some((&[link, longer_low, longer_high], frame)) = bytes.split_first_chunk() else {
-        return Verdict::Refused;
+        return FuzzResult::Refused;
     };
     let link = LINK_TYPES[usize::from(link) % LINK_TYPES.len()];
     let wire_length = frame.len() as u32 + u32::from(u16::from_le_bytes([longer_low, longer_high]));
@@ -83,13 +83,13 @@ pub fn frame(bytes: &[u8]) -> Verdict {
         observed
     );
     let (Ok(packet), Ok((observation, detail))) = (innermost, observed) else {
-        return Verdict::Refused;
+        return FuzzResult::Refused;
     };
     exercise(&packet, frame);
     assert_eq!(observation.digest, DIGESTERS[0].digest(&packet, frame));
     assert_eq!(observation.length, packet.length());
     assert_eq!(detail.key, packet.flow_key());
-    Verdict::Accepted
+    FuzzResult::Accepted
 }
 
 /// Does all that can be done with a packet.

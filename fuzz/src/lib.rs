@@ -29,21 +29,21 @@ use xxhash_rust::xxh3::xxh3_64;
 /// which no longer reaches what it was made for is found out.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FuzzResult {
     /// They are what the parser reads, wholly or up to some damage.
     Accepted,
     /// They are something else.
     Refused,
 }
 
-impl Verdict {
+impl FuzzResult {
     fn of(accepted: bool) -> Self {
         if accepted { Self::Accepted } else { Self::Refused }
     }
 }
 
 /// A harness.
-pub type Harness = fn(&[u8]) -> Verdict;
+pub type Harness = fn(&[u8]) -> FuzzResult;
 
 /// Every harness by its name, which is also that of its target and of its folder of seeds.
 pub const HARNESSES: &[(&str, Harness)] = &[

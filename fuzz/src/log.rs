@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use twixt_model::{Epoch, Span, Timestamp};
 use twixt_store::{Day, Depth, Durability, EpochEntry, Log, Options, Query};
 
-use crate::Verdict;
+use crate::FuzzResult;
 
 /// A folder that goes away with the value. Memory is fast, if the machine has such a folder.
 struct Folder(PathBuf);
@@ -33,8 +33,8 @@ impl Drop for Folder {
 /// Takes the bytes as a day's data file with the index behind it (the first two bytes say how long
 /// that is). Reads them with and without the index, and then has a writer go on with them: all
 /// records that were found before are found afterwards, and the new one too.
-pub fn log(bytes: &[u8]) -> Verdict {
-    let Some((lengths, rest)) = bytes.split_first_chunk() else { return Verdict::Refused };
+pub fn log(bytes: &[u8]) -> FuzzResult {
+    let Some((lengths, rest)) = bytes.split_first_chunk() else { return FuzzResult::Refused };
     let index_bytes = usize::from(u16::from_le_bytes(*lengths)).min(rest.len());
     let (data, index) = rest.split_at(rest.len() - index_bytes);
     let folder = Folder::new();
@@ -47,7 +47,7 @@ pub fn log(bytes: &[u8]) -> Verdict {
     let found = epochs(&log);
     fs::remove_file(file("twxi")).expect("it was just written");
     append(&log, &without_index);
-    Verdict::of(!found.is_empty() || !without_index.is_empty())
+    FuzzResult::of(!found.is_empty() || !without_index.is_empty())
 }
 
 /// The epochs of all records, at every depth.

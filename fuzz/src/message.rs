@@ -9,7 +9,7 @@ use twixt_measure::{
 use twixt_model::{Delay, PointId, Segment};
 use twixt_synopsis::{Lda, LdaConfig, Synopsis};
 
-use crate::{Verdict, checksummed};
+use crate::{FuzzResult, checksummed};
 
 /// What every sealed epoch starts with: magic and format version.
 const HEADER: &[u8] = b"TWXM\x02";
@@ -23,11 +23,11 @@ static SYNOPSIS_FIELD: LazyLock<Vec<u8>> = LazyLock::new(|| {
 
 /// Reads the bytes as a sealed epoch, as an epoch file, as the only record of one, and as the
 /// fields of a sealed epoch with everything around them right.
-pub fn message(bytes: &[u8]) -> Verdict {
+pub fn message(bytes: &[u8]) -> FuzzResult {
     let in_file = FILE_HEADER.into_iter().chain(frame_record(bytes).expect("inputs are short"));
     let body = checksummed([HEADER, bytes].concat());
     let fields = checksummed([HEADER, bytes, SYNOPSIS_FIELD.as_slice()].concat());
-    Verdict::of(
+    FuzzResult::of(
         survives(bytes)
             | survives(&body)
             | survives(&fields)

@@ -11,12 +11,12 @@ use twixt_synopsis::cnf::{
     Merge, PairingBounds, RecordEstimator, RecordPairing, RecordPairingConfig, Rule, TimingBounds,
 };
 
-use crate::Verdict;
+use crate::FuzzResult;
 
 /// Reads the bytes as one datagram, as a stream of IPFIX messages, and as datagrams that follow
 /// each other, with a length (two bytes) before each. What reads as a record and can be said in
 /// IPFIX survives being written and read, and any records can be paired.
-pub fn records(bytes: &[u8]) -> Verdict {
+pub fn records(bytes: &[u8]) -> FuzzResult {
     let mut found = read(&[bytes]);
     found.extend(read(&datagrams(bytes)));
     found.extend(read_stream(bytes));
@@ -25,7 +25,7 @@ pub fn records(bytes: &[u8]) -> Verdict {
     for rule in [Rule::Label, Rule::Timing(BOUNDS)] {
         pairs(&found, rule);
     }
-    Verdict::of(!found.is_empty())
+    FuzzResult::of(!found.is_empty())
 }
 
 fn exporter() -> SocketAddr {

@@ -3,16 +3,16 @@
 use twixt_model::{Span, Timestamp};
 use twixt_synopsis::{Conclude, DecodeError, Estimator, Pair, Question, decode, encode};
 
-use crate::{Verdict, checksummed};
+use crate::{FuzzResult, checksummed};
 
 /// What every encoded synopsis starts with: magic and format version.
 const HEADER: &[u8] = b"TWXS\x01";
 
 /// Decodes the bytes twice: as they are, and as what lies between header and checksum, so that
 /// the decoders of the algorithms see them. What decodes encodes to the same bytes again.
-pub fn synopsis(bytes: &[u8]) -> Verdict {
+pub fn synopsis(bytes: &[u8]) -> FuzzResult {
     let wrapped = checksummed([HEADER, bytes].concat());
-    Verdict::of(survives(bytes).is_ok() | survives(&wrapped).is_ok())
+    FuzzResult::of(survives(bytes).is_ok() | survives(&wrapped).is_ok())
 }
 
 fn survives(bytes: &[u8]) -> Result<(), DecodeError> {

@@ -9,6 +9,7 @@ mod fuzz;
 mod repository;
 mod seeds;
 mod setup;
+mod soak;
 mod step;
 mod test;
 
@@ -33,6 +34,8 @@ enum Task {
     Test(test::Arguments),
     /// Run the benchmark program
     Bench(bench::Arguments),
+    /// Run agents and a collector for hours, and see whether they stay as they are; needs root
+    Soak(soak::Arguments),
     /// Feed hostile bytes to the parsers
     Fuzz(fuzz::Arguments),
     /// Simulate faults of disks, networks, clocks and processes
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Task::Setup => setup::install_all(),
         Task::Test(arguments) => test::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
+        Task::Soak(arguments) => soak::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Faults(arguments) => faults::run(&arguments),
         Task::Docs(arguments) => docs::run(&arguments),

@@ -1,7 +1,6 @@
 //! `twixt check --collector`: a collector that runs, one that lacks evidence, and none.
 
-use std::sync::Mutex;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use twixt_testing::wait_for;
@@ -16,11 +15,8 @@ const DELAY_NS: i64 = 1_000_000;
 fn fed(folder: &std::path::Path) -> Process {
     let process = Process::start(folder, 0);
     let first = epoch_now() - 40;
-    let shared = Shared {
-        address: Mutex::new(process.address),
-        acknowledged: Mutex::new(Vec::new()),
-        last: AtomicI64::new(first + 20),
-    };
+    let shared = Shared::new(process.address);
+    shared.last.store(first + 20, Ordering::Relaxed);
     thread::scope(|scope| {
         scope.spawn(|| send_all(&shared, "up", 0, first));
         scope.spawn(|| send_all(&shared, "down", DELAY_NS, first));

@@ -2,15 +2,16 @@
 //! they are stopped or killed.
 //!
 //! Needs root, `ip`, `tc`, `ethtool` and `tcpdump`. With `TWIXT_LONG=1`
-//! traffic lasts 30 s, and processes are killed 50 times. See `docs/howto/testbed.md`.
+//! traffic lasts 30 s, and processes are killed 50 times, or `TWIXT_KILL_ROUNDS`. See `docs/howto/testbed.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
-use twixt_testing::{pace, require, seed};
+use twixt_testing::{SmallDisk, pace, require, seed};
 
+use crate::support::dice::{Dice, kill_rounds};
 use crate::support::testbed::load::Traffic;
 use crate::support::testbed::referee::{Counted, TCP, Tcpdump, UDP, times_ns, truth};
 use crate::support::testbed::system::{AgentPlan, Process, Told, now_ns, wait_for_epochs};
@@ -20,6 +21,8 @@ use crate::support::{folder, number, twixt_in};
 const SECOND_NS: i64 = 1_000_000_000;
 const CLASSES: [&str; 2] = ["tcp", "udp"];
 const ALGORITHMS: [&str; 2] = ["lda", "lds"];
+/// What is left of a full disk: a record fits, a file does not.
+const LEFT_BYTES: u64 = 4_096;
 
 fn is_long() -> bool {
     std::env::var_os("TWIXT_LONG").is_some()
@@ -205,47 +208,52 @@ fn a_chain_of_points_survives_a_restart_of_the_collector() {
     collector.stop();
 }
 
-/// The same every time, and printed: which process dies, and how long it may live before.
-struct Dice(u64);
-
-impl Dice {
-    /// A number below `sides`; xorshift.
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-}
+/// What befalls the system.
+const TROUBLES: u64 = 5;
 
 #[test]
 fn nothing_that_was_acknowledged_is_lost_when_processes_are_killed() {
     const SEED: u64 = 0x7717_0001;
     require!(namespaces);
+    require!(mounts);
     require!(program "tcpdump");
     require!(program "ethtool");
-    let (bed, folder, mut dice) = (Testbed::new(Offloads::Off), folder(), Dice(seed(SEED)));
+    let (bed, folder, mut dice) = (Testbed::new(Offloads::Off), folder(), Dice::new(seed(SEED)));
     let folder = folder.path();
+    let disk = SmallDisk::mount(&folder.join("collector"), "size=1g");
     let plans =
         [local_agent("agent-in", &[("r-in", "in")]), local_agent("agent-out", &[("r-out", "out")])];
     let mut collector = bed.start_collector(folder, LOCAL_COLLECTOR);
     let mut agents = plans.each_ref().map(|plan| plan.start(&bed, folder));
     let dumps = start_dumps(&bed, folder);
-    let rounds = if is_long() { 50 } else { 10 };
-    println!("{rounds} rounds");
+    let rounds = kill_rounds(if is_long() { 50 } else { 10 });
     wait_for_epochs(1);
-    let load = bed.start_load(Traffic::Light, Duration::from_millis(2500) * rounds);
+    let load = bed.start_load(Traffic::Light, Duration::from_millis(3500) * rounds);
     let mut outages = Vec::new();
     for _ in 0..rounds {
         pace(Duration::from_millis(500 + dice.roll(2000)));
-        let (victim, start) = (dice.roll(3) as usize, now_ns());
-        if victim == 2 {
-            collector.kill();
-            collector = bed.start_collector(folder, LOCAL_COLLECTOR);
-        } else {
-            agents[victim].kill();
-            agents[victim] = plans[victim].start(&bed, folder);
-            outages.push(Outage::of(start, now_ns()));
+        let (trouble, start) = (dice.roll(TROUBLES) as usize, now_ns());
+        let length = Duration::from_millis(200 + dice.roll(1500));
+        match trouble {
+            0 | 1 => {
+                agents[trouble].kill();
+                agents[trouble] = plans[trouble].start(&bed, folder);
+                outages.push(Outage::of(start, now_ns()));
+            }
+            2 => {
+                collector.kill();
+                collector = bed.start_collector(folder, LOCAL_COLLECTOR);
+            }
+            3 => {
+                disk.fill_but(LEFT_BYTES);
+                pace(length);
+                disk.empty();
+            }
+            _ => {
+                bed.run(Place::R, "ip link set lo down");
+                pace(length);
+                bed.run(Place::R, "ip link set lo up");
+            }
         }
     }
     let datagrams = bed.finish_load(load, folder);

@@ -2,6 +2,7 @@
 
 mod captures;
 pub(crate) mod collector;
+pub(crate) mod dice;
 mod frames;
 #[cfg(target_os = "linux")]
 pub(crate) mod live;

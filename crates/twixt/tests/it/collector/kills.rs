@@ -2,66 +2,134 @@
 //! must come as if nothing had happened.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 use twixt_store::{Depth, Log, Options, Query};
-use twixt_testing::{pace, seed, wait_until};
+use twixt_testing::{SmallDisk, pace, require, seed, wait_until};
 
 use super::process::{Process, printed};
 use super::sender::{Shared, epoch_now, send_all};
+use crate::support::dice::{Dice, kill_rounds};
 
-/// Rounds, unless the variable `TWIXT_KILL_ROUNDS` says otherwise.
-const ROUNDS: usize = 8;
+const ROUNDS: u32 = 8;
 const SEED: u64 = 1;
 const DELAY_NS: i64 = 1_000_000;
+/// What may wait in the collector's memory by default; in these tests, next to nothing waits.
+const RESIDENT_MAX_KIB: u64 = 512 * 1024;
+/// What is left of a full disk: a record fits, a file does not.
+const LEFT_BYTES: u64 = 4_096;
+
+/// What happens before the collector is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    Nothing,
+    /// There is no room for more epochs.
+    FullDisk,
+    /// Connections break in the midst of a body.
+    CutConnections,
+}
 
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_counts_twice() {
-    let rounds = std::env::var("TWIXT_KILL_ROUNDS").ok();
-    let rounds = rounds.map_or(ROUNDS, |text| text.parse().unwrap());
-    println!("{rounds} rounds");
     let folder = tempfile::tempdir().unwrap();
-    let mut process = Process::start(folder.path(), 0);
-    let shared = Shared {
-        address: Mutex::new(process.address),
-        acknowledged: Mutex::default(),
-        last: AtomicI64::new(i64::MAX),
-    };
+    let end = endure(folder.path(), |_, kill| kill());
+    let gaps = end.check_estimates(folder.path());
+    assert_eq!(gaps, 0, "both halves were there in time");
+}
+
+/// The same with a disk that is full and connections that break in between. Halves may come too
+/// late for each other then; they are estimated all the same.
+#[test]
+fn nor_with_a_full_disk_and_broken_connections() {
+    require!(mounts);
+    let folder = tempfile::tempdir().unwrap();
+    let disk = SmallDisk::mount(&folder.path().join("collector"), "size=256m");
+    let mut dice = Dice::new(seed(SEED + 1));
+    let end = endure(folder.path(), |shared, kill| {
+        let troubles = [Trouble::Nothing, Trouble::FullDisk, Trouble::CutConnections];
+        let trouble = troubles[dice.roll(3) as usize];
+        shared.cuts.store(trouble == Trouble::CutConnections, Ordering::Relaxed);
+        if trouble == Trouble::FullDisk {
+            disk.fill_but(LEFT_BYTES);
+        }
+        pace(Duration::from_millis(dice.roll(1000)));
+        // It may end by itself, or start, while there is no room.
+        let kills_first = dice.roll(2) == 0;
+        if kills_first {
+            kill();
+        }
+        if trouble == Trouble::FullDisk {
+            disk.empty();
+        }
+        shared.cuts.store(false, Ordering::Relaxed);
+        if !kills_first {
+            kill();
+        }
+    });
+    let gaps = end.check_estimates(folder.path());
+    println!("{gaps} gaps reported first, and closed");
+}
+
+/// Where rounds ended.
+struct End {
+    rounds: u32,
+    /// The epochs that were sent.
+    first: i64,
+    last: i64,
+}
+
+/// Sends epochs of both points while the collector is killed again and again, and checks after
+/// every kill that whatever was acknowledged is stored. `round` does what it likes, and kills once.
+fn endure(folder: &Path, mut round: impl FnMut(&Shared, &mut dyn FnMut())) -> End {
+    let rounds = kill_rounds(ROUNDS);
+    let process = Mutex::new(Process::start(folder, 0));
+    let shared = Shared::new(process.lock().unwrap().address);
     let first = epoch_now() + 1;
+    let (mut dice, mut resident_max_kib) = (Dice::new(seed(SEED)), 0);
     let last = thread::scope(|scope| {
         scope.spawn(|| send_all(&shared, "up", 0, first));
         scope.spawn(|| send_all(&shared, "down", DELAY_NS, first));
-        let mut random = seed(SEED);
-        for round in 1..=rounds {
-            // xorshift; from a tenth of a second to one.
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            pace(Duration::from_millis(100 + random % 900));
-            process.kill();
-            // Whoever acknowledged is dead: what was said by now must hold.
-            let acknowledged = shared.acknowledged.lock().unwrap().clone();
-            check_log(folder.path(), &acknowledged);
-            process = Process::start(folder.path(), round);
-            *shared.address.lock().unwrap() = process.address;
+        for number in 1..=rounds {
+            pace(Duration::from_millis(100 + dice.roll(900)));
+            round(&shared, &mut || {
+                let mut process = process.lock().unwrap();
+                resident_max_kib = resident_max_kib.max(resident_kib(process.id()));
+                process.kill();
+                // Who acknowledged is dead: what was acknowledged by now must be there.
+                let acknowledged = shared.acknowledged.lock().unwrap().clone();
+                check_log(folder, &acknowledged);
+                *process = Process::start(folder, number);
+                resident_max_kib = resident_max_kib.max(resident_kib(process.id()));
+                *shared.address.lock().unwrap() = process.address;
+            });
         }
         let last = epoch_now() + 10;
         shared.last.store(last, Ordering::Relaxed);
         last
     });
+    let end = End { rounds, first, last };
     // The last waits for a neighbour that never comes; the one before it does not.
-    wait_until("the epoch before the last is estimated", || {
-        estimates(folder.path(), rounds).iter().any(|(epoch, _)| *epoch == last - 1)
-    });
+    wait_until("the epochs before the last are estimated", || end.missing(folder).is_empty());
+    let mut process = process.into_inner().unwrap();
     process.signal("TERM");
     assert_eq!(process.wait(), Some(0));
-    check_log(folder.path(), &shared.acknowledged.lock().unwrap());
-    check_estimates(folder.path(), rounds, first, last);
+    let acknowledged = shared.acknowledged.into_inner().unwrap();
+    check_log(folder, &acknowledged);
+    println!("{} acknowledged, 0 lost; at most {resident_max_kib} KiB", acknowledged.len());
+    assert!(resident_max_kib < RESIDENT_MAX_KIB);
+    end
+}
+
+fn resident_kib(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    resident.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 /// Everything is there, once.
@@ -79,8 +147,8 @@ fn check_log(folder: &Path, acknowledged: &[(String, i64)]) {
 }
 
 /// Estimated epochs of a round, with the whole line.
-fn estimates(folder: &Path, round: usize) -> Vec<(i64, String)> {
-    let text = std::fs::read_to_string(printed(folder, round)).unwrap();
+fn estimates(folder: &Path, round: u32) -> Vec<(i64, String)> {
+    let text = fs::read_to_string(printed(folder, round)).unwrap();
     let of_line = |line: &str| {
         let row: Value = serde_json::from_str(line).ok()?;
         (row["event"] == "estimate").then(|| (row["epoch"].as_i64().unwrap(), line.to_owned()))
@@ -88,26 +156,35 @@ fn estimates(folder: &Path, round: usize) -> Vec<(i64, String)> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// Every epoch between the ends was estimated, rightly, and no gap was told. What a killed
-/// collector told last may be told again, word for word, if it died in the few microseconds before
-/// it could write down that it had: once in all rounds is bad luck already.
-fn check_estimates(folder: &Path, rounds: usize, first: i64, last: i64) {
-    let mut told: BTreeMap<i64, String> = BTreeMap::new();
-    let mut repeated = 0;
-    for round in 0..=rounds {
-        for (epoch, line) in estimates(folder, round) {
-            let row: Value = serde_json::from_str(&line).unwrap();
-            assert_eq!(row["mean_ns"].as_i64(), Some(DELAY_NS), "{line}");
-            if let Some(before) = told.insert(epoch, line.clone()) {
-                assert_eq!(before, line);
-                repeated += 1;
-            }
-        }
-        let text = std::fs::read_to_string(printed(folder, round)).unwrap();
-        assert!(!text.contains("\"event\":\"gap\""), "round {round}: {text}");
+impl End {
+    /// Epochs between the ends that are not estimated.
+    fn missing(&self, folder: &Path) -> Vec<i64> {
+        let rows = (0..=self.rounds).flat_map(|round| estimates(folder, round));
+        let estimated: BTreeSet<i64> = rows.map(|(epoch, _)| epoch).collect();
+        (self.first + 1..self.last).filter(|epoch| !estimated.contains(epoch)).collect()
     }
-    println!("{} epochs estimated, {repeated} of them told again", told.len());
-    let missing: Vec<i64> = (first + 1..last).filter(|epoch| !told.contains_key(epoch)).collect();
-    assert!(missing.is_empty(), "not estimated: {missing:?} of {first}..{last}");
-    assert!(repeated <= 1 + rounds / 25, "{repeated} told again in {rounds} rounds");
+
+    /// Every epoch between the ends was estimated, rightly. What a killed collector printed last may
+    /// be printed again, word for word, if it died in the few microseconds before it could write
+    /// down that it had: once in all rounds is bad luck already. Returns how many gaps were printed.
+    fn check_estimates(&self, folder: &Path) -> usize {
+        let mut rows: BTreeMap<i64, String> = BTreeMap::new();
+        let (mut repeated, mut gaps) = (0, 0);
+        for round in 0..=self.rounds {
+            for (epoch, line) in estimates(folder, round) {
+                let row: Value = serde_json::from_str(&line).unwrap();
+                assert_eq!(row["mean_ns"].as_i64(), Some(DELAY_NS), "{line}");
+                if let Some(before) = rows.insert(epoch, line.clone()) {
+                    assert_eq!(before, line);
+                    repeated += 1;
+                }
+            }
+            let text = fs::read_to_string(printed(folder, round)).unwrap();
+            gaps += text.matches("\"event\":\"gap\"").count();
+        }
+        println!("{} epochs estimated, {repeated} of them printed again", rows.len());
+        assert_eq!(self.missing(folder), [0; 0], "of {}..{}", self.first, self.last);
+        assert!(repeated <= 1 + self.rounds / 25, "{repeated} again in {} rounds", self.rounds);
+        gaps
+    }
 }

@@ -16,12 +16,12 @@ pub(crate) struct Process {
 
 impl Process {
     /// For the segment from `up` to `down`; what it prints goes to a file of that round.
-    pub(crate) fn start(folder: &Path, round: usize) -> Self {
+    pub(crate) fn start(folder: &Path, round: u32) -> Self {
         Self::start_with(folder, round, &[])
     }
 
     /// With further options.
-    pub(crate) fn start_with(folder: &Path, round: usize, options: &[&str]) -> Self {
+    pub(crate) fn start_with(folder: &Path, round: u32, options: &[&str]) -> Self {
         let out = File::create(printed(folder, round)).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_twixt"))
             .args(["collector", "--listen", "127.0.0.1:0", "--segment", "up:down"])
@@ -77,6 +77,6 @@ impl Drop for Process {
 }
 
 /// What the collector of a round printed.
-pub(crate) fn printed(folder: &Path, round: usize) -> PathBuf {
+pub(crate) fn printed(folder: &Path, round: u32) -> PathBuf {
     folder.join(format!("printed-{round}.jsonl"))
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use twixt_delivery::{UPLOAD_PATH, UploadWriter};
@@ -28,6 +28,20 @@ pub(crate) struct Shared {
     pub(crate) acknowledged: Mutex<Vec<(String, i64)>>,
     /// The last epoch to send.
     pub(crate) last: AtomicI64,
+    /// Whether connections break in the midst of a body.
+    pub(crate) cuts: AtomicBool,
+}
+
+impl Shared {
+    /// Epochs go to this collector, and there is no last one yet.
+    pub(crate) fn new(collector: SocketAddr) -> Self {
+        Self {
+            address: Mutex::new(collector),
+            acknowledged: Mutex::default(),
+            last: AtomicI64::new(i64::MAX),
+            cuts: AtomicBool::new(false),
+        }
+    }
 }
 
 pub(crate) fn epoch_now() -> i64 {
@@ -91,8 +105,12 @@ fn packets(epoch: i64, delay_ns: i64) -> Vec<Observation> {
 fn is_acknowledged(shared: &Shared, sealed: &Sealed) -> bool {
     let mut writer = UploadWriter::new();
     writer.push(&sealed.to_bytes()).unwrap();
-    let address = *shared.address.lock().unwrap();
-    post(address, &writer.into_body()).is_ok_and(|answer| {
+    let (address, body) = (*shared.address.lock().unwrap(), writer.into_body());
+    if shared.cuts.load(Ordering::Relaxed) {
+        let _ = send_half(address, &body);
+        return false;
+    }
+    post(address, &body).is_ok_and(|answer| {
         let is_stored = answer.contains("\"stored\":1") || answer.contains("\"duplicates\":1");
         answer.starts_with("HTTP/1.1 200") && is_stored
     })
@@ -100,16 +118,25 @@ fn is_acknowledged(shared: &Shared, sealed: &Sealed) -> bool {
 
 /// Sends a body, and returns the whole answer.
 pub(crate) fn post(address: SocketAddr, body: &[u8]) -> io::Result<String> {
+    let mut stream = begin(address, body.len())?;
+    stream.write_all(body)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+/// Hangs up in the midst of a body.
+fn send_half(address: SocketAddr, body: &[u8]) -> io::Result<()> {
+    begin(address, body.len())?.write_all(&body[..body.len() / 2])
+}
+
+fn begin(address: SocketAddr, length: usize) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-    let length = body.len();
     write!(
         stream,
         "POST {UPLOAD_PATH} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
          content-length: {length}\r\n\r\n"
     )?;
-    stream.write_all(body)?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer)
+    Ok(stream)
 }

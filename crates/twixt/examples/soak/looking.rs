@@ -1,0 +1,100 @@
+//! What processes take, minute by minute.
+
+use std::fs;
+use std::process::Child;
+use std::time::Instant;
+
+use crate::system::System;
+
+/// A tenth more than in the first tenth of the time is growth; so are this many KiB at least.
+const SPARE: f64 = 1.1;
+const SPARE_KIB: u64 = 8 * 1024;
+
+/// What was seen so far.
+#[derive(Default)]
+pub(crate) struct Looks {
+    start: Option<Instant>,
+    seen: Vec<[Taken; 2]>,
+}
+
+/// What processes take: the collector, and the agents together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Taken {
+    resident_kib: u64,
+    files: u64,
+    threads: u64,
+}
+
+impl Looks {
+    pub(crate) const HEADING: &str =
+        "minute  collector: KiB  files  threads  20 agents: KiB  files  threads";
+
+    /// Looks at all processes, and prints a line.
+    pub(crate) fn look(&mut self, system: &System) {
+        let minute = self.start.get_or_insert_with(Instant::now).elapsed().as_secs() / 60 + 1;
+        let collector = Taken::by(&system.collector);
+        let agents = system.agents.iter().map(Taken::by).fold(Taken::default(), Taken::plus);
+        println!("{minute:>6}  {}  {}", collector.columns(15), agents.columns(14));
+        self.seen.push([collector, agents]);
+    }
+
+    /// What is larger in the last tenth of the time than in the first. The first two minutes fill
+    /// caches.
+    pub(crate) fn grown(&self) -> Vec<String> {
+        let seen = self.seen.get(2..).unwrap_or_default();
+        let tenth = (seen.len() / 10).max(1).min(seen.len());
+        let (first, last) = (&seen[..tenth], &seen[seen.len() - tenth..]);
+        let names = ["collector", "agents"];
+        let grown = (0..2).filter_map(|index| {
+            let [before, after] = [first, last].map(|looks| Taken::most(looks, index));
+            println!("{}: at first {before:?}, in the end {after:?}", names[index]);
+            after.is_more_than(before).then(|| names[index].to_owned())
+        });
+        grown.collect()
+    }
+}
+
+impl Taken {
+    fn by(process: &Child) -> Self {
+        let folder = format!("/proc/{}", process.id());
+        let entries = |name: &str| {
+            fs::read_dir(format!("{folder}/{name}")).expect("the process runs").count() as u64
+        };
+        let status = fs::read_to_string(format!("{folder}/status")).expect("the process runs");
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = resident.and_then(|text| text.split_whitespace().next()?.parse().ok());
+        let resident_kib = kib.expect("the kernel reports resident memory");
+        Self { resident_kib, files: entries("fd"), threads: entries("task") }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            resident_kib: self.resident_kib + other.resident_kib,
+            files: self.files + other.files,
+            threads: self.threads + other.threads,
+        }
+    }
+
+    /// The most of each, over some looks at the collector (0) or the agents (1).
+    fn most(looks: &[[Self; 2]], index: usize) -> Self {
+        looks.iter().map(|look| look[index]).fold(Self::default(), |most, look| Self {
+            resident_kib: most.resident_kib.max(look.resident_kib),
+            files: most.files.max(look.files),
+            threads: most.threads.max(look.threads),
+        })
+    }
+
+    fn is_more_than(self, before: Self) -> bool {
+        let bound = |value: u64| (value as f64 * SPARE) as u64;
+        let bound_kib = bound(before.resident_kib).max(before.resident_kib + SPARE_KIB);
+        // A question or an upload under way has a file and may have a thread.
+        self.resident_kib > bound_kib
+            || self.files > bound(before.files).max(before.files + 4)
+            || self.threads > before.threads + 2
+    }
+
+    fn columns(self, width: usize) -> String {
+        let Self { resident_kib, files, threads } = self;
+        format!("{resident_kib:>width$}  {files:>5}  {threads:>7}")
+    }
+}
