@@ -262,12 +262,12 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_kept_out_by_default() {
+    fn access_is_restricted_by_default() {
         check("127.0.0.1:1", |_| {}, None);
         check("[::1]:1", |_| {}, None);
         check("[::ffff:127.0.0.1]:1", |_| {}, None);
         check("0.0.0.0:1", |_| {}, Some("not be encrypted"));
-        check("10.0.0.1:1", |config| config.plain_http = PlainHttp::Forced, Some("anybody"));
+        check("10.0.0.1:1", |config| config.plain_http = PlainHttp::Forced, Some("anyone"));
         let forced = |config: &mut CollectorConfig| {
             config.plain_http = PlainHttp::Forced;
             config.tokens = vec![token("a", vec![PointPattern::all()])];

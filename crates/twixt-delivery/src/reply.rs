@@ -65,7 +65,7 @@ impl Reply {
             403 => {
                 Self::Forbidden { reason: explained("this agent may not write that point (403)") }
             }
-            404 | 405 => unavailable("there is no collector at this address (404): check the URL"),
+            404 | 405 => unavailable("no collector at this address (404): check the URL"),
             429 => unavailable("the collector limits the request rate (429)"),
             503 => unavailable("the collector cannot store epochs now (503)"),
             _ => unavailable(&format!("unexpected status {status}")),
@@ -133,14 +133,14 @@ mod tests {
         let torn = r#"{"error": "torn"}"#;
         check(400, None, torn, r#"TooLarge { reason: "the body cannot be read (400): torn" }"#);
         check(503, Some("7"), "", "Unavailable { after: Some(7s), reason: \"the collector cannot");
-        check(429, Some("soon"), "", "Unavailable { after: None, reason: \"the collector wants");
+        check(429, Some("soon"), "", "Unavailable { after: None, reason: \"the collector limits");
         let no = r#"{"error": "no"}"#;
         check(403, None, no, "Forbidden { reason: \"this agent may not write that point (403): no");
         check(
             401,
             None,
             "<html>",
-            "Unavailable { after: None, reason: \"the collector does not know",
+            "Unavailable { after: None, reason: \"authentication failed (401)",
         );
     }
 

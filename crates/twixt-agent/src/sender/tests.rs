@@ -58,7 +58,7 @@ fn plain_http_is_for_this_machine() {
 fn files_that_hold_no_certificate_are_named() {
     let with_ca = DeliveryConfig { ca: Some(b"nonsense".to_vec()), ..config("https://c") };
     let problem = Sender::new(&with_ca, 1).unwrap_err().to_string();
-    assert!(problem.starts_with("ca: holds no certificate"), "{problem}");
+    assert!(problem.starts_with("ca: contains no certificate"), "{problem}");
 }
 
 /// A collector in a thread of its own.

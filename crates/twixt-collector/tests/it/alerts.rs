@@ -205,7 +205,7 @@ fn what_makes_no_sense_is_refused() {
         assert!(found.unwrap_or_default().contains(problem.unwrap_or_default()));
     }
     check(vec![alert.clone()], None);
-    check(vec![alert.clone(), alert.clone()], Some("the same name"));
+    check(vec![alert.clone(), alert.clone()], Some("duplicate name"));
     let hysteresis = Thresholds { above: 0.01, clear_below: Some(0.02) };
     check(vec![AlertConfig { thresholds: hysteresis, ..alert.clone() }], Some("clear_below"));
     check(vec![AlertConfig { window: Duration::ZERO, ..alert.clone() }], Some("window"));

@@ -73,7 +73,7 @@ fn flows_are_named_by_the_epochs_or_by_a_table_beside_them() {
     check(&ends("sample", DELAY_NS), None, Some("sample keeps no flow keys"));
     let table = Agent::at("up").keeping(Purpose::Heavy, "space-saving");
     let [up, down] = ends("sample", DELAY_NS);
-    check(&[table, up, down], Some(DELAY_NS), Some("the large flows that up names"));
+    check(&[table, up, down], Some(DELAY_NS), Some("the large flows whose keys up keeps"));
 }
 
 #[test]

@@ -129,9 +129,9 @@ impl Footers {
         }
         drop(known);
         if checksum(disk, path).map_err(said)? != name.checksum {
-            return Err("damaged: its bytes are not those that were written; delete it, or put \
-                        back a copy"
-                .to_owned());
+            return Err(
+                "damaged: the checksum does not match; delete it, or restore a copy".to_owned()
+            );
         }
         let metadata = ParquetMetaDataReader::new()
             .with_page_index_policy(PageIndexPolicy::Optional)

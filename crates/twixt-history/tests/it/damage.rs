@@ -36,7 +36,7 @@ fn check(step: Step, folder: &str, change: impl Fn(&Path)) {
     assert_eq!(after.problems.len(), 1);
     let problem = after.problems[0].to_string();
     assert!(problem.contains(path.to_str().unwrap()), "{problem}");
-    assert!(problem.contains("delete it, or put back a copy"), "{problem}");
+    assert!(problem.contains("delete it, or restore a copy"), "{problem}");
     assert_eq!(problem.lines().count(), 1);
     assert!(!after.is_complete());
     let hour_of = |row: &&twixt_history::Row| (row.start_ns / 1_000_000_000 / HOUR) % 24 != 11;
@@ -136,7 +136,7 @@ fn an_hour_that_a_newer_release_wrote_is_refused_in_one_line_and_stays() {
     bytes[8..16].copy_from_slice(&checksum.to_le_bytes());
     fs::write(&log, &bytes).unwrap();
     let refused = fixture.history.seal_all().unwrap_err().to_string();
-    assert!(refused.contains("format version 9 is of a newer release; upgrade"), "{refused}");
+    assert!(refused.contains("format version 9 is from a newer release; upgrade"), "{refused}");
     assert_eq!(refused.lines().count(), 1);
     assert_eq!(fs::read(&log).unwrap(), bytes);
 }

@@ -126,7 +126,7 @@ pub enum MeterError {
         length_ns: i64,
     },
     /// Markers end epochs, and there is but one. Give epochs a length.
-    #[error("markers need epochs of a length, not one for all time")]
+    #[error("markers need an epoch length, not one epoch for all time")]
     NoBoundaries,
     /// The stash is too large for a message. Choose a smaller one.
     #[error("a stash of {max} observations, at most {STASH_LIMIT} are allowed")]

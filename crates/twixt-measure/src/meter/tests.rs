@@ -215,7 +215,7 @@ fn what_no_message_can_carry_is_refused() {
     assert_eq!(refusal(short), "epochs of 999 ns, at least 1000 ns are needed");
     let marked =
         MeterConfig { rule: EpochRule::WHOLE, cutting: Cutting::SendMarkers, ..config("up") };
-    assert_eq!(refusal(marked), "markers need epochs of a length, not one for all time");
+    assert_eq!(refusal(marked), "markers need an epoch length, not one epoch for all time");
 }
 
 fn bytes(sealed: &[Sealed]) -> Vec<Vec<u8>> {

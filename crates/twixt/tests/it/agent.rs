@@ -275,7 +275,7 @@ fn wrong_configurations_are_explained() {
     };
     let rest = "[spool]\ndirectory = \"s\"\n[collector]\nurl = \"http://127.0.0.1:1\"\n";
     let point = "[[point]]\nname = \"p\"\ninterface = \"lo\"\n";
-    check(&format!("{rest}{point}"), 0, "fine");
+    check(&format!("{rest}{point}"), 0, "the configuration is valid");
     check(&format!("colour = 1\n{rest}{point}"), 2, "colour");
     check(&format!("{rest}{point}colour = 1\n"), 2, "colour");
     check(&format!("[run]\nname = \"x\"\n{rest}{point}"), 2, "name");
@@ -284,8 +284,8 @@ fn wrong_configurations_are_explained() {
     check(&format!("{rest}{point}direction = \"up\"\n"), 2, "direction");
     check(&format!("{rest}{point}threads = 0\n"), 2, "threads");
     check(&format!("{rest}{point}filter = \"port\"\n"), 2, "filter");
-    check(&format!("[epoch]\nlength = \"whole\"\n{rest}{point}"), 2, "epochs of a length");
-    check(&format!("[[synopsis]]\nalgorithm = \"x\"\n{rest}{point}"), 2, "no algorithm");
+    check(&format!("[epoch]\nlength = \"whole\"\n{rest}{point}"), 2, "epoch length");
+    check(&format!("[[synopsis]]\nalgorithm = \"x\"\n{rest}{point}"), 2, "unknown algorithm");
     check(&format!("[run]\nuser = \"no such user\"\n{rest}{point}"), 1, "useradd");
     let plain = rest.replace("127.0.0.1:1", "collector");
     check(&format!("{plain}{point}"), 2, "plain http");

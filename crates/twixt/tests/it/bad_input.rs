@@ -80,15 +80,16 @@ fn captures_without_a_common_packet_get_advice() {
 #[test]
 fn unequal_snap_lengths_are_noticed_and_do_not_matter() {
     // 60 bytes of a frame hold 18 bytes of payload, 96 all of the 24 that a digest may cover.
-    for (up_bytes, down_bytes, said) in
-        [(60, 96, "up.pcap is cut shorter"), (96, 60, "down.pcap is cut shorter")]
-    {
+    for (up_bytes, down_bytes, shorter) in [(60, 96, "up.pcap"), (96, 60, "down.pcap")] {
         let truth = crossing();
         let scene = Scene::new(
             &truth.upstream.clone().cut(up_bytes),
             &truth.downstream.clone().cut(down_bytes),
         );
-        let run = scene.delay("-F json").expect(0).says(&[said, "18 bytes of payload"]);
+        let run = scene
+            .delay("-F json")
+            .expect(0)
+            .says(&[&format!("{shorter} has a shorter snap length"), "18 bytes of payload"]);
         assert_eq!(evidence(&run.json()), truth.evidence());
         assert_eq!(number(&run.json(), "/estimates/0/mean_ns"), truth.mean_ns());
     }
@@ -199,7 +200,7 @@ fn options_for_recording_are_refused_afterwards() {
     record(&scene, "", "");
     check_in(&scene, "up.epochs down.epochs -a exact", USAGE, &["lda", "exact"]);
     for option in ["--epoch 1s", "--both", "--toward 10.0.0.0/8", "udp"] {
-        check_in(&scene, &format!("up.epochs down.epochs {option}"), USAGE, &["recorded"]);
+        check_in(&scene, &format!("up.epochs down.epochs {option}"), USAGE, &["to recording"]);
     }
 }
 

@@ -70,7 +70,7 @@ fn exit_codes_say_how_it_is() {
     check(&with("--fail-above p99=5ms --nagios"), 3, "TWIXT UNKNOWN");
     check(&with("--fail-above mean=5ms --minimum-packets 1000000"), 4, "too few packets");
     check(&with("--fail-above mean=5ms -F json"), 0, "\"state\": \"ok\"");
-    check("--segment up:nowhere --fail-above mean=5ms", 4, "no estimate is stored");
+    check("--segment up:nowhere --fail-above mean=5ms", 4, "no estimate stored");
     check(&with("--fail-above mean=5"), 2, "has no known unit");
     check(&with("--fail-above jitter=5ms"), 4, "jitter is unknown");
     check("--fail-above mean=5ms", 2, "--segment");
@@ -91,5 +91,5 @@ fn a_collector_that_does_not_answer_is_a_failure() {
     assert_eq!(ask(&[]).0, 1);
     let (code, line) = ask(&["--nagios"]);
     assert_eq!(code, 3);
-    assert!(line.starts_with("TWIXT UNKNOWN - cannot ask"), "{line}");
+    assert!(line.starts_with("TWIXT UNKNOWN - cannot query"), "{line}");
 }

@@ -52,11 +52,11 @@ fn every_exit_code_of_a_live_collector() {
     expect(&url, &with("--fail-above p99=5ms"), 4, "TWIXT UNKNOWN");
     expect(&url, &with("--fail-above p99=5ms --nagios"), 3, "TWIXT UNKNOWN");
     expect(&url, &with("--fail-above mean=5ms --minimum-packets 1000000"), 4, "too few packets");
-    expect(&url, "--segment up:nowhere --fail-above mean=5ms", 4, "no estimate is stored");
+    expect(&url, "--segment up:nowhere --fail-above mean=5ms", 4, "no estimate stored");
     expect(&url, "--segment up:nowhere --fail-above mean=5ms --nagios", 3, "TWIXT UNKNOWN");
     expect(&url, &with("--fail-above mean=5"), 2, "has no known unit");
     // Unreachable.
     process.kill();
     expect(&url, well, 1, "cannot query");
-    expect(&url, &format!("{well} --nagios"), 3, "TWIXT UNKNOWN - cannot ask");
+    expect(&url, &format!("{well} --nagios"), 3, "TWIXT UNKNOWN - cannot query");
 }

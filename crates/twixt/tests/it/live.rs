@@ -92,7 +92,7 @@ fn an_interface_that_goes_away_leaves_what_was_measured() {
         let child = Capturing::start(folder.path(), "record -i far -w far.epochs --epoch 100ms");
         send();
         run("ip link del near");
-        child.ended().expect(3).says(&["far: the interface went away"]);
+        child.ended().expect(3).says(&["far: the interface disappeared"]);
         assert!(recorded(folder.path(), "far.epochs") >= i64::from(PACKETS) - 50);
     });
 }

@@ -182,7 +182,7 @@ fn people_see_percentiles_and_clocks() {
         "jitter",
         "downstream gains 10.0",
         "ppm",
-        "taken out of delays",
+        "delays are corrected",
         "– all: p99.9 needs",
     ] {
         assert!(run.stdout.contains(part), "{part}: {}", run.stdout);

@@ -199,7 +199,7 @@ fn configured_delay(scene: &Scene, options: &str) -> Value {
 fn the_configuration_to_start_from_is_valid_and_changes_nothing() {
     let start = crate::support::twixt(["config", "init"]).expect(0).silent().stdout;
     let scene = configured(&start);
-    scene.run("config check twixt.toml").expect(0).says(&["twixt.toml is fine"]);
+    scene.run("config check twixt.toml").expect(0).says(&["twixt.toml is valid"]);
     let with = configured_delay(&scene, "");
     let without = scene.delay("-F json").expect(0).json();
     assert_eq!(with["estimates"], without["estimates"]);

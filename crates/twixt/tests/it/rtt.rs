@@ -244,7 +244,7 @@ fn what_makes_no_sense_is_refused() {
         ("--samples", "-F jsonl"),
         ("--kind tls", "unknown kind of round trip"),
         ("--by host", "use all, flow"),
-        ("-a lda", "no algorithm"),
+        ("-a lda", "unknown algorithm"),
         ("-a exact --entries 5", "no option --entries"),
         ("-a fridge --entries 5 --memory 64KiB", "either --memory"),
         ("-a fridge --memory 100", "too few"),

@@ -94,7 +94,7 @@ fn a_part_of_the_time_gives_the_same_epochs() {
     assert_eq!(day.json()["estimates"], all["estimates"]);
     scene.run(&query("--start -1d")).expect(4).says(&["no recording in common at that time"]);
     scene.run(&query("--start 2 --end 1")).expect(2);
-    scene.run(&query("--start yesterday")).expect(2).says(&["-1d"]);
+    scene.run(&query("--start yesterday")).expect(2).says(&["-15m"]);
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn what_is_not_known_has_a_reason() {
     // Certain loss beside it, which the drops cannot explain.
     check(Measure::Loss, &[epoch(1_000, Some(90), 1_000, None), between(0, 21)], Ok(0.045));
     check(Measure::P95, &[epoch(20, Some(0), 1_000, None)], Err("need the algorithm sample"));
-    check(Measure::P95, &[epoch(20, Some(0), 1_000, Some(3))], Err("too few: p95 takes 72"));
+    check(Measure::P95, &[epoch(20, Some(0), 1_000, Some(3))], Err("too few: p95 needs 72"));
     check(Measure::Jitter, &[epoch(20, Some(0), 1_000, None)], Err("jitter is unknown"));
     let nothing = epoch(20, Some(20), 0, None);
     check(Measure::Mean, &[nothing], Err("0 packets are too few"));

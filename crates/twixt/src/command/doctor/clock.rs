@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn clocks_are_good_tolerable_or_alone() {
-        check(true, 80, &["ptp4l"], (Status::Ok, "in step by ptp4l, wrong by 80.00 µs"));
-        check(true, 80, &[], (Status::Ok, "in step, wrong by 80.00 µs"));
-        check(true, 20_000, &["chrony"], (Status::Ok, "2.000 ms probably"));
-        check(true, 400_000, &["systemd-timesyncd"], (Status::Warn, "wrong by 400.0 ms"));
+        check(true, 80, &["ptp4l"], (Status::Ok, "synchronised by ptp4l, error at most 80.00 µs"));
+        check(true, 80, &[], (Status::Ok, "synchronised, error at most 80.00 µs"));
+        check(true, 20_000, &["chrony"], (Status::Ok, "probably 2.000 ms"));
+        check(true, 400_000, &["systemd-timesyncd"], (Status::Warn, "error at most 400.0 ms"));
         check(false, 16_000_000, &[], (Status::Warn, "not synchronised"));
         check(false, 16_000_000, &["chrony"], (Status::Warn, "chrony runs, but"));
     }

@@ -23,9 +23,9 @@ fn offloads_that_are_on_can_be_switched_off() {
 }
 
 #[test]
-fn joining_for_good_is_told_apart() {
+fn irreversible_merging_is_distinguished() {
     let finding = judge_offloads("eth0", Offloads { lro: Some(true), ..OFF });
-    assert!(finding.detail.starts_with("lro on: the adapter joins packets for good"));
+    assert!(finding.detail.starts_with("lro on: the adapter merges packets irreversibly"));
 }
 
 fn adapter(is_up: bool, is_running: bool) -> Adapter {
