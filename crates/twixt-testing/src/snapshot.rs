@@ -16,6 +16,8 @@ pub fn check_snapshot(path: impl AsRef<Path>, found: &str) {
         return;
     }
     if std::env::var_os("TWIXT_BLESS").is_some() {
+        let folder = path.parent().expect("a snapshot is a file in a directory");
+        fs::create_dir_all(folder).expect("the directory can be created");
         return fs::write(path, found).expect("the snapshot can be written");
     }
     panic!(
@@ -25,15 +27,39 @@ pub fn check_snapshot(path: impl AsRef<Path>, found: &str) {
     );
 }
 
-/// Compares texts that users read with `testdata/wording/NAME.txt`.
+/// Words that texts for users do not contain; CONTRIBUTING.md says what to write instead.
+const DIALECT: [&str; 10] = [
+    "told",
+    "said",
+    "somebody",
+    "anybody",
+    "nobody",
+    "whoever",
+    "stretch",
+    "strangers",
+    "of ours",
+    "is no",
+];
+
+/// Compares texts that users read with `testdata/wording/NAME.txt`, and looks for dialect.
 ///
 /// # Panics
 ///
-/// If they differ, with the lines that do.
+/// If they differ, with the lines that do, or if one contains a word of [`DIALECT`].
 #[track_caller]
 pub fn check_wording(name: &str, found: &str) {
+    if let Some((line, word)) = found.lines().find_map(|line| Some((line, dialect(line)?))) {
+        panic!("{word:?} is not plain English, see CONTRIBUTING.md: {line}");
+    }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     check_snapshot(root.join(format!("testdata/wording/{name}.txt")), found);
+}
+
+/// A word of [`DIALECT`] in this line.
+fn dialect(line: &str) -> Option<&'static str> {
+    let words: Vec<&str> = line.split(|letter: char| !letter.is_alphabetic()).collect();
+    let words = format!(" {} ", words.join(" ").to_lowercase()).replace(" is no longer ", " ");
+    DIALECT.into_iter().find(|word| words.contains(&format!(" {word} ")))
 }
 
 /// Lines that are not the same, from the first to the last that differ.
@@ -57,6 +83,13 @@ fn lines(text: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dialect_is_found_by_whole_words() {
+        assert_eq!(dialect("whoever answers is not a collector"), Some("whoever"));
+        assert_eq!(dialect("\"x\" Is no time"), Some("is no"));
+        assert_eq!(dialect("it is no longer stored, outstretched"), None);
+    }
 
     #[test]
     fn differences_leave_out_equal_lines() {
