@@ -13,7 +13,7 @@ const HEAD: &str = "\
 
 Generated from the registry by `cargo xtask docs --write`; edit the pages it leads to instead.
 
-| command | name | what it tells | options | estimators, default first |
+| command | name | result | options | estimators, default first |
 |---|---|---|---|---|
 ";
 

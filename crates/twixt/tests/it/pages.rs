@@ -17,6 +17,7 @@ use inputs::Input;
 
 const NOT_RUN: &str = "<!-- not run: ";
 const FENCE: &str = "```";
+const CONSOLE: &str = "```console";
 /// Stands for any lines of output.
 const ELISION: &str = "…";
 
@@ -76,6 +77,88 @@ fn upgrade() {
     check("docs/howto/upgrade.md", &[inputs::GEANT]);
 }
 
+#[test]
+fn cnf() {
+    check("docs/algorithms/cnf.md", &[]);
+}
+
+#[test]
+fn colate() {
+    check("docs/algorithms/colate.md", &[]);
+}
+
+#[test]
+fn exact() {
+    check("docs/algorithms/exact.md", &[]);
+}
+
+#[test]
+fn lda() {
+    check("docs/algorithms/lda.md", &[inputs::BEFORE, inputs::AFTER]);
+}
+
+#[test]
+fn sample() {
+    check("docs/algorithms/sample.md", &[inputs::BEFORE, inputs::AFTER]);
+}
+
+#[test]
+fn sds() {
+    check("docs/algorithms/sds.md", &[]);
+}
+
+#[test]
+fn clocks() {
+    check("docs/explanation/clocks.md", &[]);
+}
+
+#[test]
+fn direction_and_overlap() {
+    check("docs/explanation/direction-and-overlap.md", &[]);
+}
+
+#[test]
+fn epochs() {
+    check("docs/explanation/epochs.md", &[inputs::BEFORE, inputs::AFTER]);
+}
+
+#[test]
+fn upgrade_planning() {
+    check("docs/explanation/upgrade-planning.md", &[inputs::SPRINT]);
+}
+
+#[test]
+fn configuration() {
+    check("docs/reference/configuration.md", &[]);
+}
+
+#[test]
+fn filters() {
+    check("docs/reference/filters.md", &[inputs::BEFORE]);
+}
+
+/// A page that nobody added above would show what the program printed once.
+#[test]
+fn every_page_with_a_console_block_is_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut unseen = vec![root.join("docs")];
+    let mut pages = vec![root.join("README.md")];
+    while let Some(path) = unseen.pop() {
+        if path.is_dir() {
+            let entries = std::fs::read_dir(&path).expect("documents are in directories");
+            unseen.extend(entries.map(|entry| entry.expect("it is listed").path()));
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            pages.push(path);
+        }
+    }
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("pages are text");
+        let name = page.strip_prefix(&root).expect("it was found there").display();
+        let is_run = include_str!("pages.rs").contains(&format!("check(\"{name}\""));
+        assert_eq!(text.lines().any(|line| line == CONSOLE), is_run, "{name}");
+    }
+}
+
 /// Runs a page in a directory with `inputs`, and compares.
 #[track_caller]
 fn check(page: &str, inputs: &[Input]) {
@@ -99,7 +182,7 @@ fn run_page(text: &str, folder: &Path) -> String {
             is_run = false;
         } else if line.starts_with(FENCE) {
             let block: Vec<&str> = lines.by_ref().take_while(|line| *line != FENCE).collect();
-            let runs = is_run && line == "```console";
+            let runs = is_run && line == CONSOLE;
             page += &if runs { run_block(&block, folder) } else { block.join("\n") + "\n" };
             page += "```\n";
             is_run = true;

@@ -20,6 +20,7 @@ pub(super) const LEFT: Input = plain("left.pcap", "traces/qns-twoside/tcp-13ms-l
 pub(super) const RIGHT: Input = plain("right.pcap", "traces/qns-twoside/tcp-13ms-right.pcap");
 pub(super) const DNS: Input = plain("dns.pcap", "traces/dns-tcp-many/dns_udp_tcp_random.pcap");
 pub(super) const GEANT: Input = plain("Geant2012.gml", "topologies/zoo/Geant2012.gml");
+pub(super) const SPRINT: Input = plain("weights.intra", "topologies/rocketfuel/1239/weights.intra");
 /// `after.pcap`, cut within the TCP options.
 pub(super) const SHORT: Input = Input { name: "short.pcap", change: cut_frames, ..AFTER };
 /// `after.pcap`, with source addresses translated.
