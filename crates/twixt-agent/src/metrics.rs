@@ -233,9 +233,9 @@ impl SenderMetrics {
         registry.register("epochs_stored", "Epochs stored by the collector", self.stored.clone());
         let help = "Epochs already stored by the collector";
         registry.register("epochs_duplicate", help, self.duplicates.clone());
-        let help = "Epochs refused by the collector for good, and discarded";
+        let help = "Epochs permanently refused by the collector, and discarded";
         registry.register("epochs_refused", help, self.refused.clone());
-        let help = "Epochs not taken by the collector now, put back into the spool";
+        let help = "Epochs not accepted by the collector for now, returned to the spool";
         registry.register("epochs_put_back", help, self.put_back.clone());
         registry.register("uploads", "Uploads, by outcome", self.uploads.clone());
     }
@@ -263,7 +263,7 @@ impl PointFamilies {
         registry.register("epochs_incomplete", help, self.incomplete.clone());
         let help = "Parts that came after their epoch was sealed";
         registry.register("late_parts", help, self.late_parts.clone());
-        registry.register("capturing", "Threads that capture", self.capturing.clone());
+        registry.register("capturing", "Capture threads", self.capturing.clone());
         let help = "State of the last sealed synopsis";
         registry.register_with_unit("synopsis", help, Unit::Bytes, self.synopsis_bytes.clone());
     }

@@ -63,7 +63,7 @@ pub enum SenderError {
         url: String,
     },
     /// There is no certificate or key in a file. It must be PEM.
-    #[error("{what}: holds no {wanted} in PEM (-----BEGIN …)")]
+    #[error("{what}: contains no {wanted} in PEM (-----BEGIN …)")]
     Pem {
         /// Which file.
         what: &'static str,

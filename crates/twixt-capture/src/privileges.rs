@@ -9,7 +9,7 @@ use std::io;
 #[non_exhaustive]
 pub enum PrivilegeError {
     /// Nobody is called so. Create the user: `useradd --system --no-create-home NAME`.
-    #[error("there is no user {name:?}; create one with: useradd --system --no-create-home {name}")]
+    #[error("no user {name:?}; create one with: useradd --system --no-create-home {name}")]
     NoSuchUser {
         /// The name as given.
         name: String,

@@ -54,7 +54,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The point's name makes no name of a folder. Use a shorter one.
-    #[error("the name of the point is too long to name a folder: {point:?}")]
+    #[error("the name of the point is too long for a directory name: {point:?}")]
     PointName {
         /// The name.
         point: String,
@@ -72,7 +72,7 @@ pub enum StoreError {
         length: usize,
     },
     /// A queue is smaller than the record. Make it larger, or use shorter epochs.
-    #[error("a record of {length} bytes has no room in {bytes_max} bytes")]
+    #[error("a record of {length} bytes does not fit into {bytes_max} bytes")]
     NoRoom {
         /// Its length.
         length: usize,

@@ -109,7 +109,7 @@ impl fmt::Display for Cause {
             Self::Payload => formatter.write_str("a record is damaged"),
             Self::Missing => formatter.write_str("a record is in the index but not in the file"),
             Self::NewerVersion(found) => {
-                write!(formatter, "format version {found} is of a newer release; upgrade")
+                write!(formatter, "format version {found} is from a newer release; upgrade")
             }
             Self::Unreadable(problem) => write!(formatter, "cannot be read: {problem}"),
         }

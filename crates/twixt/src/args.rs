@@ -87,7 +87,7 @@ pub(crate) enum ClockArg {
     /// Report the difference, and leave delays as they were measured
     #[default]
     Report,
-    /// Correct delays by what is known: skew, steps, and with both directions the offset
+    /// Correct delays for known clock errors: skew, steps, and with both directions the offset
     Correct,
 }
 

@@ -52,7 +52,7 @@ impl HistoryMetrics {
             ("history_seals", "Hours sealed", &new.sealed),
             (
                 "history_rollups_refused",
-                "Times that too many minutes were not kept in memory",
+                "Hours whose minutes were removed from memory because there were too many",
                 &new.rollups_refused,
             ),
             ("history_failures", "Failures to store estimates or seal hours", &new.failed),

@@ -44,7 +44,7 @@ impl JournalMetrics {
         registry.register("epochs_duplicate", "Epochs already stored", self.duplicates.clone());
         registry.register(
             "epochs_refused",
-            "Epochs refused for good, by reason",
+            "Epochs permanently refused, by reason",
             self.refused.clone(),
         );
         registry.register("commits", "Commits (files made durable)", self.commits.clone());

@@ -294,7 +294,7 @@ impl<A: Asks> clap::Args for AlgorithmArgs<A> {
             .long("memory")
             .value_name("SIZE")
             .value_parser(super::bytes)
-            .help("State to use, such as 64KiB; sizes everything else")
+            .help("Memory to use, such as 64KiB; determines all other sizes")
             .help_heading(heading);
         let name = Arg::new("algorithm").long("algorithm").short('a').value_name("NAME");
         let command = command.arg(name.help(algorithm_help(A::PURPOSE, A::DEFAULT))).arg(memory);

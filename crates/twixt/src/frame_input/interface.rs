@@ -25,7 +25,7 @@ use crate::output::units;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Live capture")]
 pub(crate) struct LiveArgs {
-    /// LiveInterface to capture, until -c, --for or Ctrl-C
+    /// Interface to capture, until -c, --for or Ctrl-C
     #[arg(short = 'i', long = "interface", value_name = "INTERFACE")]
     interface: Option<String>,
     /// Stop after this time

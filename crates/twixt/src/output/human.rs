@@ -249,7 +249,7 @@ fn drift(measured: &Measured) -> String {
         lines += &format!("           downstream was stepped {onward} by {size} at {moment} UTC\n");
     }
     if measured.corrected {
-        lines += "           delays are corrected by what is known of this\n";
+        lines += "           delays are corrected for this\n";
     }
     lines
 }
@@ -272,7 +272,7 @@ fn clock(measured: &Measured) -> String {
             format!("clocks     downstream is {ahead} by {offset} ± {bound}{included}\n")
         }
         None => format!(
-            "clocks     downstream seems {ahead} by about {offset}, since no delay explains that; delays include it\n"
+            "clocks     downstream seems {ahead} by about {offset}: no delay explains that; delays include it\n"
         ),
     }
 }

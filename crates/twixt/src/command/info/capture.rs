@@ -318,7 +318,7 @@ impl CaptureDocument {
     fn frame_lines(&self) -> Vec<(&'static str, String)> {
         let cut = match self.cut_frames {
             0 => String::new(),
-            cut => format!(", {} of them cut", units::count(cut)),
+            cut => format!(", {} of them truncated", units::count(cut)),
         };
         let (captured, wire) = (units::bytes(self.captured_bytes), units::bytes(self.wire_bytes));
         let mut lines = vec![

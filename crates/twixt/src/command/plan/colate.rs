@@ -16,7 +16,7 @@ use crate::output::{self, Format};
 /// Counters of COLATE and packets per epoch, for an error that is rarely exceeded
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// State to use at each point
+    /// Memory to use at each point
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = bytes)]
     memory: u64,
     /// Share of estimates that must be within the interval

@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// Longest round trip of interest
     #[arg(long, value_name = "DURATION", default_value = "2s")]
     longest: Nanoseconds,
-    /// State to use
+    /// Memory to use
     #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = bytes)]
     memory: u64,
     /// Length of an epoch

@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// Share of packets that are lost: one number, or a range such as 0.001..0.1
     #[arg(long, value_name = "LOSS", default_value = "0.001..0.1")]
     loss: LossRange,
-    /// State to use at each point
+    /// Memory to use at each point
     #[arg(long, value_name = "SIZE", default_value = "96KiB", value_parser = bytes)]
     memory: u64,
     /// Deviation of the delay, relative to its mean

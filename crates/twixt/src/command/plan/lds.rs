@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Packets that a flow may lose and still be measured [default: none]
     #[arg(long, value_name = "PACKETS", default_value_t = 0)]
     losses: u64,
-    /// State to use at each point, instead of --confidence
+    /// Memory to use at each point, instead of --confidence
     #[arg(long, value_name = "SIZE", value_parser = bytes, conflicts_with = "confidence")]
     memory: Option<u64>,
     /// A capture to take the number of flows and their sizes from

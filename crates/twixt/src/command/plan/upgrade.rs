@@ -22,7 +22,7 @@ const FLAT_SHARE: f64 = 0.01;
 /// Shares of all that can be saved, for which the report says how many upgrades they take.
 const GOALS: [f64; 3] = [0.5, 0.9, 0.99];
 
-/// Routers to upgrade first, so that the least has to be probed between them
+/// Routers to upgrade first, to minimise probing between them
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Routers and links: Rocketfuel weights, GML, GraphML or JSON; - is standard input
