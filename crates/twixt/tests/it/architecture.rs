@@ -7,10 +7,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// A crate of ours, without `twixt-` before its name.
+/// A crate of the workspace, without `twixt-` before its name.
 struct Rule {
     name: &'static str,
-    /// The crates of ours it may depend on.
+    /// The crates of the workspace it may depend on.
     may_use: &'static [&'static str],
     /// Opens no file or socket, starts no thread, reads no clock.
     pure: bool,
@@ -21,7 +21,7 @@ impl Rule {
     fn row(&self) -> String {
         let Self { name, may_use, pure } = self;
         let names: Vec<String> = may_use.iter().map(|name| format!("`{name}`")).collect();
-        let may_use = if names.is_empty() { "none of ours".to_owned() } else { names.join(", ") };
+        let may_use = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         format!("| `{name}` | {may_use} | {} |\n", if *pure { "yes" } else { "no" })
     }
 }
