@@ -219,7 +219,14 @@ fn run_threads<S: LiveFrames + Send>(
                 let (name, clock) = (config.points[point].name.clone(), clocks[point].clone());
                 let (stop, out, metrics) = (stop.clone(), out.clone(), told[point].clone());
                 let watch = Watch { point, name, source, share, clock, stop, out, metrics, seen };
-                scope.spawn(move || supervisor.run("packets", || watch.run()));
+                let held = watch.out.clone();
+                scope.spawn(move || {
+                    let ended = supervisor.run("packets", || watch.run());
+                    // Only now: sealing ends with the last sender, and would fail before a panic
+                    // here is noted.
+                    drop(held);
+                    ended
+                });
             }
         }
         // The sealing thread ends with the last of them.
