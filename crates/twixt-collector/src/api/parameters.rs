@@ -39,7 +39,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let read = Query::<T>::from_request_parts(parts, state).await;
-        read.map(|Query(asked)| Self(asked)).map_err(|error| Problem::Question(error.body_text()))
+        read.map(|Query(asked)| Self(asked)).map_err(|error| {
+            let text = error.body_text();
+            // The parameter and its problem say it all.
+            let problem = text.strip_prefix("Failed to deserialize query string: ");
+            Problem::Question(problem.unwrap_or(&text).to_owned())
+        })
     }
 }
 
@@ -350,7 +355,7 @@ fn span(
 fn limit(written: Option<usize>, default: usize, most: usize) -> Result<usize, Problem> {
     match written.unwrap_or(default) {
         limit if (1..=most).contains(&limit) => Ok(limit),
-        _ => Err(Problem::Question(format!("limit: from 1 to {most}"))),
+        _ => Err(Problem::Question(format!("limit: must be from 1 to {most}"))),
     }
 }
 

@@ -248,8 +248,13 @@ fn all_options(
 }
 
 fn option_arg(name: &'static str, users: &[(&'static str, &'static ConfigOption)]) -> Arg {
-    let help: Vec<String> =
-        users.iter().map(|(algorithm, option)| format!("{algorithm}: {}", option.help)).collect();
+    let alike = users.chunk_by(|(_, option), (_, next)| option.help == next.help);
+    let help: Vec<String> = alike
+        .map(|alike| {
+            let names: Vec<&str> = alike.iter().map(|(algorithm, _)| *algorithm).collect();
+            format!("{}: {}", names.join(", "), alike[0].1.help)
+        })
+        .collect();
     let value = match users[0].1.kind {
         OptionKind::Integer => "N",
         OptionKind::Number => "NUMBER",
