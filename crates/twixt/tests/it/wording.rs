@@ -20,7 +20,8 @@ fn help() {
 /// Adds the help of a command, and of all commands below it.
 fn gather_help(command: &mut Vec<String>, texts: &mut String) {
     let run = twixt(command.iter().map(String::as_str).chain(["--help"])).expect(0);
-    let _ = writeln!(texts, "$ twixt {} --help\n{}", command.join(" "), run.stdout);
+    let names = [&["twixt".to_owned()], command.as_slice()].concat().join(" ");
+    let _ = writeln!(texts, "$ {names} --help\n{}", run.stdout);
     for name in subcommands(&run.stdout) {
         command.push(name);
         gather_help(command, texts);
