@@ -10,7 +10,7 @@
 //!
 //! First one thread sends as much as the ring holds, then reads it: nothing is dropped, and the time
 //! is the reader's alone. Then one thread sends as fast as it can while another reads; there the
-//! sender is the slower one, so the reader's time on the processor is told as well. Last, without
+//! sender is the slower one, so the reader's processor time is reported as well. Last, without
 //! an interface: how long frames wait for a block in which an epoch is sealed, beside other blocks.
 
 #![allow(clippy::unwrap_used, reason = "a program that cannot go on should stop there")]
@@ -104,7 +104,7 @@ fn lay_cable() {
 
 fn send(socket: &UdpSocket, number: u64) {
     let port = 6000 + (number % u64::from(FLOWS)) as u16;
-    // A full queue is no failure here: what was sent is known by what arrives.
+    // A full queue is not a failure here: what was sent is known by what arrives.
     let _ = socket.send_to(&PAYLOAD, ("10.0.0.2", port));
 }
 
@@ -149,10 +149,10 @@ impl Reader {
         }
     }
 
-    /// As the agent does after each batch; what is sealed is somebody else's business.
+    /// As the agent does after each batch, without what follows sealing.
     fn end_batch(&mut self, source: &LiveSource) {
         if let Some(path) = &mut self.path {
-            path.tell_counts(source.counts(), None);
+            path.report_counts(source.counts(), None);
             self.sealed += std::iter::from_fn(|| path.sink_mut().poll_unsettled()).count() as u64;
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! | thread | does |
 //! |---|---|
-//! | one for each thread of each point | interface to sealed epochs; waits for nobody |
+//! | one for each thread of each point | interface to sealed epochs; never blocks |
 //! | sealing | puts threads' parts together, encodes, writes to the spool |
 //! | sending, one for each point | spool to collector, one request at a time |
 //! | clock, metrics | ask and answer now and then |
@@ -70,12 +70,12 @@ pub enum AgentError {
     /// Nothing can be sent so.
     #[error(transparent)]
     Sender(#[from] SenderError),
-    /// Nobody can listen at the address for metrics. Choose another.
+    /// The address for metrics cannot be bound. Choose another.
     #[error("metrics: cannot listen on {address}")]
     Metrics {
         /// As configured.
         address: std::net::SocketAddr,
-        /// What the system said.
+        /// The system error.
         source: std::io::Error,
     },
     /// The rights could not be given up.
@@ -166,11 +166,11 @@ impl Agent {
         self.spools.counts().epochs
     }
 
-    /// Runs until told to stop; then seals what is open, and sends what can be sent at once.
+    /// Runs until asked to stop; then seals what is open, and sends what can be sent at once.
     /// Returns how many epochs are left in the spool.
     ///
     /// # Errors
-    /// When a thread panicked or ended early. All others have ended then as if told to stop.
+    /// When a thread panicked or ended early. All others have then ended as after a stop.
     pub fn run(self) -> Result<u64, AgentError> {
         let Self { config, points, listener, spools, sender, stop } = self;
         run_threads(&config, points, listener.as_ref(), &spools, &sender, &stop)?;
@@ -178,7 +178,7 @@ impl Agent {
     }
 }
 
-/// Runs all threads until the agent is told to stop, or one of them fails.
+/// Runs all threads until the agent is asked to stop, or one of them fails.
 fn run_threads<S: LiveFrames + Send>(
     config: &AgentConfig,
     points: Vec<OpenPoint<S>>,
@@ -190,7 +190,7 @@ fn run_threads<S: LiveFrames + Send>(
     let supervisor = supervisor_of(stop);
     let metrics = Metrics::new();
     let quality = Mutex::new(ClockQuality::ask());
-    let told: Vec<PointMetrics> =
+    let point_metrics: Vec<PointMetrics> =
         config.points.iter().map(|point| metrics.point(&point.name, point.threads)).collect();
     let (out, parts) = sync_channel(PARTS_MAX);
     let (clocks, shares): (Vec<_>, Vec<_>) =
@@ -202,7 +202,7 @@ fn run_threads<S: LiveFrames + Send>(
             let page = move |path: &str| page(path, metrics, spools, quality, supervisor);
             scope.spawn(move || supervisor.run("metrics", || serve(listener, stop, &page)));
         }
-        let sealing = Sealing::new(config, told.clone());
+        let sealing = Sealing::new(config, point_metrics.clone());
         scope.spawn(move || {
             let sealed = supervisor.run("sealing", || sealing.run(&parts, spools, quality));
             // However it ended: senders wait for it.
@@ -217,7 +217,8 @@ fn run_threads<S: LiveFrames + Send>(
             for (source, share) in shares {
                 let seen = ReportedSoFar::nothing(source.time_source());
                 let (name, clock) = (config.points[point].name.clone(), clocks[point].clone());
-                let (stop, out, metrics) = (stop.clone(), out.clone(), told[point].clone());
+                let (stop, out, metrics) =
+                    (stop.clone(), out.clone(), point_metrics[point].clone());
                 let watch = Watch { point, name, source, share, clock, stop, out, metrics, seen };
                 let held = watch.out.clone();
                 scope.spawn(move || {
@@ -235,7 +236,7 @@ fn run_threads<S: LiveFrames + Send>(
     supervisor.failure().map_or(Ok(()), Err)
 }
 
-/// Threads end when the agent is told to stop, and not before.
+/// Threads end only when the agent is asked to stop.
 fn supervisor_of(stop: &Stop) -> Supervisor {
     let (stop, stopping) = (stop.clone(), stop.clone());
     Supervisor::new(move || stop.set(), move || stopping.is_set())
@@ -316,7 +317,7 @@ pub(crate) fn copies(synopses: &[Box<dyn AnySynopsis>]) -> Vec<Box<dyn AnySynops
     synopses.iter().map(|synopsis| synopsis.fresh()).collect()
 }
 
-/// Makes the folder of the spool, for somebody who could not.
+/// Creates the spool directory for a user who may not.
 fn give_spool_to(config: &AgentConfig, user: &str) -> Result<(), AgentError> {
     let folder = &config.spool.folder;
     if folder.exists() {

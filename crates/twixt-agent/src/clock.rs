@@ -10,20 +10,20 @@ use twixt_model::{Delay, TimeSource};
 
 /// How often they are asked.
 pub(crate) const ASK_EVERY: Duration = Duration::from_secs(10);
-/// Whoever does not answer within this time is not there.
+/// A daemon that does not answer within this time is considered absent.
 const TIMEOUT: Duration = Duration::from_millis(200);
 
 /// What one of them says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClockWord {
-    /// Somebody keeps the clock right.
+    /// The clock is synchronised.
     pub(crate) synchronised: bool,
     /// The clock is wrong by no more than this; `None` if that is not known.
     pub(crate) bound: Option<Delay>,
 }
 
 impl ClockWord {
-    /// A bound is worth nothing if nobody keeps the clock right.
+    /// A bound is worthless if the clock is not synchronised.
     fn new(synchronised: bool, bound: Delay) -> Self {
         Self { synchronised, bound: Some(bound).filter(|_| synchronised) }
     }

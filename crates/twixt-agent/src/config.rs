@@ -35,7 +35,7 @@ pub struct AgentConfig {
     pub spool: SpoolConfig,
     /// Where epochs go.
     pub delivery: DeliveryConfig,
-    /// Where the agent tells of itself.
+    /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
     /// Who the agent becomes once its sockets are open.
     pub user: Option<String>,
@@ -68,7 +68,7 @@ pub struct SpoolConfig {
 }
 
 impl AgentConfig {
-    /// What can be said without opening anything.
+    /// What can be checked without opening anything.
     ///
     /// # Errors
     /// When it makes no sense.

@@ -1,9 +1,9 @@
 //! The live agent: threads that join interfaces to the packet path, a spool for what is sealed, and
 //! a sender.
 //!
-//! Packets have threads of their own, which wait for nobody but the kernel. What they seal goes to
+//! Packets have threads of their own, which wait only for the kernel. What they seal goes to
 //! another thread, which puts parts together, encodes, and writes to the spool; a third sends from
-//! there. An epoch leaves the spool when the collector has said that it is stored.
+//! there. An epoch leaves the spool when the collector has confirmed that it is stored.
 //!
 //! What is measured is decided elsewhere: an agent gets its settings as values, and knows algorithms
 //! by the registry only.

@@ -1,4 +1,4 @@
-//! Lost epochs, as the log tells of them: at once, and then a summary now and then.
+//! Logs lost epochs: at once, and then a summary now and then.
 
 use std::time::{Duration, Instant};
 

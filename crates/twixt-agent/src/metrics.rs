@@ -1,4 +1,4 @@
-//! What the agent tells of itself, for Prometheus and for whoever asks whether it is well.
+//! Metrics for Prometheus, and health.
 
 mod http;
 
@@ -25,7 +25,7 @@ type ReasonLabels = [(&'static str, String); 2];
 type Seconds = Counter<f64, AtomicU64>;
 type SecondsGauge = Gauge<f64, AtomicU64>;
 
-/// Everything that is told.
+/// All metrics.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -56,7 +56,7 @@ struct PointFamilies {
     synopsis_bytes: Family<ReasonLabels, Gauge>,
 }
 
-/// What one point tells. Several threads may have clones.
+/// Metrics of one point. Several threads may have clones.
 #[derive(Clone, Debug)]
 pub(crate) struct PointMetrics {
     name: String,
@@ -74,13 +74,13 @@ pub(crate) struct PointMetrics {
     pub(crate) busy: Seconds,
     /// How often the interface was lost.
     pub(crate) gaps: Counter,
-    /// How often somebody set the clock.
+    /// Clock steps.
     pub(crate) steps: Counter,
     /// Epochs sealed.
     pub(crate) sealed: Counter,
     /// Epochs sealed that cannot be compared.
     pub(crate) torn: Counter,
-    /// Parts of epochs lost since nobody took them in time.
+    /// Parts of epochs lost because they were not taken in time.
     pub(crate) overrun: Counter,
     incomplete: Counter,
     late_parts: Counter,
@@ -88,7 +88,7 @@ pub(crate) struct PointMetrics {
     pub(crate) capturing: Gauge,
 }
 
-/// What the sender tells.
+/// Metrics of the sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SenderMetrics {
     stored: Counter,
@@ -128,7 +128,7 @@ impl Metrics {
         Self { registry, points, sender, spool, clock, health: Mutex::default() }
     }
 
-    /// What a point with so many threads tells from now on.
+    /// Metrics of a new point with this many threads.
     pub(crate) fn point(&self, name: &str, threads: usize) -> PointMetrics {
         let (families, label) = (&self.points, [("point", name.to_owned())]);
         let capturing = families.capturing.get_or_create_owned(&label);
@@ -186,7 +186,7 @@ impl PointMetrics {
         }
     }
 
-    /// What did not go as it should when parts of threads were put together, so far.
+    /// Problems so far when parts of threads were combined.
     pub(crate) fn note_merger(&self, counts: MergerCounts) {
         raise(&self.incomplete, counts.incomplete);
         raise(&self.late_parts, counts.late_parts.saturating_add(counts.misfits));
@@ -320,7 +320,7 @@ impl ClockGauges {
     }
 }
 
-/// Sets a counter that somebody else counts.
+/// Sets a counter that is counted elsewhere.
 fn raise(counter: &Counter, to: u64) {
     counter.inc_by(to.saturating_sub(counter.get()));
 }

@@ -29,7 +29,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(10);
 /// What a script says of a moment: a block of frames is handed over, or none comes in time.
 #[derive(Clone, Debug)]
 pub struct Moment {
-    /// What a clock shows that nobody can set.
+    /// A clock that cannot be set.
     pub steady: Duration,
     /// What the system's clock shows.
     pub wall: Timestamp,

@@ -33,7 +33,7 @@ pub enum SpoolError {
         folder: PathBuf,
         /// What was tried.
         action: &'static str,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
     /// Another agent has it. Give each a folder of its own.
@@ -200,7 +200,7 @@ impl Spool {
         }
     }
 
-    /// Nothing more will be appended; whoever waits need not wait longer.
+    /// Nothing more will be appended: wakes all waiting readers.
     pub fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();

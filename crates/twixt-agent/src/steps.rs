@@ -1,5 +1,5 @@
-//! Notices that somebody set the clock. A point that goes on counting would mix two times, so it
-//! begins anew.
+//! Detects clock steps. A point that goes on counting would mix two times, so it
+//! restarts.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 use twixt_model::Timestamp;
 use twixt_observe::Era;
 
-/// A clock that is kept right drifts by less than this between two looks; whoever sets it moves it
+/// A synchronised clock drifts by less than this between two checks; a step moves it
 /// by more.
 const STEP_NS_MIN: i64 = 50_000_000;
 /// A look at two clocks that took longer is not taken for a step.
@@ -36,7 +36,7 @@ pub(crate) struct PointClock<C = SystemClocks> {
     state: Mutex<Offsets>,
 }
 
-/// How far the clock is from one that nobody can set.
+/// How far the clock is from one that cannot be set.
 #[derive(Debug)]
 struct Offsets {
     offset_ns: i64,

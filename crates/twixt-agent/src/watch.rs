@@ -1,4 +1,4 @@
-//! One thread of a point: reads its interface and hands on what is sealed. Waits for nobody but the
+//! One thread of a point: reads its interface and hands on what is sealed. Waits only for the
 //! kernel.
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct Watch<S, C> {
     pub(crate) seen: ReportedSoFar,
 }
 
-/// What was told to the metrics so far.
+/// What the metrics include so far.
 #[derive(Debug, Default)]
 pub(crate) struct ReportedSoFar {
     /// Frames with a time of another clock.
@@ -65,7 +65,7 @@ struct FramesRead {
 }
 
 impl<S: LiveFrames, C: Clocks> Watch<S, C> {
-    /// Until told to stop.
+    /// Until asked to stop.
     pub(crate) fn run(mut self) {
         self.capture_again();
         while self.step() {}
@@ -130,8 +130,8 @@ impl<S: LiveFrames, C: Clocks> Watch<S, C> {
         let counts =
             SourceCounts { skipped_without_time: self.seen.other_clock, ..self.source.counts() };
         self.metrics.count_skipped(&self.share.skipped());
-        self.share.tell_counts(counts, self.counts_read(batch.asked));
-        self.tell_metrics(counts);
+        self.share.report_counts(counts, self.counts_read(batch.asked));
+        self.update_metrics(counts);
         self.look_at_clock();
         // Classes that are silent end their epochs by the packets of others, or by the clock.
         let silent_until = || self.silent_until();
@@ -149,7 +149,7 @@ impl<S: LiveFrames, C: Clocks> Watch<S, C> {
             .then(|| Span { start: asked, end: self.clock.now() })
     }
 
-    fn tell_metrics(&mut self, counts: SourceCounts) {
+    fn update_metrics(&mut self, counts: SourceCounts) {
         let (live, seen) = (self.source.live_counts(), &mut self.seen);
         let dropped = |counts: &SourceCounts| counts.dropped.unwrap_or(0);
         self.metrics.dropped.inc_by(dropped(&counts).saturating_sub(dropped(&seen.counts)));
@@ -160,7 +160,7 @@ impl<S: LiveFrames, C: Clocks> Watch<S, C> {
         (seen.counts, seen.live, seen.packets, seen.late) = (counts, live, packets, late);
     }
 
-    /// Begins anew if somebody set the clock.
+    /// Restarts if the clock was stepped.
     fn look_at_clock(&mut self) {
         if self.source.time_source() != TimeSource::Kernel {
             return;
@@ -187,7 +187,7 @@ impl<S: LiveFrames, C: Clocks> Watch<S, C> {
         (self.source.time_source() == TimeSource::Kernel).then(|| self.clock.now() - slack)
     }
 
-    /// The interface is gone: epochs go on, torn, until it is back. `false` if told to stop.
+    /// The interface is gone: epochs go on, torn, until it is back. `false` if asked to stop.
     fn wait_for_interface(&mut self, lost: Timestamp) -> bool {
         tracing::warn!(point = self.name, "the interface is gone; waiting for it");
         self.metrics.gaps.inc();
@@ -223,7 +223,7 @@ impl<S: LiveFrames, C: Clocks> Watch<S, C> {
 
     fn finish(&mut self, ended: Timestamp) {
         if let Some(part) = self.share.finish(ended) {
-            // The last ones are waited for; nobody captures any more.
+            // Capturing has ended, so waiting for the last ones costs nothing.
             let _ = self.out.send((self.point, part));
         }
     }

@@ -1,5 +1,5 @@
-//! When a point did not observe. Epochs that lack something because of that are torn: nobody must
-//! conclude from them that the network lost packets.
+//! When a point did not observe. Epochs that lack something because of that are torn: no loss may
+//! be concluded from them.
 
 use twixt_measure::Sealed;
 use twixt_model::{Span, Timestamp};
@@ -7,7 +7,7 @@ use twixt_model::{Span, Timestamp};
 /// Gaps remembered. Beyond, the two oldest count as one, with all between them.
 pub const GAPS_MAX: usize = 64;
 
-/// Stretches of time, on the point's clock, in which it did not observe.
+/// Intervals of time, on the point's clock, in which it did not observe.
 #[derive(Clone, Debug)]
 pub(crate) struct Gaps {
     spans: Vec<Span>, // at most GAPS_MAX
@@ -19,7 +19,7 @@ impl Gaps {
         Self { spans: vec![Span { start: Timestamp::MIN, end: began }] }
     }
 
-    /// Did not observe in this stretch.
+    /// Did not observe in this interval.
     pub(crate) fn add(&mut self, span: Span) {
         self.spans.push(span);
         if self.spans.len() > GAPS_MAX {

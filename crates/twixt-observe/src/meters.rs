@@ -198,7 +198,7 @@ impl Meters {
         self.classes.iter_mut().for_each(ClassMeters::hand_over);
     }
 
-    /// Tells the time, so that classes that fall silent seal their epochs too.
+    /// Advances the time, so that classes that fall silent seal their epochs too.
     pub fn advance(&mut self, now: Timestamp) {
         self.hand_over();
         for meter in self.classes.iter_mut().flat_map(|class| &mut class.meters) {
@@ -281,7 +281,7 @@ impl PacketSink for Meters {
         if !self.flow_of_few {
             self.push(observation);
         } else if self.details_of.includes(&observation) {
-            // One of few: it pays to look at the others as if nobody read details.
+            // One of few: it pays to treat the others as if details were not needed.
             return false;
         } else {
             self.push_with(observation, |_| {});
@@ -302,7 +302,7 @@ impl PacketSink for Meters {
                 let bytes = frame.bytes.bytes();
                 self.push_with(observation, |detail| packet.write_detail(bytes, detail));
             }
-            // Nobody reads them.
+            // Not read.
             true => self.push_with(observation, |_| {}),
             false => self.push(observation),
         }

@@ -99,11 +99,11 @@ pub struct PacketPath<S> {
     packets_max: u64,
     /// Packets still wanted.
     packets_left: u64,
-    /// Frames skipped since the meters were told.
+    /// Skipped frames that are not yet reported to the meters.
     skipped: SkipCounts,
     /// What the meters know of the source, and since when: whatever was dropped after that is not
     /// among it.
-    told: SourceCounts,
+    reported: SourceCounts,
     told_at: Timestamp,
     /// Frames that the snap length cut where a digest might have looked.
     cut: u64,
@@ -126,7 +126,7 @@ impl<S: PacketSink> PacketPath<S> {
             packets_max: u64::MAX,
             packets_left: u64::MAX,
             skipped: SkipCounts::default(),
-            told: SourceCounts::default(),
+            reported: SourceCounts::default(),
             told_at: Timestamp::MIN,
             cut: 0,
         }
@@ -184,7 +184,7 @@ impl<S: PacketSink> PacketPath<S> {
         self.cut
     }
 
-    /// Frames skipped since the meters were told.
+    /// Skipped frames that are not yet reported to the meters.
     #[must_use]
     pub const fn skipped(&self) -> SkipCounts {
         self.skipped
@@ -199,7 +199,7 @@ impl<S: PacketSink> PacketPath<S> {
     #[must_use]
     pub fn skipped_with(&self, source: SourceCounts) -> SkipCounts {
         let mut skipped = self.skipped;
-        skipped.add(Skip::NoTime, source.skipped() - self.told.skipped());
+        skipped.add(Skip::NoTime, source.skipped() - self.reported.skipped());
         skipped
     }
 
@@ -304,19 +304,19 @@ impl PacketPath<Meters> {
     /// Goes on with other meters. What the source has counted so far is not counted again.
     #[must_use]
     pub(crate) fn begun_anew(&self, observer: Observer, meters: Meters) -> Self {
-        Self { told: self.told, cut: self.cut, ..Self::new(observer, meters) }
+        Self { reported: self.reported, cut: self.cut, ..Self::new(observer, meters) }
     }
 
-    /// Tells the meters what was skipped and dropped since the last time. `read` is when the counts
-    /// were read, on the clock of the packets: at some moment between its start and its end.
-    pub fn tell_counts(&mut self, now: SourceCounts, read: Option<Span>) {
+    /// Reports to the meters what was skipped and dropped since the last time. `read` is when the
+    /// counts were read, on the clock of the packets: at some moment between its start and its end.
+    pub fn report_counts(&mut self, now: SourceCounts, read: Option<Span>) {
         let skipped = self.skipped_with(now);
         self.skipped = SkipCounts::default();
         self.sink.count_skipped(&skipped);
         let dropped = |counts: &SourceCounts| counts.dropped.unwrap_or(0);
-        let dropped = dropped(&now).saturating_sub(dropped(&self.told));
+        let dropped = dropped(&now).saturating_sub(dropped(&self.reported));
         // Frames without a usable time are not measured either, and only this point knows.
-        let missing = dropped.saturating_add(now.skipped().saturating_sub(self.told.skipped()));
+        let missing = dropped.saturating_add(now.skipped().saturating_sub(self.reported.skipped()));
         if let Some(read) = read {
             if missing > 0 {
                 self.sink.note_missing(missing, Span { start: self.told_at, end: read.end });
@@ -326,7 +326,7 @@ impl PacketPath<Meters> {
         if dropped > 0 {
             self.sink.count_dropped(dropped);
         }
-        self.told = now;
+        self.reported = now;
     }
 }
 

@@ -10,7 +10,7 @@ use crate::merger::SealedPart;
 use crate::meters::{Meters, MetersConfig};
 use crate::packet_path::{PacketPath, is_timeless};
 
-/// A stretch in which the clock was not set.
+/// An interval without a clock step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Era {
     /// Counts from 0.
@@ -74,16 +74,16 @@ impl PointShare {
         self.path.take(frame);
     }
 
-    /// Frames skipped since the last call of [`tell_counts`](Self::tell_counts).
+    /// Frames skipped since the last call of [`report_counts`](Self::report_counts).
     #[must_use]
     pub const fn skipped(&self) -> SkipCounts {
         self.path.skipped()
     }
 
-    /// Tells what the source counted so far, and when that was read; see
-    /// [`PacketPath::tell_counts`].
-    pub fn tell_counts(&mut self, counts: SourceCounts, read: Option<Span>) {
-        self.path.tell_counts(counts, read);
+    /// Reports what the source counted so far, and when that was read; see
+    /// [`PacketPath::report_counts`].
+    pub fn report_counts(&mut self, counts: SourceCounts, read: Option<Span>) {
+        self.path.report_counts(counts, read);
     }
 
     /// Nothing earlier will come, but for stragglers: silent classes seal their epochs too.
@@ -101,7 +101,7 @@ impl PointShare {
         self.gaps.close(at);
     }
 
-    /// The clock was set, which shows `now`: begins anew. What was open is torn, and so are later
+    /// The clock was set, which shows `now`: restarts. What was open is torn, and so are later
     /// epochs of the same numbers as those that were sealed before. Returns what was open.
     ///
     /// # Errors

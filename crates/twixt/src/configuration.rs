@@ -184,7 +184,7 @@ fn named<T>(field: &str, read: Option<Result<T, String>>) -> Result<(), String> 
     }
 }
 
-/// A file to start from: what runs when nothing is said, with every key explained.
+/// A file to start from: the defaults, with every key explained.
 pub(crate) fn template() -> String {
     let mut text = String::from(
         "# twixt: defaults for options that the command line leaves out. Unknown keys are refused.\n\n\

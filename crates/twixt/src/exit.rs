@@ -81,7 +81,7 @@ pub(crate) fn note(message: impl fmt::Display) {
     eprintln!("twixt: {message}");
 }
 
-/// The process's exit code; errors are said on standard error.
+/// The process's exit code; errors are reported on standard error.
 pub(crate) fn report(result: anyhow::Result<Exit>) -> ExitCode {
     let exit = match result {
         Ok(exit) => exit,
@@ -99,7 +99,7 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
-/// Whoever reads our output has seen enough: that is not an error.
+/// The reader of our output has closed it: that is not an error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause

@@ -21,10 +21,10 @@ use crate::remarks;
 
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 1 << 18;
-/// Bytes by which files are told apart.
+/// Bytes by which kinds of files are recognised.
 const MAGIC_BYTES: usize = 4;
 
-/// Who wrote a file: nobody that has an address.
+/// The exporter of a file, which has no address.
 pub(crate) const FILE_EXPORTER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// Whether the file begins as a file of IPFIX messages does.
@@ -35,7 +35,7 @@ pub(crate) fn is_ipfix_file(path: &Path) -> bool {
 }
 
 /// Hands all flow records of a file to `each`. Returns whether a part of it was unusable, having
-/// said so.
+/// reported it.
 pub(crate) fn read_records(
     path: &Path,
     reader: &mut FlowReader,
@@ -101,7 +101,7 @@ impl RecordSource {
         reader: &mut FlowReader,
         each: &mut dyn FnMut(&ReadRecord),
     ) -> anyhow::Result<bool> {
-        // What is malformed is counted by the reader, and said with its counts.
+        // What is malformed is counted by the reader, and reported with its counts.
         match &mut self.content {
             Content::Messages { input, splitter, chunk } => {
                 let read = input.read(chunk);

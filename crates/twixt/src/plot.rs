@@ -11,7 +11,7 @@ use kuva::render::plots::Plot;
 use kuva::render::render::{Scene, render_multiple};
 use twixt_evaluate::{Curve, Figure, Mark};
 
-/// Colours that people with any kind of sight tell apart (Okabe and Ito), the darker ones first.
+/// Colours that people with any kind of sight distinguish (Okabe and Ito), the darker ones first.
 const COLOURS: [&str; 7] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 /// What papers give is grey, whatever the number of series.

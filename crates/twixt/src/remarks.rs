@@ -57,7 +57,7 @@ pub(crate) fn advice(error: &OfflineError) -> Option<Cow<'static, str>> {
             "they differ by up to {}, so packets in flight at the end of an epoch could not be \
              distinguished from lost ones; use --epoch {}ms or more, or none",
             units::duration(*spread_ns as f64),
-            // Twice what is needed: then losses are told from late packets as well.
+            // Twice what is needed: then losses are distinguished from late packets as well.
             4 * spread_ns / 1_000_000 + 1
         )
         .into(),

@@ -13,8 +13,8 @@ use super::*;
 use crate::config::SpoolConfig;
 use crate::sender::DeliveryConfig;
 
-/// An interface whose driver hands over what nobody expects: the thread that reads it panics when it
-/// is told to.
+/// An interface whose driver misbehaves: the thread that reads it panics when it
+/// is asked to.
 struct Panicking {
     now: mpsc::Receiver<()>,
 }
@@ -72,7 +72,7 @@ fn config(spool: &std::path::Path) -> AgentConfig {
         points: vec![point],
         spool: SpoolConfig { folder: spool.to_owned(), bytes_max: 1 << 20 },
         delivery: DeliveryConfig {
-            // Nobody listens there.
+            // No collector listens there.
             url: "http://127.0.0.1:1".to_owned(),
             ..DeliveryConfig::default()
         },

@@ -14,13 +14,13 @@ const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
 const COMMAND_TRACKING: u16 = 33;
 const REPLY_TRACKING: u16 = 5;
-/// A request is as long as its reply, so that nobody can be flooded with replies.
+/// A request is as long as its reply, so that it cannot be used for amplification.
 const MESSAGE_BYTES: usize = 104;
 /// Ours, so that a reply is known.
 const SEQUENCE: [u8; 4] = *b"twxt";
 /// chronyd follows this machine's own clock, which says nothing about its error.
 const REFERENCE_LOCAL: u32 = 0x7f7f_0101;
-/// Nobody is followed.
+/// No source is followed.
 const LEAP_UNSYNCHRONISED: u16 = 3;
 
 /// What chronyd on this machine says.

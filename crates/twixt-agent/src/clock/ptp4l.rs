@@ -85,7 +85,7 @@ fn read(reply: &[u8]) -> Option<ClockWord> {
     let (offset_ns, delay_ns) = (interval(56)?, interval(64)?);
     // The way there and the way back differ by no more than both take.
     let bound_ns = offset_ns.saturating_abs().saturating_add(delay_ns.saturating_abs());
-    // Who follows nobody is the master, or alone.
+    // A clock without a master is the master, or alone.
     Some(ClockWord::new(steps_removed > 0, Delay::from_nanos(bound_ns)))
 }
 

@@ -25,8 +25,8 @@ pub(crate) struct Page {
     pub(crate) text: String,
 }
 
-/// Answers `GET` requests with what `page` says for their path (`None`: not found), until told to
-/// stop.
+/// Answers `GET` requests with what `page` returns for their path (`None`: not found), until asked
+/// to stop.
 pub(crate) fn serve(
     listener: &TcpListener,
     stop: &Stop,
@@ -41,7 +41,7 @@ pub(crate) fn serve(
                     open.fetch_add(1, Ordering::Relaxed);
                     let open = &open;
                     scope.spawn(move || {
-                        // Whoever does not listen gets no answer.
+                        // A client that does not read gets no answer.
                         let _ = answer(&stream, page);
                         open.fetch_sub(1, Ordering::Relaxed);
                     });

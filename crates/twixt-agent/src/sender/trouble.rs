@@ -76,8 +76,8 @@ mod tests {
     fn check(problem: rustls::Error, remedy: &str) {
         let wrapped = Error::Io(std::io::Error::other(problem.clone()));
         for error in [Error::Rustls(problem), wrapped] {
-            let said = explain(&error);
-            assert!(said.contains(remedy), "{said}");
+            let explained = explain(&error);
+            assert!(explained.contains(remedy), "{explained}");
         }
     }
 

@@ -101,7 +101,7 @@ fn a_spool_is_one_agents() {
     assert!(problem.contains("used by another agent"), "{problem}");
 }
 
-/// A file that is none of ours, or a newer release's, is named; nothing is deleted.
+/// A foreign file, or one of a newer release, is named; nothing is deleted.
 #[test]
 fn a_spool_of_another_program_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();

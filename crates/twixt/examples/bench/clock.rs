@@ -14,7 +14,7 @@ impl Start {
         Self { passed: Instant::now(), computed: computed("self") }
     }
 
-    /// Time that passed since then, whoever had the machine.
+    /// Wall-clock time since then.
     pub(crate) fn passed(&self) -> Duration {
         self.passed.elapsed()
     }
@@ -28,7 +28,7 @@ impl Start {
 }
 
 /// What the first thread of a process computed so far. The kernel adds up at every tick and
-/// whenever somebody else is let run: good to a few milliseconds.
+/// whenever another process is scheduled: good to a few milliseconds.
 pub(crate) fn computed(process: &str) -> Option<Duration> {
     let text = std::fs::read_to_string(format!("/proc/{process}/schedstat")).ok()?;
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)

@@ -21,7 +21,7 @@ pub(crate) fn of_stage(name: &str, small: &Capture) -> Option<f64> {
     Some((more - less) as f64 / (2 * small.packets) as f64)
 }
 
-/// Of a whole command of ours, starting up included.
+/// Of a whole twixt command, including its start.
 pub(crate) fn of_command(whole: &Whole, small: &Capture) -> Option<f64> {
     if whole.program() != binary() {
         return None;

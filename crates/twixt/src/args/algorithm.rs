@@ -58,7 +58,7 @@ impl Asks for RoundTrips {
     const DEFAULT: Option<&str> = Some("exact; for interfaces fridge");
 }
 
-/// What the user said about the algorithm.
+/// The user's choices about the algorithm.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AlgorithmArgs<A: Asks = Delays> {
     name: Option<String>,

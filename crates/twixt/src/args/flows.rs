@@ -62,7 +62,7 @@ enum SizesArg {
 }
 
 impl FlowsArgs {
-    /// Reads the file, if there is one. `sizes` counts where the user said nothing.
+    /// Reads the file, if there is one. `sizes` is the default.
     pub(crate) fn list(&self, sizes: FlowSizes) -> anyhow::Result<FlowList> {
         let asked = self.sizes.map(|sizes| match sizes {
             SizesArg::Known => FlowSizes::Known,

@@ -69,7 +69,7 @@ fn length(text: &str) -> Option<i64> {
     text.parse::<Nanoseconds>().ok().map(|length| length.0).filter(|&length| length >= 0)
 }
 
-/// The zone of whoever asks, where it is known not to be UTC.
+/// The local time zone, if it is known not to be UTC.
 pub(crate) fn foreign_zone() -> Option<String> {
     let link = || std::fs::read_link("/etc/localtime").ok();
     let of_system = || link()?.to_str()?.split_once("zoneinfo/").map(|(_, zone)| zone.to_owned());
@@ -79,7 +79,7 @@ pub(crate) fn foreign_zone() -> Option<String> {
     (!UTC.contains(&zone)).then(|| zone.to_owned())
 }
 
-/// RFC 3339; without a time: the day's first moment; without an offset: UTC, and that is told.
+/// RFC 3339; without a time: the start of the day; without an offset: UTC, with a note.
 fn calendar(text: &str) -> Option<(Timestamp, bool)> {
     let (time, has_offset) = match text.parse::<jiff::Timestamp>() {
         Ok(time) => (time, true),

@@ -105,13 +105,13 @@ impl TrafficArgs {
         self.filter.drain(..words).collect()
     }
 
-    /// Tells apart the packets that these rules weigh.
+    /// Distinguishes the packets that these rules weigh.
     pub(crate) fn weighed(self, rules: Option<&Path>) -> Self {
         Self { weights_file: rules.map(Path::to_owned), ..self }
     }
 
-    /// Whether the user told which packets go downstream.
-    pub(crate) fn tells_direction(&self) -> bool {
+    /// Whether the user specified which packets go downstream.
+    pub(crate) fn has_direction(&self) -> bool {
         self.toward.is_some() || !self.filter.is_empty()
     }
 

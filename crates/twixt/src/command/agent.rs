@@ -127,7 +127,7 @@ fn tell_start(agent: &Agent) {
 }
 
 impl Signals {
-    /// Whoever asks twice does not want to wait.
+    /// A second signal ends the process at once.
     fn listen() -> std::io::Result<Self> {
         let (stop, interrupted) = (Stop::default(), Arc::new(AtomicBool::new(false)));
         for (signal, exit) in [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Done)] {

@@ -123,7 +123,7 @@ impl PairArgs {
                  after a first read",
             ));
         }
-        if self.one_pass && !self.traffic.tells_direction() {
+        if self.one_pass && !self.traffic.has_direction() {
             return Err(usage(
                 "--one-pass needs --toward PREFIX or a filter: it cannot detect which packets go \
                  downstream",
@@ -167,7 +167,7 @@ impl PairArgs {
 
     /// The plan that fits what was recorded.
     pub(super) fn recorded_plan(&self, first: &Sealed, split: Split) -> anyhow::Result<Plan> {
-        if self.epoch.is_some() || self.traffic.tells_direction() {
+        if self.epoch.is_some() || self.traffic.has_direction() {
             return Err(applies_when_recorded());
         }
         if self.clock == ClockArg::Correct {

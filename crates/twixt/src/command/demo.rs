@@ -57,7 +57,7 @@ struct DemoMeasured {
     /// Epoch by epoch.
     exact_series: Finding,
     lda_series: Finding,
-    /// By the referee, which alone tells flows apart.
+    /// By the referee, which alone distinguishes flows.
     flows: Finding,
 }
 
@@ -87,7 +87,7 @@ impl DemoMeasured {
         }
     }
 
-    /// The epochs in which the queue was full, as LDA tells.
+    /// The epochs in which the queue was full, by LDA.
     fn congested(&self) -> Vec<&Estimate> {
         let mean_ns = |estimate: &Estimate| Some(estimate.delay?.mean_ns());
         let series = &self.lda_series.estimates;

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Prints a plan, or where a format has one row on each line, what is expected of it.
-fn told<T: Serialize>(
+fn show<T: Serialize>(
     format: Format,
     document: &impl Serialize,
     report: &str,

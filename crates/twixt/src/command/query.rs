@@ -1,5 +1,5 @@
-//! `twixt query`: delay between two points, for any stretch of time: what a collector remembers,
-//! or what the epochs of a store tell.
+//! `twixt query`: delay between two points, for any interval of time: what a collector stores,
+//! or what the epochs of a store give.
 
 mod ahead;
 mod document;

@@ -160,7 +160,7 @@ impl OnePass for Recording {
     }
 
     fn end_batch(&mut self, so_far: &SoFar) -> anyhow::Result<()> {
-        self.path.tell_counts(so_far.counts, so_far.read);
+        self.path.report_counts(so_far.counts, so_far.read);
         match so_far.silent_until {
             Some(now) => self.path.sink_mut().advance(now),
             None => self.path.sink_mut().keep_in_step(),
@@ -187,7 +187,7 @@ fn conclude(
     if packets == 0 && !source.was_interrupted() {
         return Err(no_answer(format!("{}: no packet to record", source.name())));
     }
-    if !args.traffic.tells_direction() && !args.source.live.tells_direction() {
+    if !args.traffic.has_direction() && !args.source.live.has_direction() {
         note(
             "packets of both directions are recorded, if present; select one with --toward or a \
              filter",

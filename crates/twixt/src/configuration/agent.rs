@@ -1,4 +1,4 @@
-//! What an agent is told in its file, and what that means.
+//! The configuration file of an agent.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -80,7 +80,7 @@ pub(crate) struct CollectorSettings {
     pub(crate) plain_http: Option<String>,
 }
 
-/// Where the agent tells of itself.
+/// Where metrics are served.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct MetricsSettings {
@@ -94,7 +94,7 @@ pub(crate) struct RunSettings {
     pub(crate) user: Option<String>,
 }
 
-/// What a spool may take if nobody says so.
+/// Default size of a spool.
 const SPOOL_BYTES_MAX: u64 = 1 << 30;
 const EPOCH_LENGTH: &str = "1s";
 

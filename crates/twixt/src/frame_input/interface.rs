@@ -76,7 +76,7 @@ impl LiveArgs {
     }
 
     /// Whether only one direction is captured.
-    pub(crate) const fn tells_direction(&self) -> bool {
+    pub(crate) const fn has_direction(&self) -> bool {
         self.direction.is_some()
     }
 
@@ -270,8 +270,8 @@ impl LiveInterface {
     }
 }
 
-/// A flag that Ctrl-C sets, and whoever else asks the process to end. Who asks twice does not want
-/// to wait.
+/// A flag that Ctrl-C and other requests to end set. A second request ends the process without
+/// waiting.
 fn interruption() -> std::io::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

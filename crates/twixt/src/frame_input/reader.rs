@@ -29,13 +29,13 @@ pub(super) enum InterfaceReader {
     Libpcap(Box<LibpcapSource>),
 }
 
-/// Says the same of whoever reads.
+/// Forwards to either reader.
 macro_rules! either {
-    ($reader:expr, $source:ident => $said:expr) => {
+    ($reader:expr, $source:ident => $call:expr) => {
         match $reader {
-            Self::Ring($source) => $said,
+            Self::Ring($source) => $call,
             #[cfg(feature = "libpcap")]
-            Self::Libpcap($source) => $said,
+            Self::Libpcap($source) => $call,
         }
     };
 }

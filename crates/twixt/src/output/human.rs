@@ -80,7 +80,7 @@ pub(crate) fn delay_report(
     report + &footer(measured)
 }
 
-/// Why something is not known; what many rows have in common is said once.
+/// Why something is unknown; a reason that many rows share is shown once.
 fn reasons(estimates: &[&Estimate]) -> String {
     let mut reasons: Vec<(String, Vec<&Estimate>)> = Vec::new();
     for estimate in estimates {

@@ -11,7 +11,7 @@ pub(crate) fn duration(nanos: f64) -> String {
     }
 }
 
-/// A delay with as many digits as it takes to tell apart what differs by `step_ns`: a delay that
+/// A delay with as many digits as it takes to distinguish what differs by `step_ns`: a delay that
 /// includes a clock offset of hours still shows its microseconds.
 pub(crate) fn duration_to(nanos: f64, step_ns: f64) -> String {
     let (scale, unit) = unit_of(nanos);

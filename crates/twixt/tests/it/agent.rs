@@ -168,7 +168,7 @@ fn nothing_is_lost_when_the_agent_is_killed() {
         let (rounds, seed) = (6, seed(SEED));
         let mut spooled = 0;
         for round in 0..rounds {
-            // Half of the time somebody takes the epochs.
+            // Half of the time a collector runs.
             let mood = if round % 2 == 0 { Mood::Refuses(503) } else { Mood::Well };
             collector.set_mood(mood);
             let agent = start(folder.path(), &collector, "-a lda --epoch 50ms udp port 5000");

@@ -102,7 +102,7 @@ const RULES: &[Rule] = &[
     Rule { name: "testing", may_use: &[], pure: false },
 ];
 
-/// The crate whose every dependency is a decision of its own: it has none, of anybody's.
+/// The crate that has no dependencies at all.
 const WITHOUT_DEPENDENCIES: &str = "model";
 /// The only crate with `unsafe` code.
 const WITH_UNSAFE: &str = "capture";

@@ -258,7 +258,7 @@ fn formulas_known_to_be_wrong_are_for_comparisons_only() {
     scene.run("verify up.pcap down.pcap -a lda --estimator printed").expect(0);
 }
 
-/// Checks that recordings with unlike settings give no estimate, and why not is said.
+/// Checks that recordings with unlike settings give no estimate, with a reason.
 #[track_caller]
 fn check_unlike(up_options: &str, down_options: &str, said: &[&str]) {
     let scene = crossing().scene();

@@ -1,4 +1,4 @@
-//! Somebody sets the clock of one point while both ends of a segment are observed: what the agent
+//! The clock of one point is stepped while both ends of a segment are observed: what the agent
 //! seals, through its own thread, and what the collector's engine makes of it.
 //!
 //! A machine's clock cannot be set for a test, and no namespace has one of its own. So frames and
@@ -158,7 +158,7 @@ fn number_of(steps: Steps, second: i64) -> (i64, bool) {
     (shown(second), (0..second).any(|before| shown(before) == shown(second)))
 }
 
-/// Checks that estimates are true, at least so many, and that whatever else happened is told to be
+/// Checks that estimates are true, at least so many, and that whatever else happened is reported as
 /// a gap. A clock that is set far back shows numbers that were concluded long ago: then the other
 /// point's numbers tell.
 #[track_caller]
@@ -235,8 +235,8 @@ fn a_clock_that_is_set_by_half_an_epoch_ends_estimates() {
 
 #[test]
 fn a_clock_that_is_set_a_little_is_wrong_by_that() {
-    // Within the guard of a tenth of an epoch, so epochs can be compared; nobody can tell this from
-    // a longer delay.
+    // Within the guard of a tenth of an epoch, so epochs can be compared; this cannot be
+    // distinguished from a longer delay.
     const LITTLE: i64 = 60 * MS;
     check(&[], &[(AT, LITTLE)], 20);
 }

@@ -76,7 +76,7 @@ fn send(process: &Process, file: &Path) {
 /// Packets, used, lost, and the sum of delays.
 type Sums = [i64; 4];
 
-/// What `delay` says of each flow in the epochs of a stretch, added up.
+/// What `delay` reports for each flow in the epochs of an interval, added up.
 fn expected(document: &Value, within: std::ops::Range<i64>) -> BTreeMap<String, Sums> {
     let mut flows: BTreeMap<String, Sums> = BTreeMap::new();
     let rows = document["estimates"].as_array().unwrap().iter();

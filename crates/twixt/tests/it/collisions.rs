@@ -53,14 +53,14 @@ fn different_packets_have_different_digests() {
         }
     }
     // Two real TCP streams of iperf, which sends the same buffer over and over: its packets
-    // are told apart by their headers, but for 28 resets that are identical to the last bit.
+    // are distinguished by their headers, but for 28 resets that are identical to the last bit.
     let iperf = check(&traces.join("tbf-queue/upstream.pcap"), DigestProfile::Default);
     assert_eq!(iperf, Repetition { packets: 12_815, repeated: 28 });
 }
 
 /// A real mix of traffic, with retransmissions and repetitions to the last bit, through a
-/// segment that delays everything by 5 ms and loses one packet in fifty: whoever is matched with
-/// someone else would have another delay.
+/// segment that delays everything by 5 ms and loses one packet in fifty: a packet matched with
+/// another one would have another delay.
 #[test]
 fn identical_packets_are_not_mispaired() {
     let traces = require!(shared "traces");

@@ -127,7 +127,7 @@ fn what_only_one_capture_could_see_is_skipped_and_not_lost() {
     crossing.upstream = crossing.upstream.between(0, 899 * MILLISECOND);
     crossing.downstream = crossing.downstream.between(100 * MILLISECOND, SECOND);
     let document = measured(&crossing.scene(), "");
-    // Lost in the stretch: 150, 250, … 850.
+    // Lost in the overlap: 150, 250, … 850.
     let [packets, used, lost] = evidence(&document);
     assert_eq!((packets - used, lost), (8, 8));
     let both = |number: &u16| {

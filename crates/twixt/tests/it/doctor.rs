@@ -18,7 +18,7 @@ fn finding<'a>(document: &'a Value, name: &str, subject: &str) -> [&'a str; 3] {
     ["status", "detail", "fix"].map(|key| found[key].as_str().unwrap_or_default())
 }
 
-/// What is said about the offloads of `far` after `ethtool -K`.
+/// The finding on the offloads of `far` after `ethtool -K`.
 #[track_caller]
 fn check_offloads(settings: &str, expected: [&str; 2]) {
     run(&format!("ethtool -K far {settings}"));
@@ -50,7 +50,7 @@ fn an_interface_that_is_down_cannot_be_captured() {
         let [status, _, fix] = finding(&document, "interface", "near");
         assert_eq!([status, fix], ["fail", "ip link set near up"]);
         assert_eq!(finding(&document, "ring", "near")[0], "fail");
-        // Nobody asked for it: another one may do.
+        // It was not requested: another one may do.
         let document = twixt(["doctor", "-F", "json"]).expect(0).json();
         assert_eq!(finding(&document, "interface", "near")[0], "ok");
         assert_eq!(finding(&document, "ring", "far")[0], "ok");
@@ -87,7 +87,7 @@ fn what_an_agent_needs_is_tried() {
     std::fs::create_dir(folder.path().join("there")).unwrap();
     std::fs::write(folder.path().join("file"), "").unwrap();
     check("--store file", "store", "file", "fail");
-    // Port 9 is that of `discard`, which nobody serves any more.
+    // Port 9 is that of `discard`, which is not served any more.
     check("--collector http://127.0.0.1:9", "collector", "http://127.0.0.1:9", "fail");
     let document = twixt_in(folder.path(), "doctor --spool there -F json").json();
     assert_ne!(finding(&document, "spool", "there")[0], "fail", "{document}");

@@ -37,7 +37,7 @@ fn claims(file: &Path) -> Vec<(String, Value)> {
 
 /// Trials follow from their seeds, so that equal code measures equal numbers; what is left to
 /// differ is the rounding of the machine's mathematical functions, far below the spread of seeds.
-/// `TWIXT_BLESS=1` writes the table anew.
+/// `TWIXT_BLESS=1` rewrites the table.
 #[test]
 fn the_committed_quick_table_is_what_the_code_measures() {
     let topologies = obtain(Requirement::Shared(Path::new("topologies")));
@@ -72,7 +72,7 @@ fn the_committed_quick_table_is_what_the_code_measures() {
     }
 }
 
-/// What cannot be measured, by anybody who lacks these traces.
+/// What cannot be measured without these traces.
 const WITHOUT_NUMBER: [&str; 2] = [
     "cnf-deviation: WISC-R1 to R3",
     "fridge-percentiles: traffic of an Internet provider: the CDF follows the truth",

@@ -97,7 +97,7 @@ fn tshark_reads_what_we_write() {
     assert_eq!((columns[0].len(), ours.len()), (12, 12));
     assert_eq!(columns[6].len(), 12, "labels: {:?}", columns[6]);
     assert_eq!(columns[7].last().map(String::as_str), Some("600"));
-    // Said before the first record, and again with what was achieved.
+    // Announced before the first record, and again with the achieved rate.
     assert!(columns[8].len() == 2 && columns[8][0] == columns[8][1], "{:?}", columns[8]);
 }
 

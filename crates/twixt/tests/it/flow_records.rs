@@ -210,7 +210,7 @@ fn damaged_files_give_what_was_before_the_damage() {
     run("flow export -r in.pcap -w o.ipfix --select flow --select-hash ipsx").expect(2);
 }
 
-/// Exports that somebody captured are read out of the capture.
+/// Captured export traffic is read from the capture.
 #[test]
 fn exports_in_a_capture_are_read() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! Algorithms that tell flows apart without keeping their keys: lds.
+//! Algorithms that distinguish flows without keeping their keys: lds.
 
 use crate::support::twixt_in;
 

@@ -5,7 +5,7 @@ use twixt_testing::require;
 
 use crate::support::{Capture, Packet, Run, folder, twixt, twixt_fed, twixt_in};
 
-/// Flow `n` of `flows` sends `n` packets from port `n`, in turns; one more frame is no IP.
+/// Flow `n` of `flows` sends `n` packets from port `n`, in turns; one more frame is not IP.
 fn capture(flows: u16) -> Capture {
     let mut capture = Capture::default();
     for round in 0..flows {

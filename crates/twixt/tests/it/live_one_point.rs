@@ -15,7 +15,7 @@ use crate::support::{folder, number, twixt, twixt_in};
 
 /// Questions and answers.
 const EXCHANGES: u16 = 60;
-/// How long whoever answers thinks, at least.
+/// Minimum time until the server answers.
 const THINKING: Duration = Duration::from_millis(3);
 
 /// Asks for names on the loopback interface, one after another, and is answered.
@@ -160,7 +160,7 @@ fn epochs_are_told_as_they_end() {
         let tables = Capturing::start(folder.path(), &format!("rtt -i lo {options}"));
         let lines = rows.lines();
         ask_for_names();
-        // Though nothing comes any more, and nobody interrupts.
+        // Though nothing comes any more, without an interrupt.
         let (mut matched, mut starts) = (0, Vec::new());
         while matched < i64::from(EXCHANGES) {
             let line = lines.recv_timeout(DEADLINE);

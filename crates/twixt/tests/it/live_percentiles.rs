@@ -2,7 +2,7 @@
 //!
 //! Each repeat is an agent with a digest key of its own, so that its two points choose other packets
 //! than those of all others: a budget of 4 KiB per second and point. Exact percentiles are those of
-//! tcpdump's captures, matched by code that is shared with nobody.
+//! tcpdump's captures, matched by independent code.
 //!
 //! Needs root, `ip`, `tc`, `ethtool` and `tcpdump`. With `TWIXT_LONG=1`
 //! there are 100 keys, 20 at a time. See `docs/howto/testbed.md`.
@@ -126,7 +126,7 @@ impl Truth {
     }
 
     /// Which intervals of rows hold the exact percentile of their epochs: those of which the
-    /// collector told something.
+    /// collector reported something.
     fn held(&self, rows: &[Value], epochs: &[Value]) -> Held {
         let mut held: Held = SHARES.iter().map(|(name, _)| (*name, [0; 2])).collect();
         for row in rows.iter().filter(|row| number(row, "/epochs") > 0) {

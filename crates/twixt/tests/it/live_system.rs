@@ -14,7 +14,7 @@ use twixt_testing::{SmallDisk, pace, require, seed};
 use crate::support::dice::{Dice, kill_rounds};
 use crate::support::testbed::load::Traffic;
 use crate::support::testbed::referee::{Counted, TCP, Tcpdump, UDP, times_ns, truth};
-use crate::support::testbed::system::{AgentPlan, Process, Told, now_ns, wait_for_epochs};
+use crate::support::testbed::system::{AgentPlan, Process, Reports, now_ns, wait_for_epochs};
 use crate::support::testbed::{Offloads, Place, Testbed};
 use crate::support::{folder, number, twixt_in};
 
@@ -83,13 +83,14 @@ fn agents_and_collector_tell_what_captures_tell() {
     assert_eq!(dumps.map(Tcpdump::end), [0; 2], "tcpdump missed packets");
     for (class, protocol) in [("tcp", TCP), ("udp", UDP)] {
         let truth = referee(folder.path(), protocol);
-        let told = Told::wait_for(folder.path(), "r-in:r-out", class, last_epoch(folder.path()));
-        assert_eq!(told.repeated, 0, "estimates that were told twice");
+        let reports =
+            Reports::wait_for(folder.path(), "r-in:r-out", class, last_epoch(folder.path()));
+        assert_eq!(reports.repeated, 0, "estimates that were told twice");
         for algorithm in ALGORITHMS {
-            let counted = Counted::in_epochs(told.of("r-in:r-out", class, algorithm));
+            let counted = Counted::in_epochs(reports.of("r-in:r-out", class, algorithm));
             counted.check(&format!("{algorithm} {class}"), truth);
         }
-        check_no_gap(&told, "r-in:r-out", class);
+        check_no_gap(&reports, "r-in:r-out", class);
     }
     referee(folder.path(), UDP).check_datagrams(datagrams);
     agent.stop();
@@ -98,14 +99,14 @@ fn agents_and_collector_tell_what_captures_tell() {
 
 /// Checks that there is an estimate for every epoch from the first to the last with packets.
 #[track_caller]
-fn check_no_gap(told: &Told, segment: &str, class: &str) {
+fn check_no_gap(reports: &Reports, segment: &str, class: &str) {
     for algorithm in ALGORITHMS {
-        let rows = told.of(segment, class, algorithm);
+        let rows = reports.of(segment, class, algorithm);
         let busy = rows.iter().filter(|row| number(row, "/packets") > 0);
         let epochs: BTreeSet<i64> = busy.map(|row| number(row, "/epoch")).collect();
         let (first, last) = (*epochs.first().unwrap(), *epochs.last().unwrap());
         let missing: Vec<i64> = (first..=last).filter(|epoch| !epochs.contains(epoch)).collect();
-        assert_eq!(missing, [0; 0], "{segment} {class} {algorithm}: {:?}", told.gaps);
+        assert_eq!(missing, [0; 0], "{segment} {class} {algorithm}: {:?}", reports.gaps);
     }
 }
 
@@ -187,13 +188,13 @@ fn a_chain_of_points_survives_a_restart_of_the_collector() {
     assert_eq!(dumps.map(Tcpdump::end), [0; 2], "tcpdump missed packets");
     let last = last_epoch(folder);
     for segment in CHAIN {
-        CLASSES.iter().for_each(|class| drop(Told::wait_for(folder, segment, class, last)));
+        CLASSES.iter().for_each(|class| drop(Reports::wait_for(folder, segment, class, last)));
     }
-    let told = Told::read(folder);
-    assert_eq!(told.repeated, 0, "estimates that were told twice");
+    let reports = Reports::read(folder);
+    assert_eq!(reports.repeated, 0, "estimates that were told twice");
     let [before, within, behind] = CHAIN.map(|segment| {
-        CLASSES.iter().for_each(|class| check_no_gap(&told, segment, class));
-        CLASSES.map(|class| Counted::in_epochs(told.of(segment, class, "lda")))
+        CLASSES.iter().for_each(|class| check_no_gap(&reports, segment, class));
+        CLASSES.map(|class| Counted::in_epochs(reports.of(segment, class, "lda")))
     });
     // What one segment lets through, the next receives; only the queue loses.
     for (before, (within, behind)) in before.into_iter().zip(within.into_iter().zip(behind)) {
@@ -259,8 +260,8 @@ fn nothing_that_was_acknowledged_is_lost_when_processes_are_killed() {
     let datagrams = bed.finish_load(load, folder);
     assert_eq!(datagrams.sent, datagrams.received, "nothing fills the queue");
     assert_eq!(dumps.map(Tcpdump::end), [0; 2], "tcpdump missed packets");
-    let told = Told::wait_for(folder, "r-in:r-out", "udp", last_epoch(folder));
-    check_epochs(&told, &packets_by_epoch(folder), &outages);
+    let reports = Reports::wait_for(folder, "r-in:r-out", "udp", last_epoch(folder));
+    check_epochs(&reports, &packets_by_epoch(folder), &outages);
     agents.into_iter().for_each(Process::stop);
     collector.stop();
 }
@@ -287,16 +288,16 @@ fn packets_by_epoch(folder: &Path) -> BTreeMap<i64, i64> {
     packets
 }
 
-/// Checks that whatever is told of an epoch is true of all of it, that every other epoch is told to
-/// be a gap, and that nothing is missing of which no agent's death is the reason.
+/// Checks that whatever is reported of an epoch is true of all of it, that every other epoch is
+/// reported to be a gap, and that nothing is missing of which no agent's death is the reason.
 #[track_caller]
-fn check_epochs(told: &Told, packets: &BTreeMap<i64, i64>, outages: &[Outage]) {
+fn check_epochs(reports: &Reports, packets: &BTreeMap<i64, i64>, outages: &[Outage]) {
     let (mut estimated, mut missing) = (0, 0);
     for algorithm in ALGORITHMS {
-        let rows = told.of("r-in:r-out", "udp", algorithm);
+        let rows = reports.of("r-in:r-out", "udp", algorithm);
         let rows: BTreeMap<i64, _> =
             rows.into_iter().map(|row| (number(row, "/epoch"), row)).collect();
-        let gaps = told.gaps("r-in:r-out", "udp", algorithm);
+        let gaps = reports.gaps("r-in:r-out", "udp", algorithm);
         for (epoch, packets) in packets {
             let is_excused = outages.iter().any(|outage| outage.0.contains(epoch));
             match rows.get(epoch) {
@@ -316,6 +317,6 @@ fn check_epochs(told: &Told, packets: &BTreeMap<i64, i64>, outages: &[Outage]) {
             }
         }
     }
-    println!("{estimated} estimates, {missing} gaps, {} told again", told.repeated);
+    println!("{estimated} estimates, {missing} gaps, {} told again", reports.repeated);
     assert!(estimated > 0);
 }

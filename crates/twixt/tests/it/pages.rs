@@ -137,7 +137,7 @@ fn filters() {
     check("docs/reference/filters.md", &[inputs::BEFORE]);
 }
 
-/// A page that nobody added above would show what the program printed once.
+/// A page that is missing above would show outdated output.
 #[test]
 fn every_page_with_a_console_block_is_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

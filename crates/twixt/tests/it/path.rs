@@ -42,7 +42,7 @@ fn truth(folder: &Path, segment: &str) -> (i64, i64, f64) {
 fn check_segment(folder: &Path, document: &Value, index: usize, truth_of: &str) {
     let (packets, lost, sum_ns) = truth(folder, truth_of);
     let at = |key: &str| number(document, &format!("/segments/{index}/estimates/0/{key}"));
-    // What is lost near the ends of the capture lies outside of the common stretch.
+    // What is lost near the ends of the capture lies outside of the overlap.
     assert!((packets - at("packets")).abs() <= 20, "{packets} packets");
     assert!((lost - at("lost")).abs() <= 20, "{lost} lost");
     let mean_ns = sum_ns / (packets - lost) as f64;

@@ -127,7 +127,7 @@ fn a_recorded_sample_tells_percentiles_and_skew() {
     let rows = document["estimates"].as_array().expect("epochs");
     assert!(rows.len() >= 9 && rows[4]["p95_ns"].is_i64());
     let skew = document["clock"]["skew_ppm"].as_f64().expect("a skew");
-    // 200 packets a second: what is said of it is a tenth of it at most.
+    // 200 packets a second: its interval is at most a tenth of it.
     assert!((skew - 10.0).abs() < 0.1, "{skew}");
 }
 

@@ -118,7 +118,7 @@ fn classes_are_recorded_apart() {
 }
 
 /// No name arrives. Downstream has empty epochs of that class: nothing is missing, though without
-/// a single delay late packets cannot be told from lost ones.
+/// a single delay, late packets cannot be distinguished from lost ones.
 #[test]
 fn epochs_of_a_class_of_which_nothing_arrives_are_compared() {
     let scene = Crossing::names_and_transfer(400, None).scene();

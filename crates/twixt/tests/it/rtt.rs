@@ -145,7 +145,7 @@ fn handshakes_and_data_agree_with_tshark() {
         let missing = truth.data.count() - common;
         let explained = 2 * truth.streams + truth.sent_again + 3;
         assert!(missing <= explained, "{missing} missing, {explained} explained");
-        // From SYN to the ACK of the SYN-ACK are two of ours.
+        // From SYN to the ACK of the SYN-ACK are two of our round trips.
         truth.check_both_legs(&samples(&capture, "--kind tcp-handshake"));
     }
 }

@@ -77,7 +77,7 @@ fn the_total_is_that_of_all_packets() {
     }
 }
 
-/// The ends of the stretch cut epochs off, but not packets in flight at their boundaries.
+/// The ends of the interval cut epochs off, but not packets in flight at their boundaries.
 #[test]
 fn a_part_of_the_time_gives_the_same_epochs() {
     let scene = Crossing::varied().scene();

@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// How a run of the command ended, and what it said.
+/// How a run of the command ended, and its output.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
@@ -64,7 +64,7 @@ fn run(command: &mut Command) -> Run {
 }
 
 fn ended(output: &std::process::Output) -> Run {
-    // What `record` writes is no text.
+    // What `record` writes is not text.
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
 }
@@ -87,7 +87,7 @@ impl Run {
         self
     }
 
-    /// Checks that nothing is said on standard error.
+    /// Checks that standard error is empty.
     #[track_caller]
     pub(crate) fn silent(self) -> Self {
         assert_eq!(self.stderr, "");

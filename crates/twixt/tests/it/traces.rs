@@ -253,7 +253,7 @@ fn on_every_capture(traces: &Path, run: impl Fn(&str) -> Run + Sync) {
     });
 }
 
-/// Checks that whoever fails says why, and that nothing panics.
+/// Checks that a failure states its reason, and that nothing panics.
 fn check_survives(file: &str, run: &Run) {
     let Run { code, stderr, .. } = run;
     assert!(!stderr.contains("panicked"), "{file}: {stderr}");

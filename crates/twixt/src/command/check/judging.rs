@@ -80,7 +80,7 @@ fn of_rows(
     finding
 }
 
-/// A stretch of which nothing is stored at all is unknown: it may be the wrong name.
+/// A time of which nothing is stored at all is unknown: the name may be wrong.
 fn of_gaps(document: &HistogramDocument, class: &str, threshold: Threshold) -> Finding {
     let (epochs, gaps) = (document.completeness.epochs, document.completeness.gaps);
     let all = epochs.saturating_add(gaps);

@@ -14,14 +14,14 @@ pub(super) fn of(state: State, segment: &Segment, findings: &[Finding]) -> Strin
         State::Critical => "CRITICAL",
     };
     let segment = format!("{}:{}", segment.upstream, segment.downstream);
-    let said: Vec<String> = findings.iter().map(said).collect();
+    let described: Vec<String> = findings.iter().map(described).collect();
     let values: Vec<String> = findings.iter().map(performance).collect();
     // A bar would end the text, and a line break the line.
-    let text = format!("{segment} {}", said.join(", ")).replace(['|', '\n', '\r'], " ");
+    let text = format!("{segment} {}", described.join(", ")).replace(['|', '\n', '\r'], " ");
     format!("TWIXT {state} - {text} | {}\n", values.join(" "))
 }
 
-fn said(finding: &Finding) -> String {
+fn described(finding: &Finding) -> String {
     let Finding { measure, fail_above, .. } = finding;
     let shown = |value: f64| match finding.unit {
         "ns" => units::duration(value),

@@ -75,7 +75,7 @@ struct WarningLine<'a> {
     warning: &'a str,
 }
 
-/// What one point tells of an epoch or a minute.
+/// The result of one point for an epoch or a minute.
 #[derive(Serialize)]
 struct PointLine<'a> {
     event: &'static str,

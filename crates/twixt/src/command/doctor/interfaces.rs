@@ -18,7 +18,7 @@ pub(super) fn examine(named: &[String]) -> Vec<Finding> {
     }
 }
 
-/// Whether somebody wants to capture it.
+/// Whether it was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Named,
@@ -37,7 +37,7 @@ fn examine_one(name: &str, wish: Wish) -> Vec<Finding> {
 
 fn judge(name: &str, adapter: &Adapter, wish: Wish) -> Vec<Finding> {
     let mut findings = vec![judge_state(name, adapter, wish)];
-    // What nobody uses needs no mending.
+    // An unused interface needs no fix.
     if !adapter.is_loopback && (adapter.is_up || wish == Wish::Named) {
         findings.push(judge_offloads(name, adapter.offloads));
         findings.push(judge_stamps(name, adapter));

@@ -16,7 +16,7 @@ use tls::{Handshake, shake_hands, trusted};
 
 /// Less room than this is soon filled by epochs that wait for a collector.
 const ROOM_BYTES_MIN: u64 = 1 << 30;
-/// Nobody wants to wait longer for a collector that does not answer.
+/// How long to wait for a collector.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whether a folder can be written to, and how much.

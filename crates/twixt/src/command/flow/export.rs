@@ -278,11 +278,11 @@ struct Export {
     records: u64,
     /// Records that could not be written.
     refused: u64,
-    /// Messages since collectors were told how packets are selected; `None` if never.
+    /// Messages since the selection was last announced; `None` if never.
     messages_since_selector: Option<u32>,
 }
 
-/// Datagrams may be lost: collectors are told as often how packets are selected.
+/// Datagrams may be lost: the selection is announced this often.
 const SELECTOR_MESSAGES: u32 = 20;
 
 impl Export {
@@ -300,7 +300,7 @@ impl Export {
         Ok(())
     }
 
-    /// Before the first record, and again where messages may be lost: whoever reads records wants
+    /// Before the first record, and again where messages may be lost: readers of records need
     /// to know what they stand for.
     fn selector_again(&mut self, metering: &Metering) -> anyhow::Result<()> {
         let is_due = match self.messages_since_selector {

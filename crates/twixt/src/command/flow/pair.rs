@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(exit.or_partial(partial || unwritten > 0))
 }
 
-/// What two files of records told.
+/// The result for two files of records.
 struct Paired {
     measured: Measured,
     /// The coarsest of all records.

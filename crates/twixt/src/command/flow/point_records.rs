@@ -68,7 +68,7 @@ impl PointRecords {
         Ok(more)
     }
 
-    /// The share of packets that was metered, as far as the exporter said by now.
+    /// The share of packets that was metered, as far as announced by the exporter.
     pub(super) fn rate(&self) -> Option<f64> {
         self.reader.selectors().iter().find_map(|(_, _, notice)| notice.rate())
     }

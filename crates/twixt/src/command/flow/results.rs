@@ -9,7 +9,7 @@ use super::send::Outlet;
 use crate::exit::note;
 use crate::output::units;
 
-/// Writes the known delays of flows. Returns how many could not be written, having said so: IPFIX
+/// Writes the known delays of flows. Returns how many could not be written, which it notes: IPFIX
 /// has no negative delays.
 pub(super) fn write(path: &Path, estimates: &[Estimate], enterprise: u32) -> anyhow::Result<u64> {
     let mut writer = FlowWriter::new(WriterConfig { enterprise, ..WriterConfig::STREAM })?;

@@ -18,7 +18,7 @@ pub(super) struct Streams {
     merge: Merge,
     /// The share of packets that was metered, if the user says it.
     sampling: Option<f64>,
-    /// Pairs were concluded before any exporter said what share it meters.
+    /// Pairs were concluded before any exporter announced its share.
     unknown_rate: bool,
 }
 
@@ -63,8 +63,8 @@ impl Streams {
         Ok(pairing)
     }
 
-    /// What the user says of the share of packets that was metered; else what the records said by
-    /// now.
+    /// The share of packets that was metered, by the user's choice; else what the records announced
+    /// by now.
     pub(super) fn rate(&self) -> Option<f64> {
         self.sampling.or_else(|| self.upstream.rate()).or_else(|| self.downstream.rate())
     }

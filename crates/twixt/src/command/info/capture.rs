@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::frame_input::{FrameSource, LiveInterface, OnePass};
 use crate::output::{self, Format, units};
 
-/// Flows told apart at most.
+/// Maximum number of flows counted.
 const FLOWS_MAX: usize = 1 << 20;
 
 pub(super) fn run(
@@ -41,7 +41,7 @@ pub(super) fn run(
     Ok(exit)
 }
 
-/// Frames on their way into what is told about them.
+/// Summarises frames.
 struct Looking {
     observer: Observer,
     /// Frames wanted.

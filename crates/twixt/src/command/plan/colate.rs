@@ -219,10 +219,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_reached_is_said() {
-        let check = |words: &[&str], said: &str| {
+        let check = |words: &[&str], expected: &str| {
             let asked = args(words);
             let report = asked.report(&asked.document().unwrap());
-            assert!(report.contains(said), "{said} is not in {report}");
+            assert!(report.contains(expected), "{expected} is not in {report}");
         };
         check(&["--memory", "64MiB"], "\nreachable: ");
         check(&["--memory", "64MiB", "--estimator", "paper"], "\nreachable: ");

@@ -4,7 +4,7 @@ use serde::Serialize;
 use twixt_model::quantity::{Nanoseconds, PacketRate};
 use twixt_synopsis::rtt::{FridgeNeed, FridgePlan};
 
-use super::told;
+use super::show;
 use crate::args::bytes;
 use crate::exit::{Exit, usage};
 use crate::output::{Format, Table, units};
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let document = args.document()?;
-    told(args.format, &document, &document.report(), &document.expected)
+    show(args.format, &document, &document.report(), &document.expected)
 }
 
 /// `twixt plan fridge -F json`.

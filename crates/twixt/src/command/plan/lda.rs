@@ -6,7 +6,7 @@ use serde::Serialize;
 use twixt_model::quantity::{Nanoseconds, PacketRate};
 use twixt_synopsis::{Lda, LdaConfig, Synopsis};
 
-use super::told;
+use super::show;
 use crate::args::bytes;
 use crate::exit::{Exit, usage};
 use crate::output::{Format, Table, units};
@@ -56,7 +56,7 @@ impl FromStr for LossRange {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let document = args.document()?;
-    told(args.format, &document, &document.report(), &document.expected)
+    show(args.format, &document, &document.report(), &document.expected)
 }
 
 /// `twixt plan lda -F json`.

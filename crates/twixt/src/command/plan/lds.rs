@@ -9,7 +9,7 @@ use twixt_synopsis::{
     Lds, LdsConfig, Pareto, RowPlan, Synopsis, expected_error, sampling_for_losses,
 };
 
-use super::told;
+use super::show;
 use crate::args::bytes;
 use crate::exit::{Exit, usage};
 use crate::output::{Format, Table, units};
@@ -60,12 +60,12 @@ const LOSS_PARTS: [f64; 4] = [1.0, 0.1, 0.02, 0.01];
 const ROWS_MAX: u32 = 16;
 /// Columns of a sketch at most.
 const COLUMNS_MAX: f64 = 16_777_216.0;
-/// Flow sizes that errors are told for.
+/// Flow sizes that errors are shown for.
 const SIZES: [u64; 6] = [10, 100, 500, 1_000, 10_000, 100_000];
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let document = args.document()?;
-    told(args.format, &document, &document.report(), &document.expected)
+    show(args.format, &document, &document.report(), &document.expected)
 }
 
 /// `twixt plan lds -F json`.

@@ -6,7 +6,7 @@ use std::thread;
 
 /// Threads that read. More would wait for the one that pairs.
 const THREADS_MAX: usize = 4;
-/// What each thread has read and nobody has asked for yet, at most.
+/// How far each thread may read ahead.
 const AHEAD_MAX: usize = 8;
 /// For fewer records than this no thread is started.
 const RECORDS_MIN: usize = 16;
@@ -31,7 +31,7 @@ pub(super) fn read_ahead<R: Sync, S, T: Send, A>(
             scope.spawn(move || {
                 let mut own = start();
                 let mut records = records.iter().skip(first).step_by(threads);
-                // Stops when nobody asks any more.
+                // Stops when the reader is gone.
                 records.all(|record| sender.send(read(&mut own, record)).is_ok())
             });
             receiver

@@ -31,7 +31,7 @@ pub(super) struct Epochs<'a> {
 }
 
 impl<'a> Epochs<'a> {
-    /// Finds the records of a stretch of time, and those of the epochs beside it: packets in
+    /// Finds the records of an interval of time, and those of the epochs beside it: packets in
     /// flight at the ends are sorted out with their help.
     pub(super) fn find(
         log: &'a Log,

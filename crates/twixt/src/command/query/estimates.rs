@@ -125,7 +125,7 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
     }
 }
 
-/// Rows of a segment and a stretch of time, put together.
+/// Rows of a segment and an interval of time, summed up.
 pub(crate) fn totals(
     source: &SourceArgs,
     question: &RowQuestion,
@@ -179,7 +179,7 @@ fn read(reader: &HistoryReader, question: &RowQuestion) -> anyhow::Result<Estima
     }
 }
 
-/// A document put together from pages.
+/// A document combined from pages.
 #[derive(Default)]
 struct Whole {
     document: EstimatesDocument,

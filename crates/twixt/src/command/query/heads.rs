@@ -9,7 +9,7 @@ use crate::exit::usage;
 /// Records of a point that one query may need. Their heads are held in memory.
 const RECORDS_MAX: usize = 1 << 20;
 
-/// What there is of a stretch of time.
+/// What is stored of an interval of time.
 pub(super) struct Heads {
     pub(super) records: Vec<Found>,
     pub(super) damages: Vec<Damage>,

@@ -33,7 +33,7 @@ pub(crate) struct Watched {
     pub(crate) counts: PathCounts,
     /// Most state that was kept at once.
     pub(crate) synopsis_bytes: u64,
-    /// Of the whole stretch.
+    /// Of the whole time.
     pub(crate) whole: Vec<RoundTripEstimate>,
     pub(crate) span: Option<Span>,
 }

@@ -18,7 +18,7 @@ use crate::output::units;
 use crate::progress::ReadProgress;
 use crate::remarks::note_ending;
 
-/// Bytes kept of a frame: the headers, and enough payload to tell packets apart.
+/// Bytes kept of a frame: the headers, and enough payload to distinguish packets.
 pub(super) const FRAME_BYTES_KEPT: usize = 128;
 
 /// Bytes kept of all frames together.

@@ -157,7 +157,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if !self.finished {
-            // Nothing is left to say: why the file is unfinished was said already.
+            // Why the file is unfinished was reported already.
             let _ = fs::remove_file(&self.partial);
         }
     }

@@ -65,7 +65,7 @@ fn memory_kib(process: &Process) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Nothing at all is a body that makes no sense, and is told so at once.
+/// An empty body is malformed, and refused at once.
 #[track_caller]
 fn check_served(process: &Process) {
     let started = Instant::now();
@@ -120,7 +120,7 @@ fn connections_too_many_are_told_so_counted_and_replaced() {
         told += usize::from(!answer.is_empty());
     }
     assert!(told >= 90, "two of three sent nothing before: {told}");
-    // Whoever says nothing makes room for those who have something to say.
+    // Idle connections make room for active ones.
     wait_until("the silent are gone", || {
         post(process.address, b"no epochs").is_ok_and(|answer| answer.starts_with("HTTP/1.1 400"))
     });

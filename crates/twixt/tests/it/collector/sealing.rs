@@ -1,4 +1,4 @@
-//! The collector is killed while it seals an hour. What is stored is told as before, whether the
+//! The collector is killed while it seals an hour. Queries answer as before, whether the
 //! hour is in its log, in files, half in one of them, or in both.
 
 use std::collections::BTreeMap;

@@ -24,7 +24,7 @@ const PACKETS: i64 = 20;
 pub(crate) struct Shared {
     /// Where the collector is at present.
     pub(crate) address: Mutex<SocketAddr>,
-    /// What it said it has.
+    /// What it acknowledged.
     pub(crate) acknowledged: Mutex<Vec<(String, i64)>>,
     /// The last epoch to send.
     pub(crate) last: AtomicI64,

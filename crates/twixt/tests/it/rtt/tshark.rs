@@ -52,7 +52,7 @@ impl RoundTrips {
         self.count
     }
 
-    /// Whether tshark has this one of ours too; it has none of no length.
+    /// Whether tshark reports this round trip too; it reports none of length zero.
     pub(crate) fn has(&self, sample: &Value) -> bool {
         let integer = |key: &str| sample[key].as_i64().expect("a number");
         let (time_ns, rtt_ns) = (integer("time_ns"), integer("rtt_ns"));
@@ -69,8 +69,8 @@ pub(crate) struct Truth {
     pub(crate) streams: usize,
     /// Packets that were sent again or came out of order, as tshark judges.
     pub(crate) sent_again: usize,
-    /// Share of ours that tshark may not have. Captures laid over each other have flows of one
-    /// name at one time, which tshark takes for one.
+    /// Share of our round trips that tshark may not report. Captures laid over each other have
+    /// flows of one name at one time, which tshark takes for one.
     pub(crate) tolerance: f64,
     /// `initial_rtt` by when the handshake was complete, and the flow of its SYN-ACK.
     initial: HashMap<(i64, String), i64>,

@@ -104,7 +104,7 @@ impl Crossing {
     }
 
     /// Names over UDP and a transfer over TCP, a packet of each per millisecond. Transfers take
-    /// 2 ms; names take as long as is said, or are all lost.
+    /// 2 ms; names take as long as given, or are all lost.
     pub(crate) fn names_and_transfer(packets: u16, name_delay_ns: Option<i64>) -> Self {
         let mut crossing = Self::default();
         for number in 0..packets {

@@ -84,7 +84,7 @@ impl Capturing {
         self.child.id()
     }
 
-    /// How it ended, and what it said after it began to capture.
+    /// How it ended, and its output after it began to capture.
     pub(crate) fn ended(mut self) -> Run {
         let mut said = String::new();
         self.stderr.read_to_string(&mut said).unwrap();

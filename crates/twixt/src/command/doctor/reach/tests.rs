@@ -58,7 +58,7 @@ fn certificates_that_cannot_be_read_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.pem");
     let check = |problem: &str| {
-        // Nobody is connected to.
+        // No connection is made.
         let collector: Collector = "https://192.0.2.1".parse().unwrap();
         let finding = collector.examine(Some(&file));
         assert_eq!(finding.status, Status::Fail);

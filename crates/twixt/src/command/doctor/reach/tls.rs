@@ -18,7 +18,7 @@ pub(super) enum Handshake {
     Distrusted(String),
 }
 
-/// Those whom the certificates in a file name, at least one; or nobody, without a file.
+/// The authorities in a file, at least one; none without a file.
 pub(super) fn trusted(ca: Option<&Path>) -> io::Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     let Some(path) = ca else { return Ok(roots) };
@@ -31,7 +31,7 @@ pub(super) fn trusted(ca: Option<&Path>) -> io::Result<RootCertStore> {
     }
 }
 
-/// Shakes hands with somebody who must be vouched for.
+/// Shakes hands with a server whose certificate is verified.
 pub(super) fn shake_hands(
     host: &str,
     mut stream: TcpStream,

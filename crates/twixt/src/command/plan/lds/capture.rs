@@ -13,7 +13,7 @@ use crate::output::units;
 use crate::progress::ReadProgress;
 use crate::remarks::note_ending;
 
-/// Flows told apart at most.
+/// Maximum number of flows counted.
 const FLOWS_MAX: usize = 1 << 22;
 
 /// Packets of each flow, in no particular order.

@@ -95,10 +95,10 @@ impl Collector {
         Ok(exit(true, is_complete))
     }
 
-    /// All of a stretch of time, put together.
+    /// All of an interval of time, summed up.
     pub(super) fn totals(&self, question: &RowQuestion) -> anyhow::Result<HistogramDocument> {
         let mut parameters = parameters(question);
-        // They are put together from minutes, whatever the step.
+        // They are summed up from minutes, whatever the step.
         parameters.retain(|(name, _)| *name != "step");
         let mut response = self.ask("histogram", &parameters)?;
         let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
@@ -137,11 +137,12 @@ impl Collector {
             return Ok(response);
         }
         let text = response.body_mut().read_to_string().unwrap_or_default();
-        let said = serde_json::from_str::<ErrorDocument>(&text).map_or(text, |said| said.error);
+        let message =
+            serde_json::from_str::<ErrorDocument>(&text).map_or(text, |message| message.error);
         match response.status().as_u16() {
-            401 => Err(usage(format!("{}: {said}; use --token-file", self.url))),
-            400 => Err(usage(format!("{}: {said}", self.url))),
-            status => bail!("{}: {status}: {said}", self.url),
+            401 => Err(usage(format!("{}: {message}; use --token-file", self.url))),
+            400 => Err(usage(format!("{}: {message}", self.url))),
+            status => bail!("{}: {status}: {message}", self.url),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::args::Moment;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::output;
 
-/// Flows that are shown unless told otherwise.
+/// Default number of flows shown.
 const FLOWS_DEFAULT: u64 = 20;
 
 /// `--order`.

@@ -116,8 +116,8 @@ fn table(rows: &[EstimateDocument]) -> Table {
             delay(row.stddev_ns),
         ]);
         if has_percentiles {
-            let told = [row.p50_ns, row.p95_ns, row.p99_ns, row.p999_ns, row.jitter_ns];
-            cells.extend(told.map(delay));
+            let shown = [row.p50_ns, row.p95_ns, row.p99_ns, row.p999_ns, row.jitter_ns];
+            cells.extend(shown.map(delay));
         }
         table.row(cells);
     }

@@ -1,6 +1,6 @@
 //! Traffic from A to B: TCP connections that send all they can, and datagrams that are numbered.
 //!
-//! Whoever sends and whoever receives are processes of their own, since a process is in one
+//! Sender and receiver are separate processes, since a process is in one
 //! namespace: this program, started again with [`ROLE`] set.
 
 use std::collections::HashSet;
@@ -205,7 +205,7 @@ fn receive(length: Duration, connections: usize) -> usize {
     });
     let is_over = || ended.load(Ordering::Relaxed) == connections;
     let start = Instant::now();
-    // Were a sender to die, nobody should wait for ever.
+    // If a sender dies, the receiver must not wait forever.
     let latest = start + length + Duration::from_secs(60);
     let (mut seen, mut bytes) = (HashSet::new(), [0; 2048]);
     while Instant::now() < latest {

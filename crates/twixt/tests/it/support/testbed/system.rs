@@ -13,7 +13,7 @@ use twixt_testing::{run, wait_for, wait_until};
 
 use super::{Place, Testbed};
 
-/// What every agent is told.
+/// Configuration of every agent.
 const COMMON: &str = r#"
 domain = "testbed"
 [epoch]
@@ -56,7 +56,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts it, and waits until it has said `ready` on standard error.
+    /// Starts it, and waits until it has printed `ready` on standard error.
     #[track_caller]
     pub(crate) fn start(mut command: Command, folder: &Path, name: &str, ready: &str) -> Self {
         let is_free = |number: &u32| !folder.join(format!("{name}-{number}.err")).exists();
@@ -90,7 +90,7 @@ impl Process {
         assert!(!said.contains("panicked"), "{said}");
     }
 
-    /// What it has said on standard error so far.
+    /// Its standard error so far.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.stderr).unwrap()
     }
@@ -139,7 +139,7 @@ impl Testbed {
     }
 }
 
-/// What is said about one epoch of a segment, class and algorithm.
+/// The reports on one epoch of a segment, class and algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     /// As `r-in:r-out`.
@@ -149,7 +149,7 @@ pub(crate) struct Key {
     pub(crate) epoch: i64,
 }
 
-/// Epochs of which nothing can be told.
+/// Epochs of which nothing is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Gap {
     /// With the first epoch.
@@ -158,27 +158,27 @@ pub(crate) struct Gap {
     reason: String,
 }
 
-/// Everything that a collector told, over all its starts.
-pub(crate) struct Told {
+/// Everything that a collector reported, over all its starts.
+pub(crate) struct Reports {
     pub(crate) estimates: BTreeMap<Key, Value>,
     pub(crate) gaps: Vec<Gap>,
-    /// Estimates that were told again, with the same content.
+    /// Estimates that were repeated, with the same content.
     pub(crate) repeated: usize,
 }
 
-impl Told {
-    /// Reads what was told so far. Whatever a killed collector did not write to its end is left out.
+impl Reports {
+    /// Reads the reports so far. Whatever a killed collector did not write to its end is left out.
     #[track_caller]
     pub(crate) fn read(folder: &Path) -> Self {
-        let mut told = Self { estimates: BTreeMap::new(), gaps: Vec::new(), repeated: 0 };
+        let mut reports = Self { estimates: BTreeMap::new(), gaps: Vec::new(), repeated: 0 };
         let file = |number: u32| folder.join(format!("collector-{number}.out"));
         for path in (1..).map(file).take_while(|path| path.exists()) {
             let text = fs::read_to_string(path).unwrap();
             for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
-                told.take(serde_json::from_str(line).unwrap());
+                reports.take(serde_json::from_str(line).unwrap());
             }
         }
-        told
+        reports
     }
 
     #[track_caller]
@@ -221,19 +221,21 @@ impl Told {
         .collect()
     }
 
-    /// Waits until something is told of an epoch or a later one, by all algorithms, and returns
-    /// all that was told.
+    /// Waits until an epoch or a later one is reported, by all algorithms, and returns
+    /// all reports.
     #[track_caller]
     pub(crate) fn wait_for(folder: &Path, segment: &str, class: &str, epoch: i64) -> Self {
         wait_for(&format!("epoch {epoch} of {segment} {class}"), || {
-            let told = Self::read(folder);
+            let reports = Self::read(folder);
             let is_over = |algorithm: &str| {
-                let last = told.of(segment, class, algorithm).last().map(|row| &row["epoch"]);
-                let gap =
-                    told.gaps(segment, class, algorithm).last_key_value().map(|(epoch, _)| *epoch);
+                let last = reports.of(segment, class, algorithm).last().map(|row| &row["epoch"]);
+                let gap = reports
+                    .gaps(segment, class, algorithm)
+                    .last_key_value()
+                    .map(|(epoch, _)| *epoch);
                 last.and_then(Value::as_i64).max(gap) >= Some(epoch)
             };
-            if ["lda", "lds"].into_iter().all(is_over) { Ok(told) } else { Err(told.gaps) }
+            if ["lda", "lds"].into_iter().all(is_over) { Ok(reports) } else { Err(reports.gaps) }
         })
     }
 }
