@@ -33,13 +33,13 @@ pub struct ClockPoint {
 /// What is known of the downstream clock, compared with the upstream one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClockReport {
-    /// The stretch of upstream time that it rests on.
+    /// The interval of upstream time that it rests on.
     pub span: Span,
     /// How much it gains; `None` with too few packets.
     pub skew: Option<Skew>,
     /// When it was set, oldest first.
     pub steps: Vec<ClockStep>,
-    /// How far it was ahead at the start of the stretch; `None` unless packets went both ways.
+    /// How far it was ahead at the start of the interval; `None` unless packets went both ways.
     pub offset: Option<ClockOffset>,
 }
 
@@ -100,7 +100,7 @@ impl ClockReport {
         self.skew.filter(|skew| skew.ppm.abs() > skew.error_ppm && skew.ppm.abs() <= SKEW_MAX_PPM)
     }
 
-    /// What was gained since the start of the stretch: by drifting, and by being set.
+    /// What was gained since the start of the interval: by drift, and by steps.
     fn gained(&self, time: Timestamp) -> Delay {
         let elapsed_ns = (time - self.span.start).as_nanos() as f64;
         let drifted = self.sure_skew().map_or(0.0, |skew| elapsed_ns * skew.ppm / 1e6);
@@ -121,7 +121,7 @@ impl ClockReport {
     }
 }
 
-/// Quartz is off by 100 ppm at worst; nobody's clock by ten times as much.
+/// Quartz is off by 100 ppm at worst; no clock is off by ten times as much.
 pub const SKEW_MAX_PPM: f64 = 1000.0;
 
 /// Packets that are looked at, at most; of more, one in so many, evenly over time.
@@ -146,7 +146,7 @@ impl Track {
         Span { start: self.points[0].time, end: self.points[self.points.len() - 1].time }
     }
 
-    /// The longest stretch in which no clock was set.
+    /// The longest interval without a clock step.
     fn longest_between(&self, steps: &[ClockStep]) -> Self {
         let at = |step: &ClockStep| self.points.partition_point(|point| point.time < step.time);
         let cuts: Vec<usize> =

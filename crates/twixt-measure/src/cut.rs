@@ -80,7 +80,7 @@ impl TimedCut {
     }
 }
 
-/// Whether any moment that can be said lies in the epoch. Numbers come from strangers.
+/// Whether the epoch contains any representable time. Numbers come from outside.
 pub(crate) fn exists(rule: EpochRule, epoch: Epoch) -> bool {
     (rule.epoch_of(Timestamp::MIN)..=rule.epoch_of(Timestamp::MAX)).contains(&epoch)
 }

@@ -62,8 +62,8 @@ pub enum FileError {
         /// Version in the file.
         found: u8,
     },
-    /// A record is longer than any of ours: the file is damaged, or the epochs are too long for
-    /// an algorithm that keeps every packet. Use shorter epochs.
+    /// A record is longer than any that twixt writes: the file is damaged, or the epochs are too
+    /// long for an algorithm that keeps every packet. Use shorter epochs.
     #[error("a record of {length} bytes, at most {RECORD_BYTES_MAX} are allowed")]
     TooLong {
         /// Its length.
@@ -75,7 +75,7 @@ pub enum FileError {
         /// How many records came before it.
         record: u64,
     },
-    /// A whole record that is no sealed epoch. Those after it may be good.
+    /// A whole record that is not a sealed epoch. Those after it may be good.
     #[error("record {record}: {source}")]
     Record {
         /// How many records came before it.
@@ -145,7 +145,7 @@ impl RecordReader {
     /// The next sealed epoch; `None` until more bytes are handed over.
     ///
     /// # Errors
-    /// As [`next_body`](Self::next_body), and when a record is no sealed epoch; after that the
+    /// As [`next_body`](Self::next_body), and when a record is not a sealed epoch; after that the
     /// next one can still be read.
     pub fn next_sealed(&mut self) -> Result<Option<Sealed>, FileError> {
         let Some(body) = self.next_body()? else { return Ok(None) };

@@ -2,7 +2,7 @@
 //! bytes between the two.
 //!
 //! Nothing here opens a file or a socket, starts a thread or asks a clock: time comes with the
-//! packets or is told with `advance`, and results are fetched with `poll`.
+//! packets or is set with `advance`, and results are fetched with `poll`.
 
 pub mod clock;
 mod cut;

@@ -22,9 +22,9 @@
 //! | 40 | epoch that starts here | i64 |
 //! | 48 | checksum of all before (XXH3) | u64 |
 //!
-//! Integers are little-endian. The checksum finds damage, not forgery: whoever can send packets
+//! Integers are little-endian. The checksum finds damage, not forgery: a host that can send packets
 //! into the segment can end epochs, and thereby prevent estimates, but not falsify them unless
-//! they know run and sequence number.
+//! it knows run and sequence number.
 
 use twixt_model::{Epoch, PointId};
 use twixt_synopsis::{DecodeError, Reader, Writer};

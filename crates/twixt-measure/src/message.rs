@@ -82,7 +82,7 @@ impl Sealed {
     /// Reads back what [`to_bytes`](Self::to_bytes) wrote.
     ///
     /// # Errors
-    /// When the bytes are damaged, cut short, written by a newer release or by nobody of ours.
+    /// When the bytes are damaged, cut short, written by a newer release or not by twixt.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (version, body) = body_if(bytes, |bytes, checksum| xxh3_64(bytes) == checksum)?;
         Self::read(body, version, twixt_synopsis::decode)
@@ -93,17 +93,17 @@ impl Sealed {
     /// others about the same flows, and asked about these. It cannot be written.
     ///
     /// # Errors
-    /// When the bytes are cut short, written by a newer release or by nobody of ours.
+    /// When the bytes are cut short, written by a newer release or not by twixt.
     pub fn about(bytes: &[u8], flows: &[KnownFlow]) -> Result<Self, DecodeError> {
         let (version, body) = body_if(bytes, |_, _| true)?;
         Self::read(body, version, |bytes| twixt_synopsis::decode_about(bytes, flows))
     }
 
-    /// Memory that [`from_bytes`](Self::from_bytes) takes at most, told from headers and counts,
-    /// before anything is decoded.
+    /// Memory that [`from_bytes`](Self::from_bytes) takes at most, computed from headers and
+    /// counts, before anything is decoded.
     ///
     /// # Errors
-    /// As [`from_bytes`](Self::from_bytes), as far as that can be told.
+    /// As [`from_bytes`](Self::from_bytes), as far as that is known.
     pub fn decoded_bytes(bytes: &[u8]) -> Result<u64, DecodeError> {
         let (version, body) = body_if(bytes, |bytes, checksum| xxh3_64(bytes) == checksum)?;
         let mut input = Reader::new(body);

@@ -104,7 +104,7 @@ impl Meter {
         tally.dropped = tally.dropped.saturating_add(packets);
     }
 
-    /// Tells the meter the time on the point's clock, for segments that fall silent.
+    /// Gives the meter the time on the point's clock, for segments that fall silent.
     ///
     /// When this meter sends markers, it is this call that ends an epoch: all packets observed
     /// before it lie before the marker.
@@ -123,7 +123,7 @@ impl Meter {
         Some(sealed)
     }
 
-    /// As [`poll`](Self::poll), for threads that packets wait for: somebody else is to call
+    /// As [`poll`](Self::poll), for threads on the packet path: another thread calls
     /// [`Sealed::settle`] before anything else is done with it.
     pub fn poll_unsettled(&mut self) -> Option<Sealed> {
         let mut sealed = self.sealer.poll()?;
@@ -135,7 +135,7 @@ impl Meter {
 
     /// The next marker to send. It must follow all packets observed before the call of
     /// [`advance`](Self::advance) or [`finish`](Self::finish) that made it, and precede all
-    /// packets observed later. A point that cannot hold packets back sends it when told to, and
+    /// packets observed later. A point that cannot hold packets back sends it on request, and
     /// cuts where it sees its own marker leave, as a follower of itself.
     pub fn poll_marker(&mut self) -> Option<Marker> {
         match &mut self.mode {

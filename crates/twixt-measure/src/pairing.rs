@@ -6,8 +6,8 @@
 //! expected. Where points send their epochs in order, nothing is expected before the first that
 //! both sent.
 //!
-//! Parts of one epoch from different runs of an agent are put together: a restarted agent saw
-//! the rest of the epoch. Threads and interfaces of one run are put together by the agent, so
+//! Parts of one epoch from different runs of an agent are combined: a restarted agent saw
+//! the rest of the epoch. Threads and interfaces of one run are combined by the agent, so
 //! a second epoch of the same run is a duplicate.
 
 mod boundary;
@@ -104,7 +104,7 @@ impl Pairing {
 
     /// Goes on where another pairing was: all epochs up to `through` are concluded. Of delays it
     /// knows what that one knew before an epoch, as
-    /// [`short_delays_before`](Self::short_delays_before) said, and learns from there on.
+    /// [`short_delays_before`](Self::short_delays_before) returned, and learns from there on.
     #[must_use]
     pub fn resumed(config: PairingConfig, through: Epoch, learnt: (Epoch, u64)) -> Self {
         Self { horizon: through, learnt: Learnt::resumed(learnt), ..Self::new(config) }
@@ -171,7 +171,7 @@ impl Pairing {
         self.make_room();
     }
 
-    /// Tells the time. Halves that did not come within the configured patience are given up.
+    /// Advances the time. Halves that did not come within the configured patience are given up.
     pub fn advance(&mut self, now: Timestamp) {
         let Some(rule) = self.rule().filter(|&rule| rule != EpochRule::WHOLE) else { return };
         let waited_for = rule.epoch_of(now - self.config.patience);

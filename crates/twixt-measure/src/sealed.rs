@@ -1,5 +1,5 @@
 //! What one point saw in one epoch, finished: it never changes again, but parts of one epoch can
-//! be put together.
+//! be combined.
 
 use std::fmt::Display;
 
@@ -21,7 +21,7 @@ pub struct Sealed {
     pub point: PointId,
     /// Name of the class of traffic; empty without classes.
     pub class: String,
-    /// Number of the run of the agent, drawn anew at each start.
+    /// Number of the run of the agent, drawn at each start.
     pub run: u64,
     /// Which epoch.
     pub epoch: Epoch,
@@ -79,7 +79,7 @@ impl CutKind {
 
 impl Sealed {
     /// Cuts what was kept near the boundaries to its bound, and sorts it. A meter does so, unless it
-    /// was told to leave it ([`Meter::poll_unsettled`](crate::Meter::poll_unsettled)).
+    /// was asked to leave it ([`Meter::poll_unsettled`](crate::Meter::poll_unsettled)).
     pub fn settle(&mut self) {
         self.head.settle();
         self.tail.settle();
@@ -196,7 +196,7 @@ pub enum SealedMismatch {
     Synopsis(#[from] twixt_synopsis::Mismatch),
 }
 
-/// What two epochs do not have in common. Whoever compares them knows whose they are.
+/// How two epochs differ. The caller knows which points they are from.
 #[derive(Debug)]
 pub(crate) struct Difference {
     field: &'static str,

@@ -81,7 +81,7 @@ impl Stash {
         self.overflow
     }
 
-    /// Drops what was kept, for when nobody needs it any more. Counts stay.
+    /// Discards the observations once they are not needed any more. Counts stay.
     pub(crate) fn forget(&mut self) {
         self.observations = Vec::new();
     }

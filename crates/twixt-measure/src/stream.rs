@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::sealed::Sealed;
 
 /// The stream of a sealed epoch: `lda.9d2f11c0/office/web/17979cfe362a0000`, that is algorithm and
-/// settings, domain, class, run. Whoever knows the name knows what can be paired with what.
+/// settings, domain, class, run. The name determines what can be paired with what.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stream {
     /// Name of the algorithm.

@@ -3,7 +3,7 @@
 //! Captures hold both directions, start and stop at different times, and their clocks may differ
 //! by years. A first read of each gives a [`PointSurvey`]: for every flow a few packets, and a
 //! thin sample of all. Both choose packets by digest, so they choose the same ones. [`compare`]
-//! matches them and tells which flows go downstream, how the clocks differ, and which stretch
+//! matches them and finds which flows go downstream, how the clocks differ, and which interval
 //! both points saw. The second read measures only what [`Edges`] lets through.
 //!
 //! This module knows no file format and no algorithm.
@@ -15,7 +15,7 @@ mod heading;
 mod missing;
 mod point;
 
-pub use compare::{ClockDifference, Comparison, DelayRange, compare, compare_told};
+pub use compare::{ClockDifference, Comparison, DelayRange, compare, compare_specified};
 pub use edges::{Edges, Place, Resolved, resolve};
 pub use heading::{Heading, Method, Verdicts};
 pub use point::{FlowEnds, Passage, PointSurvey, Sighting};

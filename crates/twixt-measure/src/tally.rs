@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Most reasons told apart in an epoch; further ones are counted as `other`.
+/// Maximum number of reasons in an epoch; further ones are counted as `other`.
 pub const SKIP_REASONS_MAX: usize = 64;
 /// Longest name of a reason, in bytes; longer ones are counted as `other`.
 pub const SKIP_REASON_BYTES_MAX: usize = 64;

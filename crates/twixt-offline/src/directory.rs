@@ -12,7 +12,7 @@ const FLOWS_MAX: usize = 1 << 20;
 /// Names and sizes of flows.
 pub(crate) struct Directory {
     rule: EpochRule,
-    /// By algorithm, whether it must be told the flows.
+    /// By algorithm, whether it needs the list of flows.
     asked_by: Vec<bool>,
     sizes_known: bool,
     epochs: BTreeMap<Epoch, HashMap<FlowHash, PassingFlow>>,
@@ -47,7 +47,7 @@ impl Directory {
         }
     }
 
-    /// The flows of an epoch, which is forgotten, if the algorithm must be told; in the order of
+    /// The flows of an epoch, which is forgotten, if the algorithm needs them; in the order of
     /// their keys, so that equal captures give equal answers.
     pub(crate) fn take(&mut self, algorithm: usize, epoch: Epoch) -> Option<Arc<[KnownFlow]>> {
         if !self.asked_by[algorithm] {

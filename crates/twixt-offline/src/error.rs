@@ -70,7 +70,8 @@ pub enum OfflineError {
         /// What an epoch may take.
         bytes: u64,
     },
-    /// Packets in flight at the end of an epoch could not be told from lost ones. Use longer epochs.
+    /// Packets in flight at the end of an epoch could not be distinguished from lost ones. Use
+    /// longer epochs.
     #[error("epochs of {length} are too short for these delays", length = Nanoseconds(*length_ns))]
     EpochsTooShort {
         /// Their length.
@@ -118,7 +119,7 @@ pub enum OfflineError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
     /// A file is not what `record` writes.

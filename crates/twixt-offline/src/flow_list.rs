@@ -146,7 +146,7 @@ impl FlowList {
         Some(sized.collect())
     }
 
-    /// Whether sizes are told for all time together, and not epoch by epoch.
+    /// Whether sizes are given for all time together, and not epoch by epoch.
     #[must_use]
     pub fn has_whole_sizes(&self) -> bool {
         let NameSource::List(named) = &self.source else { return false };

@@ -24,7 +24,7 @@ pub struct Concluded {
     epochs: BTreeSet<Epoch>,
     /// State that one point kept per epoch, at most, over all classes.
     pub synopsis_bytes: u64,
-    /// The stretch of upstream time that was measured.
+    /// The interval of upstream time that was measured.
     pub span: Option<Span>,
     /// Why epochs were left out.
     pub problems: Vec<EpochLeftOut>,
@@ -53,7 +53,7 @@ impl Concluded {
         self.epochs.len() as u64
     }
 
-    /// An estimate of no packets over all time is one over the stretch that was measured.
+    /// An estimate of no packets over all time is one over the interval that was measured.
     fn date_the_empty(&mut self) {
         let Some(span) = self.span else { return };
         for estimate in &mut self.estimates {
@@ -109,7 +109,7 @@ pub(crate) struct Sent {
     /// Index of its algorithm in the plan.
     pub(crate) algorithm: usize,
     pub(crate) sealed: Sealed,
-    /// The flows in it, if the algorithm must be told and the point noted them.
+    /// The flows in it, if the algorithm needs them and the point noted them.
     pub(crate) flows: Option<Arc<[KnownFlow]>>,
 }
 

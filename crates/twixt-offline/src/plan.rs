@@ -124,7 +124,7 @@ impl Plan {
         }
     }
 
-    /// How an algorithm's estimates are split up: not at all, if it cannot tell flows apart.
+    /// How an algorithm's estimates are split up: not at all, if it cannot distinguish flows.
     #[must_use]
     pub fn by(&self, chosen: &ChosenAlgorithm) -> By {
         if chosen.algorithm.per_flow { self.split.by() } else { By::All }
@@ -135,7 +135,7 @@ impl Plan {
         self.flows.is_all() && self.algorithms.iter().any(|chosen| self.asks_for_flows(chosen))
     }
 
-    /// Whether an algorithm must be told which flows there are.
+    /// Whether an algorithm needs a list of the flows.
     pub(crate) fn asks_for_flows(&self, chosen: &ChosenAlgorithm) -> bool {
         let knows = self.flows.is_heavy() || chosen.prototype.flow_names() == FlowNames::All;
         self.by(chosen) != By::All && !knows

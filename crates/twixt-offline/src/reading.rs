@@ -111,7 +111,7 @@ impl<'a> CaptureReading<'a> {
         self.path.sink_mut().stage = ReadStage::Middle;
     }
 
-    /// Reads a batch, measuring what lies inside the stretch; false at the end.
+    /// Reads a batch, measuring what lies inside the overlap; false at the end.
     pub(crate) fn read_batch(&mut self, progress: &dyn Progress) -> bool {
         self.read(progress);
         self.path.sink_mut().advance();

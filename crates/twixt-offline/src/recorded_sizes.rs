@@ -17,7 +17,7 @@ struct RecordedPackets {
     packets: u64,
 }
 
-/// What is known of a flow in a stretch of time.
+/// What is known of a flow in an interval of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Within {
     Absent,
@@ -39,7 +39,7 @@ impl RecordedSizes {
         })
     }
 
-    /// How many packets of a flow came within a stretch of time.
+    /// How many packets of a flow came within an interval of time.
     pub(crate) fn within(&self, key: &FlowKey, span: Span) -> Within {
         let parts = self.flows.get(key).into_iter().flatten();
         let mut within = Within::Absent;

@@ -1,4 +1,4 @@
-//! What a person may want to know while captures are read. Whoever calls decides how it is shown.
+//! Remarks and progress while captures are read. The caller decides how they are shown.
 
 use std::path::PathBuf;
 
@@ -62,7 +62,7 @@ pub enum Remark {
     ClocksUnknown,
     /// How many packets have send times that were not kept, for want of room.
     StampsRefused(u64),
-    /// How many packets belong to flows beyond the number that is told apart.
+    /// How many packets belong to flows beyond the number that is distinguished.
     FlowsRefused(u64),
     /// How many packets near the ends of the overlap could not be held back: its ends are not exact.
     HeldRefused(u64),

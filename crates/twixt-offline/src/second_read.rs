@@ -1,7 +1,7 @@
 //! The second read of two captures: what both saw is measured.
 //!
 //! Both captures are read at the same time, each by a thread of its own. Packets near the ends of
-//! the common stretch are held back until both threads have seen them, and sorted out together.
+//! the overlap are held back until both threads have seen them, and sorted out together.
 //! Sealed epochs pass through short queues, so that neither thread runs far ahead.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -34,7 +34,7 @@ pub(crate) struct Compared<'a> {
     pub(crate) dropped: Unobserved,
 }
 
-/// Measures the packets that go downstream, in the stretch that both points saw. Says too whether
+/// Measures the packets that go downstream, in the overlap of both points. Also returns whether
 /// a part of the input was unusable.
 pub(crate) fn measure(
     plan: &Plan,
@@ -52,7 +52,7 @@ pub(crate) fn measure(
     let excerpt = |side, verdicts| Excerpt {
         side,
         recognition,
-        // Where the user said what goes downstream, nothing else decides.
+        // If the user specified what goes downstream, nothing else decides.
         verdicts: plan.traffic.toward.is_none().then_some(verdicts),
         edges: Some(&edges),
     };
@@ -113,7 +113,7 @@ fn correction(
     correction
 }
 
-/// The offset at the start of the stretch, of clocks that do not keep their distance.
+/// The offset at the start of the overlap, of clocks that drift apart.
 fn drifting_offset(report: &ClockReport) -> Option<ClockDifference> {
     let offset = report.offset?;
     let drifts = report.sure_skew().is_some() || !report.steps.is_empty();
@@ -241,12 +241,12 @@ fn guard(comparison: &Comparison) -> Delay {
     range + range + LEAST
 }
 
-/// How directions were decided. Where the user said so, no flow is in doubt.
+/// How directions were decided. If the user specified them, no flow is in doubt.
 fn direction_of(comparison: &Comparison) -> DirectionFound {
     DirectionFound {
         decided_by: Method::name(comparison.decided_by),
         unknown_flows: match comparison.decided_by {
-            Method::Told => 0,
+            Method::Specified => 0,
             _ => comparison.unknown_flows(),
         },
     }

@@ -29,7 +29,7 @@ pub(crate) struct Excerpt<'a> {
 pub(crate) struct EndSink<'a> {
     pub(crate) excerpt: Excerpt<'a>,
     pub(crate) meters: Meters,
-    /// The flows that passed, for algorithms that must be told.
+    /// The flows that passed, for algorithms that need a list.
     pub(crate) directory: Option<Directory>,
     /// When packets were sent, if an algorithm wants to know.
     pub(crate) stamps: Option<Stamps>,
@@ -50,13 +50,13 @@ pub(crate) struct EndSink<'a> {
 /// How far a capture is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadStage {
-    /// Near the start of the common stretch: everything is held back.
+    /// Near the start of the overlap: everything is held back.
     Start,
-    /// Beyond it: what lies near the end of the stretch is held back.
+    /// Beyond it: what lies near the end of the overlap is held back.
     Middle,
 }
 
-/// A packet near an end of the stretch, or beyond the start while that is not yet sorted out.
+/// A packet near an end of the overlap, or beyond the start while that is not yet sorted out.
 struct HeldPacket {
     place: Place,
     observation: Observation,
@@ -67,7 +67,7 @@ struct HeldPacket {
 const HELD_MAX: usize = 1 << 21;
 
 impl Excerpt<'_> {
-    /// Whether, and where in the stretch, a packet counts.
+    /// Whether, and where in the overlap, a packet counts.
     fn place(&self, observer: &Observer, seen: &SeenPacket<'_>) -> Result<Place, Skip> {
         if let Some(verdicts) = self.verdicts {
             match verdicts.heading(seen.observation.flow, || flow_ends(observer, seen.packet)) {
@@ -87,7 +87,7 @@ impl Excerpt<'_> {
         }
     }
 
-    /// From when on packets are held back at the end of the stretch.
+    /// From when on packets are held back at the end of the overlap.
     fn end_from(&self) -> Timestamp {
         match (self.edges, self.side) {
             (None, _) => Timestamp::MAX,
@@ -121,7 +121,7 @@ impl<'a> EndSink<'a> {
         self.meters.advance(reached);
     }
 
-    /// Packets held back at one end of the stretch.
+    /// Packets held back at one end of the overlap.
     pub(crate) fn held_at(&self, place: Place) -> impl Iterator<Item = Observation> {
         self.held.iter().filter(move |held| held.place == place).map(|held| held.observation)
     }

@@ -7,7 +7,7 @@ use twixt_synopsis::By;
 /// How estimates are split up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// As the algorithm can tell packets apart.
+    /// As the algorithm can distinguish packets.
     By(By),
     /// One per class, each with a synopsis of its own.
     Class,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use twixt_measure::Sealed;
-use twixt_measure::survey::{Comparison, compare, compare_told};
+use twixt_measure::survey::{Comparison, compare, compare_specified};
 use twixt_model::Unobserved;
 
 use crate::epoch_file::read_epochs;
@@ -27,7 +27,7 @@ pub fn two_reads(
 ) -> Result<PairMeasured, OfflineError> {
     let (up, down) = survey(plan, files, reporter)?;
     let comparison = match plan.traffic.toward {
-        Some(_) => compare_told(&up.noted.survey, &down.noted.survey),
+        Some(_) => compare_specified(&up.noted.survey, &down.noted.survey),
         None => compare(&up.noted.survey, &down.noted.survey),
     };
     let comparison = comparison.ok_or_else(|| nothing_in_common(files, &up, &down))?;

@@ -3,7 +3,7 @@
 //! Where packets touch the floor of the way, the line below all of them is it. Where every flow has
 //! a floor of its own, or none, packets of one flow are compared with each other; and where flows
 //! are short, all packets with all others. The last two take queues for noise, not for a trend:
-//! their doubt is the larger one of what flows and of what stretches of time disagree by.
+//! their doubt is the larger one of what flows and of what intervals of time disagree by.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl SkewBasis {
 
 /// Fewer packets tell nothing of a trend.
 const PACKETS_MIN: usize = 64;
-/// Stretches that the whole is cut into, of equally many packets.
+/// Parts that the whole is cut into, of equally many packets.
 const BLOCKS_MAX: usize = 32;
 const BLOCKS_MIN: usize = 8;
 /// Parts of the packets, each a fair sample, that must agree on the floor.
@@ -69,7 +69,8 @@ pub(super) fn estimate(track: &Track) -> Option<Skew> {
     ];
     let sure = candidates.into_iter().filter_map(|(basis, slope)| Some((basis, slope?)));
     let (basis, slope) = sure.min_by(|one, other| one.1.doubt.total_cmp(&other.1.doubt))?;
-    // Times are whole nanoseconds, so that no slope is surer than one of them over the stretch.
+    // Times are whole nanoseconds, so that no slope is surer than one of them over the whole
+    // interval.
     let doubt = slope.doubt.max(1.0 / length);
     Some(Skew { ppm: slope.slope * PPM, error_ppm: doubt * PPM, basis })
 }
@@ -121,7 +122,7 @@ fn length(points: &[(f64, f64)]) -> f64 {
     times().fold(f64::MIN, f64::max) - times().fold(f64::MAX, f64::min)
 }
 
-/// Stretches of equally many packets.
+/// Parts of equally many packets.
 fn blocks(points: &[Sighting]) -> impl Iterator<Item = &[Sighting]> {
     let count = (points.len() / 8).clamp(BLOCKS_MIN, BLOCKS_MAX);
     points.chunks(points.len().div_ceil(count))
@@ -184,11 +185,11 @@ struct Centred {
     seconds: f64,
     nanos: f64,
     flow: u64,
-    /// The stretch of time that it lies in.
+    /// The part that it lies in.
     at: usize,
 }
 
-/// Least squares, with a doubt that does not take packets of one flow, or of one stretch of time,
+/// Least squares, with a doubt that does not take packets of one flow, or of one part,
 /// for independent (the "sandwich" with clusters).
 fn slope_of(packets: &[Centred]) -> Option<Slope> {
     let spread: f64 = packets.iter().map(|packet| packet.seconds.powi(2)).sum();

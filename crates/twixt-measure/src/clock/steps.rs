@@ -3,7 +3,7 @@
 //! A queue that fills looks much the same, and so does another route. So a step is only believed
 //! if it is large beside what delays near it vary by, stays, and, where packets went both ways, is
 //! seen in both: a way that gets longer adds to one direction only. What is smaller than that
-//! cannot be told from the network, and is left to the delays.
+//! cannot be distinguished from network delay, and stays in the delays.
 
 use twixt_model::{Delay, Timestamp};
 
@@ -19,7 +19,7 @@ pub struct ClockStep {
     pub step: Delay,
 }
 
-/// Steps that are told at most: a clock that is set more often is no clock.
+/// Maximum number of steps reported: a clock with more is useless.
 pub const STEPS_MAX: usize = 16;
 /// Packets on both sides that a step takes at least.
 const SIDE_MIN: usize = 16;
@@ -51,7 +51,7 @@ pub(super) fn find(forward: &Track, backward: Option<&Track>) -> Vec<ClockStep> 
     steps
 }
 
-/// The same steps, measured anew where what clocks gain between packets is known.
+/// The same steps, measured again where what clocks gain between packets is known.
 pub(super) fn refined(
     forward: &Track,
     steps: &[ClockStep],

@@ -45,7 +45,7 @@ impl ClockWatch {
         self.packets.iter().map(ClockPoint::of_packet)
     }
 
-    /// Raises the lowest level until there is room, so that no stretch of time weighs more than
+    /// Raises the lowest level until there is room, so that no interval of time weighs more than
     /// its packets did.
     fn thin_out(&mut self) {
         while self.packets.len() > WATCH_PACKETS_MAX {

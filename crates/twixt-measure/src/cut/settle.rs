@@ -78,7 +78,7 @@ pub(crate) struct Evidence {
 pub(crate) enum Verdict {
     /// They have.
     Settled,
-    /// It cannot be told.
+    /// It cannot be decided.
     Doubtful,
     /// Delays come up to the end of what was kept.
     Beyond,
@@ -120,7 +120,7 @@ impl Evidence {
 
 /// Finds downstream observations that were counted in another epoch than upstream's.
 ///
-/// Equal digests are told apart by order only: the first of them downstream belong before the
+/// Equal digests are distinguished by order only: the first of them downstream belong before the
 /// boundary, as many as upstream counted there. Where the two points kept different numbers of
 /// them (one was lost, or came from beyond the guard) several splits are possible, and the one
 /// that moves least is taken. What upstream did not keep at all stays where it is.

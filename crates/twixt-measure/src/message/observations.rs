@@ -1,7 +1,7 @@
 //! Observations near a boundary as bytes, column by column.
 //!
 //! Digests are noise, and take most of the room. Of flows there are fewer than of packets, times
-//! follow each other closely, and lengths are small: nobody needs to pack these bytes further.
+//! follow each other closely, and lengths are small: these bytes need no further packing.
 //!
 //! | field | type |
 //! |---|---|

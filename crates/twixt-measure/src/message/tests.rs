@@ -106,7 +106,7 @@ fn golden_bytes_of_version_4_read_back() {
     assert!(golden == bytes, "the format changed: it needs a new version");
 }
 
-/// Whoever vouches for bytes may do without checksums.
+/// Trusted bytes need no checksums.
 #[test]
 fn an_epoch_about_no_flow_in_particular_reads_back_whole() {
     let mut bytes = sealed().to_bytes();
@@ -164,7 +164,7 @@ proptest! {
         prop_assert!(Sealed::from_bytes(&bytes).is_err());
     }
 
-    /// Whoever computes the checksum gets at the fields.
+    /// With a valid checksum, the fields are reached.
     #[test]
     fn no_bytes_make_it_panic(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
@@ -201,7 +201,7 @@ fn conversations(packets: u64) -> (Vec<Observation>, Vec<Detail>) {
     ((0..packets).map(observation).collect(), (0..packets).map(detail).collect())
 }
 
-/// What a stranger's bytes will take is known before they are decoded, of every algorithm: blank,
+/// The memory for bytes from outside is known before they are decoded, for every algorithm: blank,
 /// with few packets, and full.
 #[test]
 fn decoding_takes_no_more_memory_than_was_told() {
@@ -216,14 +216,14 @@ fn decoding_takes_no_more_memory_than_was_told() {
                 meter.advance(at_ms(100));
                 meter.finish();
                 let bytes = meter.poll().expect("an epoch is over").to_bytes();
-                let told = Sealed::decoded_bytes(&bytes).unwrap();
+                let announced = Sealed::decoded_bytes(&bytes).unwrap();
                 let taken =
                     allocation_counter::measure(|| drop(Sealed::from_bytes(&bytes).unwrap()));
                 let of =
                     format!("{} {} {settings} {packets}", algorithm.purpose.name(), algorithm.name);
-                assert!(taken.bytes_max <= told, "{of}: {taken:?}, {told} told");
+                assert!(taken.bytes_max <= announced, "{of}: {taken:?}, {announced} announced");
                 let most = 128 * (bytes.len() as u64 + taken.bytes_max);
-                assert!(told <= most, "{of}: {told} told for {} bytes", bytes.len());
+                assert!(announced <= most, "{of}: {announced} announced for {} bytes", bytes.len());
             }
         }
     }
@@ -234,8 +234,8 @@ fn memory_is_told_for_every_version() {
     for version in 1..=VERSION {
         let bytes = std::fs::read(golden(version)).unwrap();
         let taken = allocation_counter::measure(|| drop(Sealed::from_bytes(&bytes).unwrap()));
-        let told = Sealed::decoded_bytes(&bytes).unwrap();
-        assert!(taken.bytes_max <= told, "{version}: {taken:?}, {told} told");
+        let announced = Sealed::decoded_bytes(&bytes).unwrap();
+        assert!(taken.bytes_max <= announced, "{version}: {taken:?}, {announced} announced");
     }
     let mut damaged = sealed().to_bytes();
     damaged[40] ^= 1;

@@ -17,7 +17,7 @@ pub struct MeterConfig {
     pub point: PointId,
     /// Name of the class of traffic; empty without classes.
     pub class: String,
-    /// Number of the run of the agent, drawn anew at each start.
+    /// Number of the run of the agent, drawn at each start.
     pub run: u64,
     /// How time is cut into epochs; the same at all points.
     pub rule: EpochRule,
@@ -49,7 +49,7 @@ pub enum Cutting {
     /// The time of each packet.
     #[default]
     Timed,
-    /// The time, at a place among the packets that is told downstream with a marker.
+    /// The time, at a place among the packets that a marker announces downstream.
     SendMarkers,
     /// The markers of another point.
     FollowMarkers {

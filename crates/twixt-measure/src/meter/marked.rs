@@ -16,7 +16,7 @@ use crate::tally::Tally;
 /// Most markers that wait to be sent. The oldest makes room, which the follower will notice.
 const OUTGOING_MAX: usize = 64;
 
-/// Upstream: ends epochs when told that their time is over.
+/// Upstream: ends epochs when `advance` passes their end.
 #[derive(Debug)]
 pub(super) struct Leader {
     cut: TimedCut,
@@ -155,7 +155,7 @@ impl Follower {
         sealer.seal_silent(Epoch(marker.ends.0 + 1), marker.starts);
     }
 
-    /// A marker was lost, or upstream began anew, or we did: where the packets so far belong is
+    /// A marker was lost, or upstream restarted, or we did: where the packets so far belong is
     /// not known. They are sealed as the oldest epoch that they may belong to; the others that
     /// they may belong to are missing.
     fn seal_torn(&mut self, marker: &Marker, sealer: &mut Sealer) {

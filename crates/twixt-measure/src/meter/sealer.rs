@@ -26,7 +26,7 @@ pub struct MeterCounts {
     pub lost_markers: u64,
     /// Markers seen before, or older than one seen.
     pub old_markers: u64,
-    /// Markers that nobody fetched until too many waited to be sent.
+    /// Markers discarded because too many waited to be fetched.
     pub unsent_markers: u64,
     /// Markers of another domain, point or class, or of no use to this meter.
     pub foreign_markers: u64,

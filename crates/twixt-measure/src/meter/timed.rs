@@ -19,7 +19,7 @@ pub(super) struct Timed {
     whole: bool,
     lateness: Delay,
     open: BTreeMap<Epoch, OpenEpoch>,
-    /// Latest time seen or told; `None` before anything.
+    /// Latest time seen or set; `None` before any.
     watermark: Option<Timestamp>,
     /// The oldest epoch that is not sealed. Moves back only while nothing is sealed yet.
     oldest: Epoch,

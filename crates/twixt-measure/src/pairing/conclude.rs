@@ -153,7 +153,7 @@ fn span_of(upstream: &Sealed, downstream: &Sealed) -> Span {
     if upstream.rule.length_ns().is_some() {
         return TimedCut::new(upstream.rule, upstream.shift, Delay::ZERO).span_of(upstream.epoch);
     }
-    // Nobody saw anything: any moment will do for an estimate of no packets.
+    // Neither point saw a packet: any time will do for an estimate of no packets.
     upstream.seen.or(downstream.seen).unwrap_or(Span::at(Timestamp::from_nanos(0)))
 }
 

@@ -12,7 +12,7 @@ pub enum PairingEvent {
     Estimated {
         /// Which epoch.
         epoch: Epoch,
-        /// The stretch of upstream time that it covers.
+        /// The interval of upstream time that it covers.
         span: Span,
         /// What the algorithm concludes.
         estimates: Vec<Estimate>,
@@ -132,7 +132,7 @@ pub struct PairingCounts {
     pub duplicates: u64,
     /// Epochs that came after a newer one of the same point.
     pub out_of_order: u64,
-    /// Parts of another run put together with what had come.
+    /// Parts of another run combined with what had come.
     pub merged_runs: u64,
     /// Epochs estimated.
     pub estimated: u64,

@@ -7,7 +7,7 @@ use twixt_model::Epoch;
 
 use crate::cut::{Evidence, TELLING_MIN};
 
-/// Changes that are remembered. Whoever wants to know asks after every epoch that came, which
+/// Changes that are remembered. Callers poll after every epoch, which
 /// concludes as many as wait at most.
 const CHANGES_MAX: usize = super::WAITING_EPOCHS_MAX + 2;
 /// More short delays than this say no more.

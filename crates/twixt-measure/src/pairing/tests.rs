@@ -354,15 +354,15 @@ fn a_pairing_goes_on_where_another_was() {
     let mut first = pairing();
     epochs().into_iter().for_each(|sealed| first.receive(sealed));
     first.advance(at_ms(1_250));
-    let told = list(&events(&mut first));
+    let reported = list(&events(&mut first));
     let through = first.concluded_through();
     assert_eq!(through, Epoch(1));
     let learnt = (through, first.short_delays_before(through));
     let mut second = Pairing::resumed(first.config.clone(), through, learnt);
     epochs().into_iter().for_each(|sealed| second.receive(sealed));
     second.finish();
-    let both = told + &list(&events(&mut second));
-    // The first two come again, and are told already.
+    let both = reported + &list(&events(&mut second));
+    // The first two come again, and are already reported.
     assert_eq!(second.counts().late, 4);
     assert_eq!(both.lines().count(), 3, "{both}");
 }

@@ -11,7 +11,7 @@ use super::decide::{Headings, Matched, decide};
 use super::heading::{Heading, Method, Verdicts};
 use super::point::{Kept, PointSurvey};
 
-/// What two surveys tell together.
+/// The combined result of two surveys.
 #[derive(Debug)]
 pub struct Comparison {
     /// Headings of the flows that the upstream point saw.
@@ -97,13 +97,13 @@ pub fn compare(upstream: &PointSurvey, downstream: &PointSurvey) -> Option<Compa
     compare_with(upstream, downstream, |matched| decide(upstream, matched))
 }
 
-/// As [`compare`], of surveys that hold only packets of which the user said that they go
+/// As [`compare`], of surveys that hold only packets that, by the user's choice, go
 /// downstream.
 #[must_use]
-pub fn compare_told(upstream: &PointSurvey, downstream: &PointSurvey) -> Option<Comparison> {
-    let told = (Heading::Downstream, Method::Told);
+pub fn compare_specified(upstream: &PointSurvey, downstream: &PointSurvey) -> Option<Comparison> {
+    let specified = (Heading::Downstream, Method::Specified);
     compare_with(upstream, downstream, |matched| {
-        matched.iter().map(|pair| (pair.upstream.flow, told)).collect()
+        matched.iter().map(|pair| (pair.upstream.flow, specified)).collect()
     })
 }
 

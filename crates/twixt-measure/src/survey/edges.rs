@@ -1,4 +1,4 @@
-//! Where the stretch that both points saw begins and ends, exact to the packet.
+//! Where the overlap of both points begins and ends, exact to the packet.
 //!
 //! Far from both ends every packet counts. Near an end, time alone cannot tell which packets
 //! both points had a chance to see, because delays vary: there, packets are held back and
@@ -24,12 +24,12 @@ pub enum Place {
     End,
 }
 
-/// The ends of the common stretch, as far as times tell.
+/// The ends of the overlap, as far as times show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edges {
     upstream: PointEdges,
     downstream: PointEdges,
-    /// Packets that leave upstream in this stretch are seen downstream, if they arrive.
+    /// Packets that leave upstream in this interval are seen downstream, if they arrive.
     certain: Span,
     /// When the downstream point was capturing.
     captured: Span,
@@ -115,7 +115,7 @@ impl Edges {
         self.downstream.place(time)
     }
 
-    /// Packets that leave upstream in this stretch are seen downstream, if they arrive.
+    /// Packets that leave upstream in this interval are seen downstream, if they arrive.
     pub(super) const fn certain(&self) -> Span {
         self.certain
     }
@@ -126,7 +126,7 @@ impl Edges {
         (self.upstream.end_from, self.downstream.end_from)
     }
 
-    /// Packets that left upstream in this stretch are held back at `place` at both points, and
+    /// Packets that left upstream in this interval are held back at `place` at both points, and
     /// were certainly seen downstream if they arrived.
     pub(super) fn complete(&self, place: Place) -> Span {
         let Span { start, end } = self.certain;

@@ -29,8 +29,8 @@ impl Heading {
 /// How the heading of a flow was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Method {
-    /// The user said which packets go downstream.
-    Told,
+    /// The user specified which packets go downstream.
+    Specified,
     /// The captures say which frames came in and which went out.
     Metadata,
     /// Matched packets have a lower time to live further down the way.
@@ -50,7 +50,7 @@ impl Method {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Told => "toward",
+            Self::Specified => "toward",
             Self::Metadata => "metadata",
             Self::Ttl => "ttl",
             Self::DelaySign => "delay-sign",
@@ -107,7 +107,7 @@ impl Verdicts {
     }
 
     /// Where a packet of this flow goes; `None` if that is not known. `ends` is asked for flows
-    /// beyond the number that the survey tells apart.
+    /// beyond the number that the survey distinguishes.
     #[inline]
     pub fn heading(&self, flow: FlowHash, ends: impl FnOnce() -> FlowEnds) -> Option<Heading> {
         match self.flows.get(&flow) {

@@ -1,4 +1,4 @@
-//! Whether a packet that is missing near an end of the common stretch was lost, or passed while
+//! Whether a packet that is missing near an end of the overlap was lost, or passed while
 //! the downstream point was not capturing.
 
 use twixt_model::{Delay, Observation, Timestamp};

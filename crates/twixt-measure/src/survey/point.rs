@@ -67,7 +67,8 @@ pub(super) struct FlowSurvey {
     lowest: Vec<Kept>,
 }
 
-/// Flows that are told apart at most (about 150 bytes each); later ones follow their addresses.
+/// Maximum number of flows that are distinguished (about 150 bytes each); later ones follow their
+/// addresses.
 const FLOWS_MAX: usize = 1 << 18;
 /// Packets kept of each flow.
 const KEPT_PER_FLOW: usize = 4;
@@ -111,7 +112,7 @@ impl PointSurvey {
         self.frames
     }
 
-    /// Packets of flows beyond the number that is told apart.
+    /// Packets of flows beyond that number.
     #[must_use]
     pub const fn flows_refused(&self) -> u64 {
         self.flows_refused

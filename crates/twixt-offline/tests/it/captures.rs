@@ -1,4 +1,4 @@
-//! Captures of a simulated segment, and a reporter that keeps what it is told.
+//! Captures of a simulated segment, and a reporter that keeps all remarks.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -90,7 +90,7 @@ pub(crate) fn plan(name: &str) -> Plan {
     }
 }
 
-/// Keeps what it is told.
+/// Keeps all remarks.
 #[derive(Default)]
 pub(crate) struct KeptReports {
     remarks: Mutex<Vec<Remark>>,

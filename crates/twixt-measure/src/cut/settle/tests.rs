@@ -60,7 +60,7 @@ fn equal_packets_are_told_apart_by_their_order() {
 
 #[test]
 fn equal_packets_in_doubt_stay() {
-    // One of two was lost: which, nobody knows.
+    // One of two was lost; which one is unknown.
     check(&[(1, 95), (1, 105)], &[(1, 110)], &[], &[]);
     // One more than upstream kept: it came from far before the boundary.
     check(&[(1, 105)], &[(1, 90), (1, 110)], &[], &[]);

@@ -28,7 +28,7 @@ fn seal_in_time_order(
 }
 
 /// The packets of a stream at both points. Digests are unique: equal packets that come from
-/// beyond the guard cannot be told apart.
+/// beyond the guard cannot be distinguished.
 fn observe(stream: &[(u64, i64, i64)]) -> (Vec<Observation>, Vec<Observation>) {
     let both = (0..).zip(stream).map(|(index, &(digest, time_ns, delay_ns))| {
         let digest = PacketDigest(digest).derive(0).wrapping_mul(1_024) + index;
@@ -117,7 +117,7 @@ proptest! {
         }
     }
 
-    /// Whoever computes the checksum gets at the fields.
+    /// With a valid checksum, the fields are reached.
     #[test]
     fn no_sealed_epoch_makes_pairing_panic(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),

@@ -136,11 +136,20 @@ fn with_clocks_years_apart_and_nothing_else_the_order_of_the_captures_counts() {
 
 #[test]
 fn what_came_in_and_what_went_out_goes_before_all() {
-    let told = |flow: Flow| Flow { metadata: true, ..flow };
-    check(&[told(FLOW), told(BACK)], 0, Method::Metadata);
+    let with_metadata = |flow: Flow| Flow { metadata: true, ..flow };
+    check(&[with_metadata(FLOW), with_metadata(BACK)], 0, Method::Metadata);
     // A flow that changes no time to live follows its group although its delay seems negative.
-    let wire = Flow { hops: 0, number: 3, delay_ns: -500, ..told(FLOW) };
-    check(&[told(FLOW), told(Flow { number: 4, ..FLOW }), told(BACK), wire], 0, Method::Metadata);
+    let wire = Flow { hops: 0, number: 3, delay_ns: -500, ..with_metadata(FLOW) };
+    check(
+        &[
+            with_metadata(FLOW),
+            with_metadata(Flow { number: 4, ..FLOW }),
+            with_metadata(BACK),
+            wire,
+        ],
+        0,
+        Method::Metadata,
+    );
 }
 
 #[test]
