@@ -1,10 +1,10 @@
-//! Tells by its first bytes what a file is, and names what we do not read.
+//! Recognises by its first bytes what a file is, and names what we do not read.
 
 use std::fmt;
 
 use crate::pcap::Dialect;
 
-/// Bytes that suffice to tell formats apart.
+/// Bytes that suffice to distinguish formats.
 pub(crate) const LOOK_BYTES: usize = 4096;
 
 /// A format of capture files.

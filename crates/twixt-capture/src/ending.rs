@@ -17,7 +17,7 @@ pub enum Ending {
         /// How much of it is there.
         detail: String,
     },
-    /// At a record that cannot be one. Nothing after it can be found again; copy the file anew if
+    /// At a record that cannot be one. Nothing after it can be found again; copy the file again if
     /// the original is still there.
     Damaged {
         /// Where the damaged record begins.
@@ -29,7 +29,7 @@ pub enum Ending {
     Unreadable {
         /// Where the first record begins that could not be read.
         offset: u64,
-        /// What the system said.
+        /// The system error.
         detail: String,
     },
 }

@@ -35,7 +35,7 @@ pub enum CaptureError {
     Unreadable {
         /// The path as given.
         file: String,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
     /// The file has no bytes at all. The capture was not started, or not yet flushed.
@@ -74,7 +74,7 @@ pub enum CaptureError {
         /// Second part of the version.
         minor: u16,
     },
-    /// The file ends in its header, before any packet. Capture anew, or copy it again.
+    /// The file ends in its header, before any packet. Capture again, or copy it again.
     #[error("{file}: ends after {found} bytes, in the middle of the {format} file header")]
     HeaderTruncated {
         /// The path as given.

@@ -83,7 +83,7 @@ impl CaptureFile {
     ///
     /// # Errors
     ///
-    /// When it cannot be opened or is not a capture. A capture without packets is no error.
+    /// When it cannot be opened or is not a capture. A capture without packets is not an error.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, CaptureError> {
         let path = path.as_ref();
         let name = path.display().to_string();

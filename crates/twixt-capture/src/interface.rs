@@ -70,8 +70,8 @@ fn longest_frame_bytes(link_type: u16) -> u32 {
     }
 }
 
-/// Frames that an interface lost, as told in two ways that must not be added up: a running total
-/// from time to time, and with a frame how many were lost just before it.
+/// Frames that an interface dropped, as reported in two ways that must not be added: a running
+/// total from time to time, and with a frame how many were lost just before it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Drops {
     running_total: Option<u64>,
@@ -89,7 +89,7 @@ impl Drops {
         self.running_total = self.running_total.max(Some(frames));
     }
 
-    /// `None` when the file said nothing of drops.
+    /// `None` if the file does not report drops.
     pub(crate) fn total(&self) -> Option<u64> {
         self.running_total.max(self.before_frames)
     }

@@ -6,12 +6,12 @@ use std::io;
 
 use twixt_model::Delay;
 
-/// What the kernel says of its clock, as those told it who keep it right.
+/// The state of the kernel clock, as reported by the daemon that synchronises it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelClock {
-    /// Somebody keeps it right.
+    /// It is synchronised.
     pub synchronised: bool,
-    /// It is wrong by no more than this, if somebody keeps it right.
+    /// Maximum error, if it is synchronised.
     pub error_max: Delay,
     /// It is probably wrong by this much.
     pub error_estimate: Delay,

@@ -10,7 +10,7 @@
 //! ring since Linux 4.6.
 //!
 //! libpcap is an option (feature `libpcap`, `LibpcapSource`). Its ring is the same, but it does not
-//! tell super-packets apart.
+//! distinguish super-packets.
 
 mod counts;
 mod error;

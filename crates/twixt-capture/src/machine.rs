@@ -1,4 +1,4 @@
-//! What this machine is to somebody who wants to capture: its interfaces, what their adapters do to
+//! What capturing depends on at this machine: its interfaces, what their adapters do to
 //! frames, and the room on its disks. Looks only; changes nothing, and needs no
 //! privilege.
 //!
@@ -20,7 +20,7 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// If the kernel does not tell.
+/// If the kernel does not report it.
 pub fn interface_names() -> io::Result<Vec<String>> {
     sys::interface_names()
 }
@@ -46,13 +46,13 @@ pub struct Adapter {
     pub is_loopback: bool,
     /// The longest packet that it carries (MTU).
     pub packet_bytes_max: u32,
-    /// The kernel's driver; `None` if there is none that tells.
+    /// The kernel's driver; `None` if it is unknown.
     pub driver: Option<String>,
     /// Which packets it joins or splits.
     pub offloads: Offloads,
     /// Frames it has room for; `None` if it has no rings of a size to be set.
     pub rings: Option<AdapterRings>,
-    /// What times it can take; `None` if it does not tell.
+    /// Which timestamps it supports; `None` if it does not report that.
     pub stamps: Option<AdapterStamps>,
 }
 
@@ -61,7 +61,7 @@ impl Adapter {
     ///
     /// # Errors
     ///
-    /// If there is no such interface, or the kernel does not tell.
+    /// If there is no such interface, or the kernel does not report it.
     pub fn look_at(interface: &str) -> io::Result<Self> {
         sys::look_at(interface)
     }
@@ -76,7 +76,7 @@ pub struct Offloads {
     pub gso: Option<bool>,
     /// The adapter splits TCP that it sends (TCP segmentation offload).
     pub tso: Option<bool>,
-    /// The adapter joins what it receives, and nobody can part it again (large receive offload).
+    /// The adapter merges received packets irreversibly (large receive offload).
     pub lro: Option<bool>,
 }
 

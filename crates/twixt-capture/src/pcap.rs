@@ -195,8 +195,8 @@ impl Shape {
         std::array::from_fn(|index| ByteOrder::NATIVE.u32_at(header, index * 4))
     }
 
-    /// The wire length is never the shorter one, which tells lengths apart. Not mixed with the usual
-    /// case: choosing field by field would cost every file what only some need.
+    /// The wire length is never the shorter one, which distinguishes lengths. Not mixed with the
+    /// usual case: choosing field by field would cost every file what only some need.
     #[cold]
     fn foreign_fields(&self, header: &[u8; RECORD_HEADER_BYTES]) -> [u32; 4] {
         let [seconds, fraction, first, second] =

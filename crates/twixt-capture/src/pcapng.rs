@@ -46,8 +46,8 @@ impl PcapngDecoder {
     }
 
     pub(crate) fn counts(&self) -> SourceCounts {
-        let told = self.interfaces.iter().filter_map(|interface| interface.drops.total());
-        let dropped = told.reduce(u64::saturating_add);
+        let reported = self.interfaces.iter().filter_map(|interface| interface.drops.total());
+        let dropped = reported.reduce(u64::saturating_add);
         SourceCounts { dropped, ..self.counts }
     }
 
@@ -191,7 +191,7 @@ impl PcapngDecoder {
         let (fields, options) = block.fields::<12>()?;
         let first = self.section.map_or(0, |section| section.first_interface);
         let index = first.saturating_add(block.order.u32_at(fields, 0) as usize);
-        let told = Options::new(options, block.order)
+        let reported = Options::new(options, block.order)
             .filter(|option| {
                 matches!(
                     option.code,
@@ -200,7 +200,7 @@ impl PcapngDecoder {
             })
             .filter_map(|option| option.u64())
             .reduce(u64::saturating_add);
-        if let (Some(interface), Some(dropped)) = (self.interfaces.get_mut(index), told) {
+        if let (Some(interface), Some(dropped)) = (self.interfaces.get_mut(index), reported) {
             interface.drops.note_running_total(dropped);
         }
         Ok(())

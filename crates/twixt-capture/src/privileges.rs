@@ -1,20 +1,20 @@
-//! From root to somebody with less, keeping the right to capture.
+//! Switches from root to another user, keeping the right to capture.
 
 #![allow(unsafe_code, reason = "system calls")]
 
 use std::io;
 
-/// Why the process is not somebody else now.
+/// Why the user could not be switched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrivilegeError {
-    /// Nobody is called so. Create the user: `useradd --system --no-create-home NAME`.
+    /// No such user. Create the user: `useradd --system --no-create-home NAME`.
     #[error("no user {name:?}; create one with: useradd --system --no-create-home {name}")]
     NoSuchUser {
         /// The name as given.
         name: String,
     },
-    /// Only root may become somebody else. Start as root, or as that user, and name no user.
+    /// Only root may switch users. Start as root, or as that user, and name no user.
     #[error("only root can switch to user {name:?}: start as root, or omit the user")]
     NotRoot {
         /// The name as given.
@@ -25,7 +25,7 @@ pub enum PrivilegeError {
     System {
         /// What was tried.
         attempt: &'static str,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
 }
@@ -75,7 +75,7 @@ mod linux {
     /// Looks a user up.
     ///
     /// # Errors
-    /// When there is none of that name, or nobody can tell.
+    /// When there is none of that name, or it cannot be looked up.
     pub fn find_user(name: &str) -> Result<User, PrivilegeError> {
         let missing = || PrivilegeError::NoSuchUser { name: name.to_owned() };
         let text = CString::new(name).map_err(|_| missing())?;
@@ -84,7 +84,7 @@ mod linux {
         // SAFETY: integers and pointers, for which zeros are values.
         let mut entry: libc::passwd = unsafe { zeroed() };
         let (start, length) = (room.as_mut_ptr(), room.len());
-        // SAFETY: everything lives through the call, and the room is as long as said.
+        // SAFETY: everything lives through the call, and the buffer is as long as stated.
         let code = unsafe {
             libc::getpwnam_r(text.as_ptr(), &raw mut entry, start, length, &raw mut found)
         };
@@ -156,7 +156,7 @@ mod linux {
     }
 }
 
-/// Nobody is known here.
+/// No user is known here.
 ///
 /// # Errors
 /// Always.

@@ -12,7 +12,7 @@ pub struct LiveCounts {
     /// Packets that became of them.
     pub pieces: u64,
     /// Super-packets that could not be split and were handed on whole: tunnels, fragments of UDP,
-    /// frames cut within their headers. No wire carries such packets, so nobody else sees them:
+    /// frames cut within their headers. No wire carries such packets, so no other point sees them:
     /// switch the offload off (`ethtool -K INTERFACE gro off gso off tso off`).
     pub unsplit: u64,
     /// Frames with a VLAN tag that the kernel had taken out and that was put back.

@@ -66,7 +66,7 @@ pub enum LiveError {
         interface: String,
         /// How much was asked for.
         bytes: usize,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
     /// The system refused something else. The source says why.
@@ -76,7 +76,7 @@ pub enum LiveError {
         interface: String,
         /// What was tried.
         attempt: &'static str,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
 }

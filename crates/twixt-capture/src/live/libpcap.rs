@@ -138,7 +138,7 @@ impl LibpcapSource {
         match dispatched {
             Ok(frames) => Ok(frames),
             Err(pcap::Error::TimeoutExpired) => Ok(0),
-            Err(pcap::Error::PcapError(said)) if is_gone(&said) => {
+            Err(pcap::Error::PcapError(message)) if is_gone(&message) => {
                 self.ending = Some(LiveEnding::InterfaceGone);
                 Ok(0)
             }
@@ -192,24 +192,24 @@ fn time_of(header: &pcap::PacketHeader) -> Timestamp {
     Timestamp::from_nanos(seconds_ns.saturating_add(header.ts.tv_usec))
 }
 
-fn is_gone(said: &str) -> bool {
-    ["disappeared", "went down", "No such device"].iter().any(|part| said.contains(part))
+fn is_gone(message: &str) -> bool {
+    ["disappeared", "went down", "No such device"].iter().any(|part| message.contains(part))
 }
 
 /// The library has text only.
 fn explain(interface: &str, error: pcap::Error) -> LiveError {
     let interface = interface.to_owned();
-    let said = error.to_string();
-    if said.contains("ermission") || said.contains("not permitted") {
+    let message = error.to_string();
+    if message.contains("ermission") || message.contains("not permitted") {
         return LiveError::NotPermitted { interface };
     }
-    if said.contains("No such device") {
+    if message.contains("No such device") {
         let known = Device::list().unwrap_or_default().into_iter().map(|device| device.name);
         return LiveError::NoSuchInterface { interface, known: known.collect() };
     }
     LiveError::System {
         interface,
         attempt: "capturing with libpcap",
-        source: io::Error::other(said),
+        source: io::Error::other(message),
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::FrameDirection;
 
-/// How an interface is captured. The defaults are those of somebody who watches all of it.
+/// How an interface is captured. By default, everything is captured.
 #[derive(Clone, Debug)]
 pub struct LiveOptions {
     /// Only frames that cross the interface this way; `None` takes both.

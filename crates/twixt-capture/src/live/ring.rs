@@ -102,12 +102,12 @@ pub(super) struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// How many frames it is said to hold.
+    /// The number of frames that it announces.
     pub(super) fn frames(&self) -> u32 {
         self.ring.word(FRAMES_AT)
     }
 
-    /// Where the first frame is said to begin, from the start of [`Self::bytes`]. `None` if that
+    /// The announced offset of the first frame, from the start of [`Self::bytes`]. `None` if that
     /// is in the block's description.
     pub(super) fn first(&self) -> Option<usize> {
         (self.ring.word(FIRST_AT) as usize).checked_sub(DESCRIPTION_BYTES)

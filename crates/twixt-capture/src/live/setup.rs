@@ -65,7 +65,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     None,
-    /// A new one, with a number that nobody uses.
+    /// A new one, with an unused number.
     New,
     Numbered(u16),
 }

@@ -223,7 +223,7 @@ impl LiveSource {
         match self.opened.socket.wait(longest) {
             Ok(Readiness::Ready) => return Ok(Waited::Frames),
             Ok(Readiness::Nothing) => {}
-            // Said once, both when the interface goes down and when it goes away.
+            // Reported once, whether the interface goes down or disappears.
             Ok(Readiness::Trouble(error)) if error.raw_os_error() == Some(libc::ENETDOWN) => {
                 self.is_down = true;
                 self.live.downs += 1;

@@ -89,7 +89,7 @@ impl PacketSocket {
         address.sll_ifindex = interface;
         let length = size_of::<libc::sockaddr_ll>() as socklen_t;
         let address: *const libc::sockaddr_ll = &raw const address;
-        // SAFETY: the address lives through the call and is as long as said.
+        // SAFETY: the address lives through the call and is as long as stated.
         check(unsafe { libc::bind(self.raw(), address.cast(), length) }).map(drop)
     }
 
@@ -242,7 +242,7 @@ impl PacketSocket {
     fn set<T: Plain>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
         let length = size_of::<T>() as socklen_t;
         let value: *const T = value;
-        // SAFETY: the value lives through the call and is as long as said.
+        // SAFETY: the value lives through the call and is as long as stated.
         let code =
             unsafe { libc::setsockopt(self.raw(), level, option, value.cast::<c_void>(), length) };
         check(code).map(drop)

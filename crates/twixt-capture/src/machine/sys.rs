@@ -31,7 +31,7 @@ pub(super) fn look_at(interface: &str) -> io::Result<Adapter> {
     let socket = ControlSocket::open()?;
     let flags = socket.flags_of(name)?;
     let has = |flag: c_int| flags & flag != 0;
-    // What a driver does not answer is not known; that is no error.
+    // What a driver does not answer is not known; that is not an error.
     Ok(Adapter {
         is_up: has(libc::IFF_UP),
         is_running: has(libc::IFF_UP) && has(libc::IFF_RUNNING),

@@ -13,7 +13,7 @@ pub(super) type FlowBytes = [u8; 12];
 /// 65536 does. Who had another number before counts.
 #[derive(Debug)]
 pub(in crate::live) struct CountingFlows {
-    /// Part of a flow's hash, at the place that another part says. 0 is nobody.
+    /// Part of a flow's hash, at the place that another part gives. 0 is empty.
     marks: Box<[u16; FLOWS_MAX]>,
 }
 

@@ -15,7 +15,7 @@ pub(super) enum Transport {
 
 impl Transport {
     /// By the kind in the virtio-net header, without its mark for congestion: segments of TCP over
-    /// IPv4 and IPv6, datagrams of UDP. Fragments of UDP (3) cannot be told from here.
+    /// IPv4 and IPv6, datagrams of UDP. Fragments of UDP (3) cannot be distinguished here.
     pub(super) fn of(kind: u8) -> Option<Self> {
         const CONGESTION: u8 = 0x80;
         match kind & !CONGESTION {

@@ -1,4 +1,4 @@
-//! Bytes from strangers: never a panic, never more frames than bytes could hold.
+//! Hostile bytes: never a panic, never more frames than bytes could hold.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;

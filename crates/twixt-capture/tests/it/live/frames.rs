@@ -109,7 +109,7 @@ impl Packet {
         bytes
     }
 
-    /// What the kernel is told of it as a super-packet.
+    /// How it is described to the kernel as a super-packet.
     pub(crate) fn offload(&self, piece_bytes: u16) -> Offload {
         let transport_at = if self.v6 { 54 } else { 34 };
         let (kind, header_bytes, checksum_at) = match (self.transport, self.v6) {

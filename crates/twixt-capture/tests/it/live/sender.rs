@@ -37,13 +37,13 @@ impl Sender {
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_ifindex = index.cast_signed();
         let length = size_of::<libc::sockaddr_ll>() as u32;
-        // SAFETY: the address is as long as said.
+        // SAFETY: the address is as long as stated.
         let bound = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) };
         assert_eq!(bound, 0, "{}", io::Error::last_os_error());
         let one: libc::c_int = 1;
         let value = (&raw const one).cast();
         let (level, option) = (libc::SOL_PACKET, libc::PACKET_VNET_HDR);
-        // SAFETY: the value is as long as said.
+        // SAFETY: the value is as long as stated.
         let set = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, 4) };
         assert_eq!(set, 0, "{}", io::Error::last_os_error());
         Self { socket }
@@ -69,7 +69,7 @@ impl Sender {
     fn write(&self, bytes: &[u8]) {
         let descriptor = self.socket.as_raw_fd();
         loop {
-            // SAFETY: the slice is as long as said.
+            // SAFETY: the slice is as long as stated.
             let sent = unsafe { libc::send(descriptor, bytes.as_ptr().cast(), bytes.len(), 0) };
             if usize::try_from(sent) == Ok(bytes.len()) {
                 return;
