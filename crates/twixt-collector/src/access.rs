@@ -18,7 +18,7 @@ use ring::digest;
 /// Shortest token that is accepted. Shorter ones can be guessed.
 pub const TOKEN_BYTES_MIN: usize = 16;
 
-/// Whoever sends, once it is known who that is.
+/// The sender, once authenticated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
     /// For logs and limits.
@@ -31,7 +31,7 @@ impl Caller {
         Self { name, points }
     }
 
-    /// Somebody on this machine, where nobody need say who they are.
+    /// A process on this machine, where no authentication is required.
     pub(crate) fn anonymous() -> Self {
         Self::new("anonymous".to_owned(), vec![PointPattern::all()])
     }
@@ -52,7 +52,7 @@ impl fmt::Debug for TokenHash {
     }
 }
 
-/// Why a text is no token, or no hash of one.
+/// Why a text is not a token, or not the hash of one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {

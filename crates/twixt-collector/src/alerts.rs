@@ -1,8 +1,8 @@
-//! Compares what is estimated with thresholds, and tells the log and webhooks when that changes.
+//! Compares estimates with thresholds, and reports changes to the log and to webhooks.
 //!
-//! It sits before whoever else takes the engine's events. Whether an alert is raised is decided by
-//! `machine` alone, from the values of `window`; nothing here asks a clock, so that the same epochs
-//! always raise the same alerts, also when they are told late or again.
+//! It sits before all other consumers of the engine's events. Whether an alert is raised is decided
+//! by `machine` alone, from the values of `window`; nothing here asks a clock, so that the same
+//! epochs always raise the same alerts, also when they come late or again.
 
 mod config;
 mod machine;
@@ -59,7 +59,7 @@ pub(crate) struct Alerting {
 struct Watch {
     window: Window,
     alarm: Alarm,
-    /// Stretches up to here were looked at before a restart.
+    /// Windows up to here were checked before a restart.
     through_ns: Option<i64>,
 }
 
@@ -99,7 +99,7 @@ impl Alerting {
         });
     }
 
-    /// Lets every alert on a series look, and tells what changed.
+    /// Lets every alert on a series check, and reports what changed.
     fn on_each(
         &mut self,
         series: &Series,
@@ -133,13 +133,13 @@ impl Alerting {
                 self.metrics.stands(Some(before.state()), watch.alarm.state());
                 if let Some(transition) = transition {
                     self.metrics.changed(transition);
-                    tell(alert, series, &reading, transition, &self.webhooks);
+                    report(alert, series, &reading, transition, &self.webhooks);
                 }
             }
         }
     }
 
-    /// Writes down how alerts stand. If that fails, some are told again after a restart.
+    /// Saves the state of alerts. If that fails, some are reported again after a restart.
     fn remember(&mut self) {
         // Names of series that are gone make room for others.
         while self.stood.len() > WATCHES_MAX && self.stood.pop_first().is_some() {}
@@ -159,7 +159,7 @@ impl Watch {
         }
     }
 
-    /// Looks at a stretch that is over, unless that was done before a restart.
+    /// Checks a window that is over, unless that was done before a restart.
     fn judge(&mut self, alert: &AlertConfig, reading: &Reading) -> Option<Transition> {
         let is_new = Some(reading.end_ns()) > self.through_ns;
         let value = reading.value.as_ref().ok().copied();
@@ -189,8 +189,8 @@ impl EventSink for Alerting {
     }
 }
 
-/// Tells the log, and the webhook if there is one.
-fn tell(
+/// Logs a change, and sends it to the webhook if there is one.
+fn report(
     alert: &AlertConfig,
     series: &Series,
     reading: &Reading,

@@ -1,7 +1,7 @@
 //! `/v1/…`: what may be asked, by whom, and what is answered.
 //!
 //! Requests and answers have types of their own, from which the description of the interface
-//! ([`openapi`]) is made. Reading wants a token of its own: whoever may write a point may not see
+//! ([`openapi`]) is made. Reading needs its own token: an agent that may write a point may not see
 //! what others see, and a dashboard may not write.
 
 mod access;
@@ -51,7 +51,7 @@ const ANSWERING_MAX: usize = 4;
 /// Questions about flows that are being answered at a time. They compare epochs, which takes a
 /// processor for seconds, and have a turn of their own so that others need not wait for them.
 const COMPARING_MAX: usize = 1;
-/// Questions that wait for their turn. Who comes then is told to come again.
+/// Requests that wait for their turn. Further ones are asked to retry.
 const WAITING_MAX: usize = 64;
 
 /// Answers questions.

@@ -23,7 +23,7 @@ use files::Pair;
 
 /// How long an authority lasts.
 pub const AUTHORITY_DAYS: u32 = 3_650;
-/// How long a certificate lasts, unless something else is said.
+/// Lifetime of a certificate by default.
 pub const CERTIFICATE_DAYS: u32 = 825;
 /// Certificates hold from this long before they were made: clocks differ.
 const BACKDATED: Duration = Duration::from_secs(24 * 3_600);
@@ -82,7 +82,7 @@ pub enum AuthorityError {
         /// The name.
         name: String,
     },
-    /// A certificate for nobody, or for no point.
+    /// A certificate without a name or without a point.
     #[error("{0}")]
     Empty(&'static str),
     /// The name of a host or point cannot stand in a certificate.

@@ -1,6 +1,6 @@
 //! How much memory may be taken by what waits: bodies that are being read, epochs that are decoded,
-//! epochs on their way to the disk and to the engine. Whoever needs memory holds bytes of the budget
-//! *before* allocating, and gives them back by dropping what it holds.
+//! epochs on their way to the disk and to the engine. Code that needs memory holds bytes of the
+//! budget *before* allocating, and gives them back by dropping what it holds.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -135,7 +135,7 @@ impl HeldBytes {
         drop(self.split(self.bytes.saturating_sub(bytes)));
     }
 
-    /// Takes so many of these bytes out (at most all), for somebody else to hold.
+    /// Splits off this many bytes (at most all), for another holder.
     pub(crate) fn split(&mut self, bytes: u64) -> Self {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;

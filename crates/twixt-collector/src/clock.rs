@@ -8,7 +8,7 @@ use twixt_model::Timestamp;
 
 /// A clock this far ahead of the newest record may be wrong.
 const AHEAD_NS_MAX: i64 = 24 * 3_600 * 1_000_000_000;
-/// It is believed when nothing newer came for so long: agents would tell another time.
+/// It is believed when nothing newer came for so long: agents would report another time.
 const DOUBT: Duration = Duration::from_secs(24 * 3_600);
 
 /// The system's clock, one that is off by some time, or one that stands still until it is set.

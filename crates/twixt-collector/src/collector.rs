@@ -73,7 +73,7 @@ pub enum CollectorError {
     /// Stored estimates cannot be read.
     #[error(transparent)]
     History(#[from] HistoryError),
-    /// Nobody can connect: the address is taken, or not ours.
+    /// The address is in use, or not one of this machine.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// The address.
@@ -121,7 +121,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Serves until told to stop. `ready` is called when agents can connect.
+    /// Serves until asked to stop. `ready` is called when agents can connect.
     ///
     /// # Errors
     /// When it cannot start, or the sink takes no more.
@@ -135,9 +135,9 @@ impl Collector {
         let _lock = FolderLock::acquire(&real_disk(), &self.config.directory)?;
         let supervisor = supervisor_of(stop);
         let descriptors = raise_open_files_max();
-        let (limits, said) = self.config.limits.within(descriptors);
-        if let Some(said) = said {
-            warn!("{said}");
+        let (limits, warning) = self.config.limits.within(descriptors);
+        if let Some(warning) = warning {
+            warn!("{warning}");
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(SERVER_THREADS)
@@ -168,9 +168,9 @@ impl Collector {
         let (memory, _waiting) = self.memory(&telemetry);
         let ingest = self.ingest(memory, journal, &telemetry);
         let router = self.api(estimates, stop).router(ingest.router());
-        let telling = telemetry.server.clone();
+        let metrics_server = telemetry.server.clone();
         let health = telemetry.router(supervisor.clone());
-        runtime.block_on(listeners.serve(tls, limits, router, telling, health, stop));
+        runtime.block_on(listeners.serve(tls, limits, router, metrics_server, health, stop));
         // The last senders are gone with the server: the journal ends, and then the estimates.
         runtime.shutdown_timeout(crate::server::LAST_WORDS_TIME);
         let _ = (join(writing), join(upkeep));
@@ -195,7 +195,7 @@ impl Collector {
         telemetry: &Telemetry,
     ) -> Ingest {
         let tokens = Tokens::new(&self.config.tokens);
-        let anonymous = self.config.takes_anybody().then(|| Arc::new(Caller::anonymous()));
+        let anonymous = self.config.allows_anonymous().then(|| Arc::new(Caller::anonymous()));
         let metrics = telemetry.ingest.clone();
         Ingest::new(tokens, anonymous, self.config.limits, memory, journal, metrics)
     }
@@ -224,7 +224,7 @@ impl Collector {
         let directory = self.config.directory.clone();
         let epochs = self.log(&real_disk());
         let readers = &self.config.readers;
-        let is_open = readers.is_empty() && self.config.takes_anybody();
+        let is_open = readers.is_empty() && self.config.allows_anonymous();
         Api::new(estimates, epochs, directory, readers, is_open, self.config.limits, stop.clone())
     }
 
@@ -318,7 +318,7 @@ impl Listeners {
         let beside = metrics.beside();
         let agents = Server { listener: self.agents, tls, limits, router, metrics };
         let connections_max = limits.connections_max.min(TELLING_CONNECTIONS_MAX);
-        let telling = self.metrics.map(|listener| Server {
+        let metrics_server = self.metrics.map(|listener| Server {
             listener,
             tls: None,
             limits: Limits { connections_max, ..limits },
@@ -326,12 +326,12 @@ impl Listeners {
             metrics: beside,
         });
         info!(address = %self.addresses.listen, "listening");
-        let told = async {
-            if let Some(telling) = telling {
-                telling.run(stop.clone()).await;
+        let metrics = async {
+            if let Some(metrics_server) = metrics_server {
+                metrics_server.run(stop.clone()).await;
             }
         };
-        tokio::join!(agents.run(stop.clone()), told);
+        tokio::join!(agents.run(stop.clone()), metrics);
         info!("stopping");
     }
 }
@@ -341,7 +341,7 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, CollectorError> {
     listener.map_err(|source| CollectorError::Listen { address, source })
 }
 
-/// Threads end when the collector is told to stop, and not before.
+/// Threads end only when the collector is asked to stop.
 fn supervisor_of(stop: &StopRequest) -> Supervisor {
     let (stop, stopping) = (stop.clone(), stop.clone());
     Supervisor::new(move || stop.request(), move || stopping.is_requested())

@@ -1,4 +1,4 @@
-//! What a collector is told. The binary reads files and flags; here are values, with their
+//! Configuration of a collector. The binary reads files and flags; here are values, with their
 //! defaults, and what must hold between them.
 
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +15,7 @@ use crate::clock::WallClock;
 use crate::journal::EpochRetention;
 use crate::server::{Limits, TlsConfig};
 
-/// What a collector is told.
+/// Configuration of a collector.
 #[derive(Clone, Debug)]
 pub struct CollectorConfig {
     /// Where agents connect to.
@@ -30,11 +30,11 @@ pub struct CollectorConfig {
     pub plain_http: PlainHttp,
     /// Who may write which points, beside the owners of certificates.
     pub tokens: Vec<TokenConfig>,
-    /// Who may ask. Where nobody need say who they are to write, and nobody is named, everybody.
+    /// Readers. If empty, and writing needs no authentication, anyone may read.
     pub readers: Vec<ReaderConfig>,
     /// What is paired, and how.
     pub engine: EngineConfig,
-    /// Who is to be told, and when.
+    /// Alerts.
     pub alerts: Vec<AlertConfig>,
     /// What one caller, and all together, may use.
     pub limits: Limits,
@@ -57,7 +57,7 @@ pub enum PlainHttp {
     /// On the machine itself.
     #[default]
     Loopback,
-    /// Everywhere: something else encrypts, or nobody minds.
+    /// Everywhere: something else encrypts, or it does not matter.
     Forced,
 }
 
@@ -75,7 +75,7 @@ pub enum CollectorConfigError {
         /// Where to listen.
         listen: SocketAddr,
     },
-    /// Anybody could write. Give tokens or a client authority.
+    /// Anyone could write. Set tokens or a client authority.
     #[error(
         "{listen} is not a loopback address, and anyone could write epochs: add a [[token]] or \
          [tls] client_ca"
@@ -84,13 +84,13 @@ pub enum CollectorConfigError {
         /// Where to listen.
         listen: SocketAddr,
     },
-    /// Two tokens of one name cannot be told apart in logs and limits.
+    /// Two tokens of one name cannot be distinguished in logs and limits.
     #[error("duplicate token name {name:?}")]
     TokenName {
         /// The name.
         name: String,
     },
-    /// Whoever may read could write. Make another token.
+    /// A reader could also write. Create another token.
     #[error("reader {name:?} has a token that may also write: give it its own token")]
     SharedToken {
         /// The reader's name.
@@ -123,7 +123,7 @@ pub enum CollectorConfigError {
         /// What is wrong with it.
         source: NameError,
     },
-    /// A limit of zero lets nobody in.
+    /// A limit of zero admits nothing.
     #[error("{name} must not be 0")]
     Zero {
         /// Which.
@@ -132,7 +132,7 @@ pub enum CollectorConfigError {
 }
 
 impl CollectorConfig {
-    /// Everything as it is unless something else is said.
+    /// The defaults.
     #[must_use]
     pub fn new(listen: SocketAddr, directory: PathBuf) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl CollectorConfig {
         if self.tls.is_none() && !is_private && self.plain_http != PlainHttp::Forced {
             return Err(CollectorConfigError::Plain { listen });
         }
-        if self.takes_anybody() && !is_private {
+        if self.allows_anonymous() && !is_private {
             return Err(CollectorConfigError::Open { listen });
         }
         for (index, token) in self.tokens.iter().enumerate() {
@@ -227,8 +227,8 @@ impl CollectorConfig {
         Ok(())
     }
 
-    /// Whether nobody need say who they are.
-    pub(crate) fn takes_anybody(&self) -> bool {
+    /// Whether agents need no authentication.
+    pub(crate) fn allows_anonymous(&self) -> bool {
         let asks_for_certificates = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
         self.tokens.is_empty() && !asks_for_certificates
     }

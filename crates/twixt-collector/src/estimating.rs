@@ -6,10 +6,10 @@
 //! While estimates cannot be stored, it waits: a disk that is full for a while loses nothing.
 //!
 //! Events are handed on *before* it counts that they were, so after a crash the last ones may be
-//! told again, never left out. The moment in between is as short as it can be made without knowing
+//! repeated, never left out. The time in between is as short as it can be without knowing
 //! who reads: how far estimates will have come is written to the disk first, then the events go out
 //! in one piece, and then the file takes its place, which is one system call. What was not out by
-//! then is told by the next start, and the same to the letter.
+//! then is published by the next start, identically.
 
 mod catching_up;
 mod late;
@@ -44,14 +44,14 @@ use replay::Replay;
 
 /// Stored epochs that wait to be estimated; then storing waits.
 pub(crate) const EPOCHS_WAITING_MAX: usize = 1_024;
-/// How often the engine is told the time.
+/// How often the engine is given the time.
 const TICK: Duration = Duration::from_millis(200);
 /// How often it is looked what is known of clocks, and at most one part in so many of the time.
 const CLOCKS_EVERY: Duration = Duration::from_secs(10);
 const CLOCKS_SHARE: u32 = 50;
-/// How long to gather what there is to tell, at least: making it durable costs the same for one
+/// How long to gather what is to be published, at least: making it durable costs the same for one
 /// epoch as for many, and more the more series there are.
-const TELL_EVERY: Duration = Duration::from_millis(100);
+const PUBLISH_EVERY: Duration = Duration::from_millis(100);
 /// Epochs taken at a time.
 const BATCH_MAX: usize = 256;
 /// Time until storing estimates is tried again.
@@ -59,7 +59,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// How often to look meanwhile whether to stop.
 const RETRY_STEP: Duration = Duration::from_millis(50);
 
-/// Takes what the engine tells.
+/// Takes the engine's events.
 pub trait EventSink: Send {
     /// Takes an event.
     ///
@@ -68,7 +68,7 @@ pub trait EventSink: Send {
     fn take(&mut self, event: &EngineEvent) -> io::Result<()>;
 
     /// Nothing more comes for a while: what was taken must be out when this returns, and best all
-    /// at once. What goes out earlier is told again if the collector is killed before this returns.
+    /// at once. What goes out earlier is repeated if the collector is killed before this returns.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -147,7 +147,7 @@ struct Pace {
     behind: CatchingUp,
     patient_until: Instant,
     ticked: Instant,
-    tell_after: Instant,
+    publish_after: Instant,
     look_after: Instant,
 }
 
@@ -320,7 +320,7 @@ impl Estimating {
             behind,
             patient_until,
             ticked: now,
-            tell_after: now,
+            publish_after: now,
             look_after: now,
         })
     }
@@ -346,7 +346,7 @@ impl Estimating {
             let took = self.clock.instant().saturating_duration_since(instant);
             pace.look_after = self.clock.instant() + CLOCKS_EVERY.max(took * CLOCKS_SHARE);
         }
-        if instant >= pace.tell_after { self.tell_all() } else { Ok(()) }
+        if instant >= pace.publish_after { self.tell_all() } else { Ok(()) }
     }
 
     /// Hands on what there is to tell, of epochs that came in time and late.
@@ -359,12 +359,13 @@ impl Estimating {
         let ended = self.clock.instant();
         if let Stage::Following(pace) = &mut self.stage {
             // A slow disk takes half of the time at most.
-            pace.tell_after = ended + ended.saturating_duration_since(started).max(TELL_EVERY);
+            pace.publish_after =
+                ended + ended.saturating_duration_since(started).max(PUBLISH_EVERY);
         }
         Ok(())
     }
 
-    /// Hands on what there is to tell, and writes down that it was told; whether there was
+    /// Publishes what is ready, and records that it was published; whether there was
     /// anything.
     fn tell(&mut self) -> io::Result<bool> {
         let events: Vec<EngineEvent> = iter::from_fn(|| self.engine.poll()).collect();
@@ -458,7 +459,7 @@ impl Estimating {
         self.file.prepare(&progress)
     }
 
-    /// All is out: what was prepared holds. If that fails, more is told again after a crash.
+    /// All is out: what was prepared holds. If that fails, more is repeated after a crash.
     fn take_place(&self, prepared: io::Result<Prepared>) {
         if let Err(problem) = prepared.and_then(Prepared::take_place) {
             self.metrics.unwritten.inc();

@@ -1,6 +1,6 @@
-//! What single flows did, for whoever asks.
+//! Estimates of single flows, on request.
 //!
-//! Nothing is kept per flow. When somebody asks, the raw epochs of the time in question, which the
+//! Nothing is kept per flow. On a request, the raw epochs of the time in question, which the
 //! log still has, are compared once more, flow by flow. Which epochs belong together the engine has
 //! found out before: the history says so, and epochs of which it knows nothing are not compared
 //! here either. It does not know how answers are shown.
@@ -26,7 +26,7 @@ use summing::FlowSums;
 pub const EPOCHS_MAX: usize = 600;
 /// Bytes of raw epochs that one question may take to answer.
 pub const READ_BYTES_MAX: u64 = 256 << 20;
-/// Flows of one question that are added up. Of further ones it is said how many epochs had them.
+/// Flows of one question that are added up. Further ones are counted, by epochs that had them.
 pub const FLOWS_MAX: usize = 50_000;
 /// Rows of the history that are looked at to find epochs, those of algorithms that cannot tell
 /// flows apart included.
@@ -64,7 +64,7 @@ pub struct FlowsAnswer {
     pub is_whole: bool,
 }
 
-/// Why flows cannot be told.
+/// Why flows cannot be estimated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlowsError {
@@ -171,8 +171,8 @@ impl FlowsAnswer {
             self.problems.extend(records.problems);
         }
         self.reasons.extend(sums.overflow());
-        let mut told = BTreeSet::new();
-        self.reasons.retain(|reason| told.insert(reason.clone()));
+        let mut seen = BTreeSet::new();
+        self.reasons.retain(|reason| seen.insert(reason.clone()));
         self.is_whole = sums.overflow().is_none() && self.gaps == 0 && self.problems.is_empty();
         self.flows = sums.into_rows();
         Ok(())

@@ -25,7 +25,7 @@ use twixt_synopsis::{Purpose, find};
 use crate::clock::WallClock;
 use crate::estimating::EventSink;
 
-/// Events that a follower may be behind by; then it is told how many it missed.
+/// Events that a follower may be behind by; then it learns how many it missed.
 const LIVE_EVENTS_MAX: usize = 1_024;
 
 /// An event for followers.

@@ -1,7 +1,7 @@
 //! `POST /v1/epochs`: who asks, whether they may, what they bring, and what became of it.
 //!
-//! The order is that of cost: strangers are turned away before a byte of their body is read, and
-//! those who ask too much before anything is unpacked.
+//! The order is that of cost: unauthenticated requests are refused before a byte of their body is
+//! read, and those who ask too much before anything is unpacked.
 
 mod answer;
 mod body;
@@ -33,7 +33,7 @@ use crate::journal::{Arrived, JournalSender, Refusal};
 use crate::server::{Limits, Peer};
 use limits::CallerLimits;
 
-/// Days of points that one request may have epochs of. Whoever has more sends less at a time.
+/// Days of points that one request may have epochs of. An agent with more sends fewer at a time.
 pub(crate) const FILES_MAX: usize = 64;
 
 /// Memory for an epoch that is refused, with its line in the receipt.
@@ -43,7 +43,7 @@ const REFUSED_BYTES: u64 = 512;
 #[derive(Debug)]
 pub(crate) struct Ingest {
     tokens: Tokens,
-    /// Who everybody is, where nobody need say who they are.
+    /// The sender, where no authentication is required.
     anonymous: Option<Arc<Caller>>,
     limits: Limits,
     callers: CallerLimits,

@@ -25,10 +25,10 @@ use twixt_measure::Sealed;
 use crate::budget::HeldBytes;
 use crate::clock::WallClock;
 
-/// Requests that wait to be stored; further ones are told to come again.
+/// Requests that wait to be stored; further ones are asked to retry.
 pub(crate) const SUBMISSIONS_MAX: usize = 64;
 
-/// How long storing may take until whoever waits for it is told to come again. Agents wait longer.
+/// How long storing may take before waiting requests are asked to retry. Agents wait longer.
 const STORE_TIME: Duration = Duration::from_secs(10);
 
 /// What is forgotten, and when.
@@ -40,7 +40,7 @@ pub struct EpochRetention {
     pub bytes_max: Option<u64>,
 }
 
-/// What a journal is told.
+/// Configuration of a journal.
 #[derive(Clone, Debug)]
 pub(crate) struct JournalConfig {
     pub(crate) domain: Option<String>,

@@ -6,15 +6,15 @@
 //! | [`access`] | Who is that, and which points may they write? |
 //! | `ingest` | What do they bring, and what is the answer? |
 //! | `journal` | Is it new, is it durable? |
-//! | `estimating` | What was told already? |
+//! | `estimating` | What was already published? |
 //! | `history` | What was estimated, over time? |
-//! | [`flows`] | What did single flows do, if somebody asks? |
+//! | [`flows`] | What did single flows do? |
 //! | [`api`] | What may one ask, and what is the answer? |
-//! | [`alerts`] | Who is to be told, and when? |
+//! | [`alerts`] | What is reported, and when? |
 //! | `segments` | How are segments, for those who scrape? |
 //! | `telemetry` | How is it going? |
 //! | [`stepped`] | What does all of it do, step by step? |
-//! | [`authority`] | Who signs certificates, where there is nobody else? |
+//! | [`authority`] | Who signs certificates, if there is no other authority? |
 
 pub mod access;
 pub mod alerts;

@@ -1,7 +1,7 @@
 //! How segments are, as metrics: one set per series (domain, segment, class, algorithm), never per
 //! flow.
 //!
-//! Counters count from the start of the collector. Gauges are of the epoch that was told last, and
+//! Counters count from the start of the collector. Gauges are of the last reported epoch, and
 //! are left out while nothing is known: a scrape never says 0 for unknown.
 
 mod delays;
@@ -35,14 +35,14 @@ struct Shown {
     unshown: u64,
 }
 
-/// What tells series apart.
+/// What distinguishes series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SeriesLabels {
     clock: ClockLabels,
     algorithm: &'static str,
 }
 
-/// What tells the clocks of segments apart.
+/// What distinguishes the clocks of segments.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ClockLabels {
     domain: String,
@@ -51,7 +51,7 @@ struct ClockLabels {
     class: String,
 }
 
-/// What was told of a series.
+/// What was reported for a series.
 #[derive(Debug, Default)]
 struct SeriesState {
     epochs: u64,
@@ -67,7 +67,7 @@ struct SeriesState {
     /// What the points did not observe.
     upstream: MissedPackets,
     downstream: MissedPackets,
-    /// Delays of single packets, if they were ever told.
+    /// Delays of single packets, if any were reported.
     delays: Option<Box<DelayBuckets>>,
     last: Option<LastEpoch>,
 }
@@ -79,7 +79,7 @@ struct MissedPackets {
     late: u64,
 }
 
-/// What is known of the epoch that was told last.
+/// What is known of the last reported epoch.
 #[derive(Clone, Copy, Debug)]
 struct LastEpoch {
     end_ns: i64,
@@ -95,7 +95,7 @@ impl SegmentMetrics {
         metrics
     }
 
-    /// Adds what was told.
+    /// Adds an event.
     pub(crate) fn note(&self, event: &EngineEvent) {
         match event {
             EngineEvent::Estimated(pair) => self.note_pair(pair),

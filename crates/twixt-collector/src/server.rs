@@ -1,4 +1,4 @@
-//! Connections: accepts them, encrypts them, and sees to it that nobody holds more of them, or
+//! Connections: accepts them, encrypts them, and ensures that no client holds more of them, or
 //! holds them longer, than is fair. What a request asks for is not its business.
 
 mod accept;
@@ -46,7 +46,7 @@ pub(crate) const LAST_WORDS_TIME: Duration = Duration::from_secs(10);
 const HEADER_BYTES_MAX: usize = 16 << 10;
 /// How long to wait when a connection cannot be accepted.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
-/// What is said to a connection too many.
+/// The answer to a connection beyond the limit.
 const CROWDED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\
     retry-after: 5\r\ntwixt-collector: 1\r\ncontent-type: application/json\r\n\
     content-length: 32\r\n\r\n\
@@ -59,7 +59,7 @@ pub(crate) struct Peer {
     pub(crate) certified: Option<Arc<Caller>>,
 }
 
-/// Accepts connections until told to stop, and lets requests end then.
+/// Accepts connections until asked to stop, then lets requests finish.
 pub(crate) struct Server {
     pub(crate) listener: TcpListener,
     pub(crate) tls: Option<TlsAcceptor>,
@@ -69,7 +69,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Serves until told to stop.
+    /// Serves until asked to stop.
     pub(crate) async fn run(self, stop: StopRequest) {
         let guests = Guests::new(self.limits, self.metrics.clone());
         let (mut crowded, mut failing) = (LogLimit::default(), LogLimit::default());
@@ -105,7 +105,8 @@ impl Server {
         let _ = timeout(LAST_WORDS_TIME, guests.all_gone()).await;
     }
 
-    /// Says why, if that can be said at once: nothing is kept of whoever is refused.
+    /// Answers with the reason, if that is possible at once: nothing is kept of refused
+    /// connections.
     fn turn_away(&self, stream: TcpStream) {
         if self.tls.is_none()
             && let Ok(mut stream) = stream.into_std()

@@ -1,5 +1,5 @@
 //! `/metrics` and `/healthz`, on a listener of their own: the one that agents connect to tells
-//! nothing to strangers.
+//! nothing to other machines.
 
 use std::sync::Arc;
 

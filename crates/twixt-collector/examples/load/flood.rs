@@ -60,10 +60,10 @@ fn flood(seconds: usize, kill_after: Option<usize>) -> BTreeMap<String, String> 
         for thread in 0..THREADS {
             let (address, acknowledged, stop) = (&address, &acknowledged, &stop);
             scope.spawn(move || {
-                let told = send(thread, first, end_ns, address, stop);
+                let replies = send(thread, first, end_ns, address, stop);
                 let mut all = acknowledged.lock().unwrap();
-                all.0.extend(told.0);
-                all.1.extend(told.1);
+                all.0.extend(replies.0);
+                all.1.extend(replies.1);
             });
         }
         let (mut serving, mut kill_after, started) = (serving, kill_after, Instant::now());
@@ -99,7 +99,7 @@ fn flood(seconds: usize, kill_after: Option<usize>) -> BTreeMap<String, String> 
     answers
 }
 
-type Told = (Vec<Duration>, BTreeMap<String, u64>);
+type Replies = (Vec<Duration>, BTreeMap<String, u64>);
 
 /// The agents of one thread.
 fn send(
@@ -108,7 +108,7 @@ fn send(
     end_ns: i64,
     address: &Mutex<String>,
     stop: &AtomicBool,
-) -> Told {
+) -> Replies {
     let numbers = (0..AGENTS).filter(|number| number % THREADS == thread);
     let agent = |number: usize| Agent::new(number / 2, number % 2, first, observing(number / 2));
     let mut agents: Vec<Agent> = numbers.map(agent).collect();

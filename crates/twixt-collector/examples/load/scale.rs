@@ -18,7 +18,7 @@ const PACKETS: i64 = 40;
 /// Epochs before anything is measured, and epochs that are.
 const WARMING: i64 = 90;
 const MEASURED: i64 = 20;
-/// How often it is told the time in an epoch, and how often it is asked how far it came.
+/// How often it is given the time in an epoch, and how often its progress is queried.
 const TICKS: u32 = 5;
 
 /// One network after the other, each in a process of its own: memory that was given back counts

@@ -1,4 +1,4 @@
-//! What an alert is told.
+//! Configuration of alerts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::access::{PatternError, PointPattern};
 /// Alerts of a collector at most.
 pub const ALERTS_MAX: usize = 256;
 
-/// When somebody is to be told.
+/// An alert: what is checked, and where it is reported.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlertConfig {
     /// What it is called in messages.
@@ -29,11 +29,11 @@ pub struct AlertConfig {
     pub measure: Measure,
     /// With what: nanoseconds or shares.
     pub thresholds: Thresholds,
-    /// The stretch of time that a value is of.
+    /// The length of time that a value covers.
     pub window: Duration,
     /// Packets without which a value is not known.
     pub minimum_packets: u64,
-    /// Who is told, beside the log: an address to post to.
+    /// Where it is reported beside the log: a URL to post to.
     pub webhook: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl AlertConfig {
             && self.algorithm.as_ref().is_none_or(|algorithm| algorithm == series.algorithm)
     }
 
-    /// The length of a stretch.
+    /// The length of a window.
     pub(super) fn window_ns(&self) -> i64 {
         i64::try_from(self.window.as_nanos()).unwrap_or(i64::MAX)
     }

@@ -34,7 +34,7 @@ pub struct Thresholds {
     pub clear_below: Option<f64>,
 }
 
-/// A change that somebody should hear of.
+/// A change to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transition {
     /// How it stood.
@@ -105,12 +105,12 @@ impl Thresholds {
 mod tests {
     use super::*;
 
-    /// Values in, and the first letter of what was told after each: `.` for nothing.
+    /// Values in, and the first letter of what was reported after each: `.` for nothing.
     #[track_caller]
     fn check(clear_below: Option<f64>, values: &[Option<f64>], expected: &str) {
         let thresholds = Thresholds { above: 5.0, clear_below };
         let mut alarm = Alarm::default();
-        let told: String = values
+        let reported: String = values
             .iter()
             .map(|value| match alarm.take(&thresholds, *value) {
                 Some(Transition { from, to }) => {
@@ -121,7 +121,7 @@ mod tests {
                 None => '.',
             })
             .collect();
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 
     #[test]

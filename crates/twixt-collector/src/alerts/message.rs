@@ -1,4 +1,4 @@
-//! What a webhook is told. Keys are part of the contract with users: some may be added, none is
+//! The message to a webhook. Keys are part of the contract with users: some may be added, none is
 //! renamed or removed.
 
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub(super) struct Message<'a> {
     value: Option<f64>,
     above: f64,
     clear_below: Option<f64>,
-    /// The stretch of upstream time that it rests on.
+    /// The interval of upstream time that it rests on.
     start_ns: i64,
     end_ns: i64,
     packets: u64,

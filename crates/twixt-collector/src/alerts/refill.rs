@@ -1,5 +1,5 @@
-//! What was told before a restart of stretches that are not over: taken from the history, so that
-//! half a stretch is not taken for a whole one.
+//! Refills windows that a restart interrupted, from the history, so that
+//! half a window is not mistaken for a whole one.
 
 use tracing::warn;
 use twixt_history::{History, HistoryError, Row, RowQuestion, Step};
@@ -8,14 +8,14 @@ use twixt_model::{Delay, Scope, Span, Timestamp};
 use super::Alerting;
 use crate::history::series_of;
 
-/// Rows that are read at a start. Where there are more, stretches may lack their first epochs.
+/// Rows that are read at a start. Where there are more, windows may lack their first epochs.
 const ROWS_MAX: usize = 500_000;
 /// Rows that are read at a time.
 const PAGE_ROWS: usize = 20_000;
 
 impl Alerting {
-    /// Takes from the history what was told of stretches that may not be over, and of the one
-    /// before. Stretches that ended without anybody being told are looked at now.
+    /// Reads from the history the epochs of windows that may not be over, and of the one
+    /// before. Windows that ended without a check are checked now.
     pub(crate) fn refill(&mut self, history: &History) {
         let Some(longest_ns) = self.alerts.iter().map(super::AlertConfig::window_ns).max() else {
             return;
@@ -34,7 +34,7 @@ impl Alerting {
         };
         let Some(stored) = history.answer(&question)?.stored else { return Ok(()) };
         let start = stored.end - Delay::from_nanos(longest_ns.saturating_mul(2));
-        // A stretch that began before is not whole, and must not be looked at.
+        // A window that began before is not whole, and must not be checked.
         question.span = Span { start, end: Timestamp::MAX };
         question.limit = PAGE_ROWS;
         let mut rows = 0;

@@ -1,5 +1,5 @@
 //! How alerts stood, over restarts: a small file, replaced as a whole when one of them changes, so
-//! that nothing is told twice and nothing stays raised for good.
+//! that nothing is reported twice and nothing stays raised forever.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +14,7 @@ use super::machine::{Alarm, AlertState};
 
 /// Format version that this release writes; it reads all up to this one.
 const VERSION: u32 = 1;
-/// A longer file is none of ours.
+/// A longer file was not written by twixt.
 const BYTES_MAX: u64 = 64 << 20;
 
 /// The file.
@@ -41,7 +41,7 @@ pub(super) struct WatchName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stood {
     pub(super) alarm: Alarm,
-    /// The end of the stretch that was looked at when it last changed.
+    /// The end of the window that was checked when it last changed.
     pub(super) through_ns: i64,
 }
 
@@ -85,7 +85,7 @@ impl AlertsFile {
         Self { disk, path: path.into() }
     }
 
-    /// How alerts stood. If that cannot be read, it is said, and nothing is known.
+    /// The saved state of alerts. If that cannot be read, it is logged, and nothing is known.
     pub(super) fn read(&self) -> BTreeMap<WatchName, Stood> {
         match self.try_read() {
             Ok(stood) => stood,

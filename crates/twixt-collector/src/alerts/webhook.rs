@@ -1,4 +1,4 @@
-//! Tells transitions to others over HTTP: a queue and a thread for each address, so that one that
+//! Reports transitions over HTTP: a queue and a thread for each address, so that one that
 //! does not answer holds up neither estimates nor other addresses.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ const WAIT_STEP: Duration = Duration::from_millis(50);
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Those who are told.
+/// The webhooks.
 pub(super) struct Webhooks {
     queues: BTreeMap<String, SyncSender<Arc<str>>>,
     threads: Vec<JoinHandle<()>>,

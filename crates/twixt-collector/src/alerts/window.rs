@@ -1,6 +1,6 @@
-//! What the epochs of a stretch of time tell together, and whether that is enough.
+//! The epochs of a window summed up, and whether they are enough to judge.
 //!
-//! Stretches follow each other without overlap, and are aligned to 1970. One is over when an epoch
+//! Windows follow each other without overlap, and are aligned to 1970. One is over when an epoch
 //! of a later one comes, or a gap that reaches into it: time is that of the data.
 
 use twixt_history::Row;
@@ -14,20 +14,20 @@ use super::measure::Measure;
 /// Buckets of delays: 2.2 % wide over 10 doublings, wider over more.
 const BUCKETS_MAX: usize = 320;
 
-/// The stretch of a series that is not over.
+/// The window of a series that is not over.
 #[derive(Debug)]
 pub(super) struct Window {
     length_ns: i64, // positive
     measure: Measure,
     thresholds: Thresholds,
-    open: Option<Stretch>,
-    /// What starts up to here was taken from what is stored, and may be told once more.
+    open: Option<OpenWindow>,
+    /// What starts up to here was taken from what is stored, and may be reported once more.
     stored_ns: Option<i64>,
 }
 
-/// A stretch of time, and what was told of it.
+/// A window, and the estimates in it.
 #[derive(Debug)]
-struct Stretch {
+struct OpenWindow {
     number: i64,
     epochs: u64,
     gaps: u64,
@@ -39,7 +39,7 @@ struct Stretch {
     sampled: Sampled,
 }
 
-/// What an epoch tells, as it was told or as it is stored.
+/// The contribution of an epoch, as estimated or as stored.
 #[derive(Debug)]
 struct Seen {
     /// Without sample and reason.
@@ -59,7 +59,7 @@ struct Sampled {
     has_hole: bool,
 }
 
-/// A stretch that is over.
+/// A window that is over.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Reading {
     pub(super) span: Span,
@@ -71,7 +71,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// The last moment of the stretch.
+    /// The end of the window, inclusive.
     pub(super) const fn end_ns(&self) -> i64 {
         self.span.end.as_nanos()
     }
@@ -83,8 +83,8 @@ impl Window {
         Self { length_ns, measure, thresholds, open: None, stored_ns: None }
     }
 
-    /// Adds what is stored of an epoch, or that nothing is known of it: what was told before a
-    /// restart. Returns stretches that are over.
+    /// Adds what is stored of an epoch, or that nothing is known of it, from before a
+    /// restart. Returns windows that are over.
     pub(super) fn add_stored(&mut self, row: &Row, minimum_packets: u64) -> Vec<Reading> {
         let ended = match row.is_gap() {
             true => self.add_gap(row.span(), row.gaps, minimum_packets),
@@ -98,7 +98,7 @@ impl Window {
         ended
     }
 
-    /// Adds an epoch. Returns the stretch before, if it is over.
+    /// Adds an epoch. Returns the previous window, if it is over.
     pub(super) fn add(
         &mut self,
         span: Span,
@@ -115,9 +115,9 @@ impl Window {
     /// no news now.
     pub(super) fn add_late(&mut self, span: Span, estimate: &Estimate) {
         let number = span.start.as_nanos().div_euclid(self.length_ns);
-        if let Some(stretch) = self.open.as_mut().filter(|stretch| stretch.number == number) {
-            stretch.gaps = stretch.gaps.saturating_sub(1);
-            stretch.add(&Seen::of(estimate, self.measure));
+        if let Some(window) = self.open.as_mut().filter(|window| window.number == number) {
+            window.gaps = window.gaps.saturating_sub(1);
+            window.add(&Seen::of(estimate, self.measure));
         }
     }
 
@@ -125,13 +125,13 @@ impl Window {
         let number = span.start.as_nanos().div_euclid(self.length_ns);
         let ended = self.turn_to(number, minimum_packets);
         let open = self.open.as_mut();
-        if let Some(stretch) = open.filter(|stretch| stretch.number == number) {
-            stretch.add(seen);
+        if let Some(window) = open.filter(|window| window.number == number) {
+            window.add(seen);
         }
         ended
     }
 
-    /// Adds epochs of which nothing is known. Returns the stretches that are over: of those that
+    /// Adds epochs of which nothing is known. Returns the windows that are over: of those that
     /// lie in the gap with all of their time, one speaks for all.
     pub(super) fn add_gap(
         &mut self,
@@ -149,24 +149,24 @@ impl Window {
         let mut ended = Vec::new();
         for number in [Some(first), inner, (last > first).then_some(last)].into_iter().flatten() {
             ended.extend(self.turn_to(number, minimum_packets));
-            if let Some(stretch) = self.open.as_mut().filter(|stretch| stretch.number == number) {
-                stretch.gaps = stretch.gaps.saturating_add((epochs / parts).max(1));
+            if let Some(window) = self.open.as_mut().filter(|window| window.number == number) {
+                window.gaps = window.gaps.saturating_add((epochs / parts).max(1));
             }
         }
         ended
     }
 
-    /// Opens a stretch, unless it is an earlier one: those were told.
+    /// Opens a window, unless it is an earlier one: those were reported.
     fn turn_to(&mut self, number: i64, minimum_packets: u64) -> Option<Reading> {
-        if self.open.as_ref().is_some_and(|stretch| number <= stretch.number) {
+        if self.open.as_ref().is_some_and(|window| number <= window.number) {
             return None;
         }
-        let ended = self.open.replace(Stretch::new(number))?;
+        let ended = self.open.replace(OpenWindow::new(number))?;
         Some(ended.reading(self, minimum_packets))
     }
 }
 
-impl Stretch {
+impl OpenWindow {
     fn new(number: i64) -> Self {
         Self { number, epochs: 0, gaps: 0, sum: None, reason: None, sampled: Sampled::default() }
     }

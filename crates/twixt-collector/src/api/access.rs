@@ -10,7 +10,7 @@ use super::problem::Problem;
 use crate::access::{ReaderConfig, Tokens};
 use crate::server::Limits;
 
-/// Everybody, where nobody need say who they are.
+/// Any client, where no authentication is required.
 const ANYBODY: &str = "anybody";
 
 /// Who may read.
@@ -52,7 +52,7 @@ impl Readers {
         match known {
             Some(reader) => Ok(reader.name.clone()),
             None if self.is_open => Ok(ANYBODY.to_owned()),
-            None => Err(Problem::Stranger),
+            None => Err(Problem::Unauthorised),
         }
     }
 

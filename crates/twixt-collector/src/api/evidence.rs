@@ -31,14 +31,14 @@ pub(super) async fn evidence(
     State(api): State<Arc<Api>>,
     Asked(asked): Asked<EvidenceParameters>,
 ) -> Result<Json<EvidenceDocument>, Problem> {
-    let stretch = asked.stretch(api.estimates.clock.now())?;
-    let range = stretch.span.into();
+    let wanted = asked.segment_range(api.estimates.clock.now())?;
+    let range = wanted.span.into();
     let log = api.epochs.clone();
     let [upstream, downstream] = api
         .read(move || {
-            let segment = &stretch.segment;
+            let segment = &wanted.segment;
             [&segment.upstream, &segment.downstream]
-                .map(|point| epochs(&log, &point.0, stretch.span, stretch.limit))
+                .map(|point| epochs(&log, &point.0, wanted.span, wanted.limit))
         })
         .await?;
     let both = [&upstream, &downstream];

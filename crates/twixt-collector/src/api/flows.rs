@@ -1,4 +1,4 @@
-//! `/v1/flows`: the epochs of a stretch of time, compared once more, flow by flow.
+//! `/v1/flows`: the epochs of an interval of time, paired again, flow by flow.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `/v1/histogram`: the delays of a stretch of time, put together.
+//! `/v1/histogram`: all delays of an interval of time.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ use super::{Api, ErrorDocument};
 use crate::history::LiveEvent;
 use crate::stop::StopRequest;
 
-/// Silence longer than this is broken, so that nobody takes the connection for dead.
+/// A comment is sent after this much silence, so that the connection is not considered dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// Estimates as they come: events `estimate`, `gap` and `warning`, and `missed` with a number if
@@ -53,11 +53,11 @@ pub(super) async fn live(
 
 /// The next event; `None` when there will be no more.
 async fn next(receiver: &mut Receiver<LiveEvent>, stop: &StopRequest) -> Option<Event> {
-    let told = tokio::select! {
-        told = receiver.recv() => told,
+    let received = tokio::select! {
+        received = receiver.recv() => received,
         () = stop.requested() => return None,
     };
-    match told {
+    match received {
         Ok(LiveEvent::Row(row)) if row.is_gap() => {
             Some(event("gap", serde_json::to_string(&GapDocument::from(row.as_ref()))))
         }

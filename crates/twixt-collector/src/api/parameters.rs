@@ -14,13 +14,13 @@ use super::documents::FlowOrder;
 use super::problem::Problem;
 use crate::flows::FlowsAsked;
 
-/// Rows of an answer unless told otherwise: a week of minutes of one segment.
+/// Rows of an answer by default: a week of minutes of one segment.
 const ROWS_DEFAULT: usize = 10_080;
-/// Flows of an answer unless told otherwise.
+/// Flows of an answer by default.
 const FLOWS_DEFAULT: usize = 20;
 /// Most flows of an answer.
 const FLOWS_MAX: usize = 1_000;
-/// Epochs of which evidence is shown unless told otherwise.
+/// Epochs of which evidence is shown by default.
 const EPOCHS_DEFAULT: usize = 100;
 /// Most epochs of which evidence is shown.
 pub(super) const EPOCHS_MAX: usize = 1_000;
@@ -211,9 +211,9 @@ pub(super) struct EvidenceParameters {
 #[serde(deny_unknown_fields)]
 pub(super) struct NoParameters {}
 
-/// A segment and a stretch of time.
+/// A segment and an interval of time.
 #[derive(Clone, Debug)]
-pub(super) struct Stretch {
+pub(super) struct SegmentRange {
     pub(super) segment: Segment,
     pub(super) span: Span,
     pub(super) limit: usize,
@@ -285,9 +285,9 @@ impl HistogramParameters {
 }
 
 impl EvidenceParameters {
-    pub(super) fn stretch(&self, now: Timestamp) -> Result<Stretch, Problem> {
+    pub(super) fn segment_range(&self, now: Timestamp) -> Result<SegmentRange, Problem> {
         const MINUTE: Duration = Duration::from_secs(60);
-        Ok(Stretch {
+        Ok(SegmentRange {
             segment: segment(&self.segment)?,
             span: span(self.start.as_ref(), self.end.as_ref(), Some(MINUTE), now)?,
             limit: limit(self.limit, EPOCHS_DEFAULT, EPOCHS_MAX)?,
@@ -324,7 +324,7 @@ fn text(name: &str, written: Option<&String>) -> Result<Option<String>, Problem>
     }
 }
 
-/// From `start` to `end`, or so long before `end` where nothing is said.
+/// From `start` to `end`; without `start`, this long before `end`.
 fn span(
     start: Option<&String>,
     end: Option<&String>,

@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 /// Why the request was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Problem {
-    /// No known token of a reader. A stranger is told the same on every path.
+    /// No valid reader token. The answer is the same on every path.
     #[error("authentication required: send a token or a client certificate")]
-    Stranger,
+    Unauthorised,
     /// More questions than a reader may ask.
     #[error("too many requests: retry in {seconds} s")]
     TooMuch { seconds: u64 },
@@ -37,7 +37,7 @@ pub struct ErrorDocument {
 impl Problem {
     const fn status(&self) -> StatusCode {
         match self {
-            Self::Stranger => StatusCode::UNAUTHORIZED,
+            Self::Unauthorised => StatusCode::UNAUTHORIZED,
             Self::TooMuch { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Crowded => StatusCode::SERVICE_UNAVAILABLE,
             Self::Question(_) => StatusCode::BAD_REQUEST,
@@ -52,7 +52,7 @@ impl IntoResponse for Problem {
         let mut response = (self.status(), Json(document)).into_response();
         let headers = response.headers_mut();
         match self {
-            Self::Stranger => {
+            Self::Unauthorised => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             Self::TooMuch { seconds } => {

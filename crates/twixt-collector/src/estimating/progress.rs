@@ -13,7 +13,7 @@ use twixt_synopsis::by_tag;
 
 /// Format version that this release writes; it reads all up to this one.
 const VERSION: u32 = 1;
-/// A longer file is none of ours.
+/// A longer file was not written by twixt.
 const BYTES_MAX: u64 = 64 << 20;
 
 /// The file.
@@ -64,7 +64,7 @@ impl ProgressFile {
         Self { disk, path: path.into() }
     }
 
-    /// How far estimates came. If that cannot be read, it is said, and nothing is known.
+    /// The saved progress. If that cannot be read, it is logged, and nothing is known.
     pub(super) fn read(&self) -> Vec<SeriesProgress> {
         match self.try_read() {
             Ok(progress) => progress,
@@ -98,7 +98,7 @@ impl ProgressFile {
 }
 
 impl Prepared {
-    /// Replaces what is written: at once for whoever reads it later, and then durably.
+    /// Replaces the file: visible to readers at once, then made durable.
     pub(super) fn take_place(self) -> io::Result<()> {
         self.beside.take_place(&self.path).map(drop)
     }

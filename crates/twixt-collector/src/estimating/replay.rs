@@ -13,14 +13,14 @@ use super::late::read;
 /// Of epochs that no series has come to a conclusion on, this much is read.
 const UNCONCLUDED_NS: i64 = 3_600 * 1_000_000_000;
 /// Read and sorted at a time: bounds memory, whatever the time to catch up with.
-const STRETCH_NS: i64 = 600 * 1_000_000_000;
+const SLICE_NS: i64 = 600 * 1_000_000_000;
 
 /// The epochs that are needed to go on, in order of time.
 #[derive(Debug)]
 pub(super) struct Replay {
     log: Log,
     needs: Needs,
-    stretches: BTreeSet<i64>,
+    slices: BTreeSet<i64>,
     /// What is left of the present stretch.
     found: std::vec::IntoIter<Found>,
     replayed: u64,
@@ -29,12 +29,12 @@ pub(super) struct Replay {
 impl Replay {
     pub(super) fn new(log: &Log, progress: &[SeriesProgress], now: Timestamp) -> io::Result<Self> {
         let needs = Needs::new(progress, now);
-        let stretches = match log.has_folder().map_err(io::Error::other)? {
-            true => needs.stretches(log)?,
+        let slices = match log.has_folder().map_err(io::Error::other)? {
+            true => needs.slices(log)?,
             false => BTreeSet::new(),
         };
         let found = Vec::new().into_iter();
-        Ok(Self { log: log.clone(), needs, stretches, found, replayed: 0 })
+        Ok(Self { log: log.clone(), needs, slices, found, replayed: 0 })
     }
 
     /// The next epoch. What cannot be read is logged, and left out.
@@ -46,9 +46,9 @@ impl Replay {
                     return Ok(Some(sealed));
                 }
             }
-            let Some(&stretch) = self.stretches.first() else { return Ok(None) };
-            self.found = self.needs.within(&self.log, stretch)?.into_iter();
-            self.stretches.remove(&stretch);
+            let Some(&slice) = self.slices.first() else { return Ok(None) };
+            self.found = self.needs.within(&self.log, slice)?.into_iter();
+            self.slices.remove(&slice);
         }
     }
 
@@ -101,25 +101,25 @@ impl Needs {
         found.span.start.as_nanos() >= start_ns
     }
 
-    /// The stretches of time in which something is needed, by their numbers.
-    fn stretches(&self, log: &Log) -> io::Result<BTreeSet<i64>> {
-        let mut stretches = BTreeSet::new();
+    /// The intervals of time in which something is needed, by number.
+    fn slices(&self, log: &Log) -> io::Result<BTreeSet<i64>> {
+        let mut slices = BTreeSet::new();
         for point in log.points().map_err(io::Error::other)? {
             let start_ns = self.points.get(&point).copied().unwrap_or(self.others);
             let span = Span { start: Timestamp::from_nanos(start_ns), end: Timestamp::MAX };
-            self.scan(log, &point, span, |found| stretches.extend([stretch_of(&found)]))?;
+            self.scan(log, &point, span, |found| slices.extend([slice_of(&found)]))?;
         }
-        Ok(stretches)
+        Ok(slices)
     }
 
-    /// What is needed in a stretch, in order: both halves of an epoch come together.
-    fn within(&self, log: &Log, stretch: i64) -> io::Result<Vec<Found>> {
-        let start_ns = stretch.saturating_mul(STRETCH_NS);
+    /// What is needed in an interval, in order: both halves of an epoch come together.
+    fn within(&self, log: &Log, slice: i64) -> io::Result<Vec<Found>> {
+        let start_ns = slice.saturating_mul(SLICE_NS);
         let start = Timestamp::from_nanos(start_ns);
-        let end = Timestamp::from_nanos(start_ns.saturating_add(STRETCH_NS));
+        let end = Timestamp::from_nanos(start_ns.saturating_add(SLICE_NS));
         let mut needed = Vec::new();
         for point in log.points().map_err(io::Error::other)? {
-            let is_within = |found: &Found| stretch_of(found) == stretch;
+            let is_within = |found: &Found| slice_of(found) == slice;
             self.scan(log, &point, Span { start, end }, |found| {
                 needed.extend(Some(found).filter(is_within));
             })?;
@@ -137,6 +137,6 @@ impl Needs {
     }
 }
 
-fn stretch_of(found: &Found) -> i64 {
-    found.span.start.as_nanos().div_euclid(STRETCH_NS)
+fn slice_of(found: &Found) -> i64 {
+    found.span.start.as_nanos().div_euclid(SLICE_NS)
 }

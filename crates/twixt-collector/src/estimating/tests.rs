@@ -15,7 +15,7 @@ use crate::history::{Estimates, HistoryMetrics};
 
 const EPOCH_NS: i64 = 100_000_000;
 
-/// Keeps what it is told.
+/// Keeps the events.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<EngineEvent>>>);
 
@@ -56,7 +56,7 @@ fn epochs(point: &PointId, delay_ns: i64, first: i64, count: i64) -> Vec<Sealed>
     std::iter::from_fn(|| meter.poll()).collect()
 }
 
-/// A series of which everything was told before an epoch.
+/// A series of which everything before an epoch was published.
 fn concluded(like: &Sealed) -> SeriesProgress {
     let algorithm = find(Purpose::Delay, "lda").unwrap();
     let before = Epoch(like.epoch.0 - 1);

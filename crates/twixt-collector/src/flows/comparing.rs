@@ -33,13 +33,13 @@ struct Comparing<'a> {
     /// What synopses can name by themselves.
     flow_names: FlowNames,
     /// Whether others named flows.
-    is_told: bool,
+    has_flow_table: bool,
     /// Whether it takes more than names to ask about flows: tables of large flows know no classes.
     weighs_classes: bool,
     compared: Compared,
 }
 
-/// Reads and compares epochs, and adds up what they tell of flows.
+/// Reads and pairs epochs, and adds up the estimates of flows.
 pub(super) fn compare(
     log: &Log,
     comparable: &Comparable,
@@ -75,7 +75,7 @@ impl<'a> Comparing<'a> {
             pairing,
             names: Names::default(),
             flow_names: FlowNames::None,
-            is_told: false,
+            has_flow_table: false,
             weighs_classes: false,
             compared: Compared::default(),
         }
@@ -110,7 +110,7 @@ impl<'a> Comparing<'a> {
             FlowNames::None if !self.weighs_classes => self.names.of(epoch),
             _ => None,
         };
-        self.is_told |= flows.is_some();
+        self.has_flow_table |= flows.is_some();
         flows
     }
 
@@ -132,7 +132,7 @@ impl<'a> Comparing<'a> {
     fn reason(&self) -> Option<String> {
         let (name, upstream) =
             (&self.comparable.series.algorithm, &self.comparable.series.upstream);
-        match (self.flow_names, self.is_told) {
+        match (self.flow_names, self.has_flow_table) {
             _ if self.compared.epochs == 0 => None,
             (FlowNames::All, _) => None,
             (FlowNames::Large, _) => Some(format!("{name} keeps the keys of its large flows only")),

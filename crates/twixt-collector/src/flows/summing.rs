@@ -1,4 +1,4 @@
-//! What epochs tell of each flow, put together, in a bounded number of sums.
+//! Sums the estimates of each flow over epochs, in a bounded number of sums.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub(super) struct FlowSums {
 }
 
 impl FlowSums {
-    /// Adds what an epoch tells of a flow.
+    /// Adds the estimate of a flow in an epoch.
     pub(super) fn add(&mut self, row: &Row) {
         let key = (row.series.clone(), row.scope.clone());
         if !self.known.contains(&key) {

@@ -38,7 +38,7 @@ pub(crate) struct ClockState {
 /// How a point was heard of last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PointState {
-    /// End of the last epoch that was told of.
+    /// End of the last reported epoch.
     pub(crate) last_ns: i64,
     pub(crate) packets: u64,
     pub(crate) skipped: u64,

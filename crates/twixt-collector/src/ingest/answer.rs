@@ -59,7 +59,7 @@ pub(crate) enum Problem {
     Crowded,
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// A mistake of ours.
+    /// A bug in the collector.
     #[error("the request could not be handled")]
     Failed,
 }

@@ -1,7 +1,7 @@
 //! How much one caller may ask for: requests at a time, and epochs per second.
 //!
 //! A bucket may run into debt, since how many epochs a request brings is known only after it was
-//! read. Whoever is in debt waits until it is paid.
+//! read. A sender in debt waits until it is paid.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

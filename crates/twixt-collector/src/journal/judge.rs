@@ -144,7 +144,7 @@ impl Judge {
         self.newest
     }
 
-    /// The stretch of time of an epoch that is taken. `now` is the clock's time, `old_by` the one
+    /// The interval of an accepted epoch. `now` is the clock's time, `old_by` the one
     /// that ages count from.
     pub(super) fn admit(
         &self,

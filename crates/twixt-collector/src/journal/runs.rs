@@ -1,4 +1,4 @@
-//! Tells a restarted agent from a second one that uses the same name.
+//! Distinguishes a restarted agent from a second one that uses the same name.
 //!
 //! The number of a run is when its agent started, so the larger is the newer one. After a restart
 //! the old run's last epochs may still come, but all of them began before the new run's first

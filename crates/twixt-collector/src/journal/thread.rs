@@ -78,7 +78,7 @@ impl Journal {
         })
     }
 
-    /// Serves requests until nobody is left who could send any.
+    /// Serves requests until all senders are gone.
     pub(crate) fn run(mut self, submissions: &Receiver<Submission>) {
         self.forget();
         loop {

@@ -47,7 +47,7 @@ impl Writers {
         if let Err(error) = &appended
             && !is_final(error)
         {
-            self.broken.insert(point.to_owned(), said(error));
+            self.broken.insert(point.to_owned(), describe(error));
         }
         appended
     }
@@ -58,7 +58,7 @@ impl Writers {
         for point in std::mem::take(&mut self.unsynced) {
             let Some((_, writer)) = self.open.get_mut(&point) else { continue };
             if let Err(error) = writer.sync() {
-                failed.insert(point, said(&error));
+                failed.insert(point, describe(&error));
             }
         }
         failed
@@ -93,7 +93,7 @@ pub(super) const fn is_final(error: &StoreError) -> bool {
 }
 
 /// What went wrong, with what the system says.
-fn said(error: &StoreError) -> String {
+fn describe(error: &StoreError) -> String {
     let cause = std::error::Error::source(error);
     cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }

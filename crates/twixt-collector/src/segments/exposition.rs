@@ -12,7 +12,7 @@ use super::{ClockLabels, LastEpoch, SegmentMetrics, SeriesLabels, SeriesState, S
 
 const SECOND_NS: f64 = 1e9;
 
-/// A counter: name, help, and how it is found in what was told.
+/// A counter: name, help, and how it is found in the reports.
 type Count = (&'static str, &'static str, fn(&SeriesState) -> u64);
 
 const COUNTS: [Count; 13] = [

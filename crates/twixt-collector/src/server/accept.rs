@@ -54,7 +54,7 @@ impl Guests {
         Some(Admission { guests: self.clone(), address })
     }
 
-    /// Waits until nobody is left.
+    /// Waits until all connections are closed.
     pub(super) async fn all_gone(&self) {
         loop {
             let left = self.left.notified();

@@ -18,7 +18,7 @@ pub struct TlsConfig {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// A file cannot be read, or is no PEM file of this kind. Check path and permissions.
+    /// A file cannot be read, or is not a PEM file of this kind. Check path and permissions.
     #[error("cannot read {what} from {}: {problem}", path.display())]
     File {
         /// What should be in it.

@@ -50,9 +50,9 @@ mod tests {
     #[track_caller]
     fn check(connections_max: usize, descriptors: Option<usize>, expected: usize) {
         let limits = Limits { connections_max, ..Limits::default() };
-        let (bounded, said) = limits.within(descriptors);
+        let (bounded, warning) = limits.within(descriptors);
         assert_eq!(bounded, Limits { connections_max: expected, ..limits });
-        assert_eq!(said.is_some(), expected != connections_max, "{said:?}");
+        assert_eq!(warning.is_some(), expected != connections_max, "{warning:?}");
     }
 
     #[test]

@@ -13,7 +13,8 @@ use twixt_testing::{DEADLINE, wait_for};
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
 use crate::running::{Running, config};
 
-/// Answers the first request so, if told how, and all others with 200, and hands over those.
+/// Answers the first request with the given status, if any, all others with 200, and hands over
+/// those.
 fn webhook(first: Option<&'static str>) -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -35,7 +36,7 @@ fn webhook(first: Option<&'static str>) -> (String, Receiver<Value>) {
             let status = refused.unwrap_or("200 OK");
             let answer =
                 format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-            // Before the answer: who was answered has told.
+            // Before the answer: an answered message counts as delivered.
             if refused.is_none() && sender.send(serde_json::from_str(&body).unwrap()).is_err() {
                 return;
             }
@@ -162,7 +163,7 @@ fn a_restart_changes_nothing_about_alerts() {
     let folder = tempfile::tempdir().unwrap();
     let (url, heard) = webhook(None);
     let alert = slow(url);
-    // A stretch has 20 epochs. They are sent in parts, and between parts the collector restarts.
+    // A window has 20 epochs. They are sent in parts, and between parts the collector restarts.
     let first = (epoch_now() / 20 - 6) * 20;
     let run = |delay_ns: i64, from: i64, count: i64, expected: Option<&str>| {
         let collector = fed(&alert, folder.path(), delay_ns, first + from, count);
@@ -170,12 +171,12 @@ fn a_restart_changes_nothing_about_alerts() {
             let told = heard.recv_timeout(DEADLINE).unwrap();
             assert_eq!(told["state"], expected, "epochs from {from} on");
         }
-        // It ends when what it had to tell was told.
+        // It ends when everything was delivered.
         collector.stop();
         assert_eq!(heard.try_recv().ok(), None, "epochs from {from} on");
     };
     run(DELAY_NS, 0, 30, Some("raised"));
-    // The second stretch was cut in two by the restart; it is as slow as the first.
+    // The second window was cut in two by the restart; it is as slow as the first.
     run(DELAY_NS, 30, 20, None);
     // Half of the third was slow, and half fast: a mean of 5/8 does not clear it.
     run(DELAY_NS / 4, 50, 30, None);

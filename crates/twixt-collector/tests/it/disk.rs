@@ -1,4 +1,4 @@
-//! A disk without room, one that must not be written to, and one that somebody else uses.
+//! A disk without room, one that must not be written to, and one that another process uses.
 
 use twixt_collector::{Collector, CollectorError, ESTIMATES_FOLDER};
 use twixt_history::{HistoryReader, RowQuestion, Step};

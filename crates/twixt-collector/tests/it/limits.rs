@@ -1,4 +1,4 @@
-//! Nobody takes more than their share.
+//! No client takes more than its share.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -24,7 +24,7 @@ fn bodies_that_are_too_large_are_refused() {
     check(&[], &large);
     let bomb = zstd::encode_all(&*vec![0; 1 << 28], 3).unwrap();
     check(&[("content-encoding", "zstd")], &bomb[..bomb.len().min(10_000)]);
-    // Without a length said before.
+    // Without an announced length.
     let mut stream = TcpStream::connect(collector.addresses.listen).unwrap();
     write!(stream, "POST {UPLOAD_PATH} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
         .unwrap();
@@ -61,7 +61,7 @@ fn who_sends_too_much_waits_and_others_do_not() {
     assert!(collector.metrics().contains("requests_total{code=\"429\"} 1\n"));
 }
 
-/// Waits until the other end closes, and returns what it said.
+/// Waits until the other end closes, and returns what it sent.
 fn closed(stream: &mut TcpStream) -> Vec<u8> {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let mut said = Vec::new();

@@ -61,7 +61,7 @@ impl Drop for Prometheus {
     }
 }
 
-/// All sampled delays that were told.
+/// All sampled delays that were reported.
 fn sampled(events: &[EngineEvent]) -> DelaySample {
     let mut all = DelaySample::default();
     for event in events {

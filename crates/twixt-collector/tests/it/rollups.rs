@@ -14,7 +14,7 @@ const SPREAD_NS: i64 = 900_000;
 /// Agents take turns: no more than so many epochs of one wait for those of the other.
 const TURN: usize = 30;
 
-/// All samples of some epochs, as the two points sealed them, put together.
+/// All samples of some epochs, as the two points sealed them, combined.
 fn merged(up: &[Sealed], down: &[Sealed]) -> DelaySample {
     let algorithm = find(Purpose::Delay, "sample").unwrap();
     let Estimator::TwoPoint { estimate, .. } = algorithm.estimator else { unreachable!() };

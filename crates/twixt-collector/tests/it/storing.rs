@@ -95,7 +95,7 @@ fn what_makes_no_sense_is_refused_for_good_and_explained() {
         assert_eq!(collector.send(&body(&Agent::at(point).seal(now, 1))).counts(), (1, 0));
     }
     check(Agent::at("third").seal(now, 1), "already has 2 points");
-    // One bad epoch does not hold up the others, and its place is told.
+    // One bad epoch does not hold up the others, and its place is reported.
     let mut mixed = Agent::at("up").seal(now + 1, 2);
     mixed[0].domain = "other".to_owned();
     let answer = collector.send(&body(&mixed));

@@ -120,7 +120,7 @@ fn gaps_end_stretches_and_one_speaks_for_many() {
     let readings = window.add_gap(span(30 * SECOND, 2 * MINUTE), 120, 10);
     assert!(readings[0].value.is_ok());
     assert!(readings[1].value.is_err());
-    // What comes late changes nothing that was told.
+    // What comes late changes nothing that was reported.
     assert_eq!(window.add(span(0, SECOND), &known, 10), None);
 }
 
