@@ -23,8 +23,8 @@ pub const UPLOAD_PATH: &str = "/v1/epochs";
 pub const UPLOAD_MEDIA_TYPE: &str = "application/vnd.twixt.epochs";
 /// `Content-Encoding` of a compressed body.
 pub const UPLOAD_ENCODING: &str = "zstd";
-/// Header that a collector sends with every reply to an upload, so that its replies can be told from
-/// those of a proxy. Releases before it did not send it.
+/// Header that a collector sends with every reply to an upload, so that its replies can be
+/// distinguished from those of a proxy. Releases before it did not send it.
 pub const COLLECTOR_HEADER: &str = "twixt-collector";
 /// Its value: the version of what is defined here.
 pub const COLLECTOR_HEADER_VALUE: &str = "1";
