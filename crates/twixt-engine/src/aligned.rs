@@ -86,7 +86,7 @@ impl AlignedPairing {
         Self { pairing: self.pairing.in_order(), ..self }
     }
 
-    /// Takes an epoch, and the flows in it if the algorithm must be told. Returns its number, by
+    /// Takes an epoch, and the flows in it if the algorithm needs them. Returns its number, by
     /// upstream's count.
     pub(crate) fn receive(&mut self, sealed: Sealed, flows: Option<Arc<[KnownFlow]>>) -> Epoch {
         let sealed = if sealed.point == self.series.segment.downstream {

@@ -70,8 +70,8 @@ pub(crate) struct Offset {
 pub(crate) struct EpochVerdict {
     /// Why it must not be estimated.
     pub(crate) refused: Option<GapReason>,
-    /// An epoch beside it did not come: packets in flight cannot be told from lost ones, and one
-    /// that began or ended in its midst is not whole.
+    /// An epoch beside it did not come: packets in flight cannot be distinguished from lost ones,
+    /// and one that began or ended in its midst is not whole.
     pub(crate) is_edge: bool,
     /// What the points have in common at its end.
     pub(crate) overlap: Overlap,
@@ -107,7 +107,7 @@ impl Alignment {
         self.verified = true;
     }
 
-    /// Looks for packets in common among those that came last. Tells the offset if that changed
+    /// Looks for packets in common among those that came last. Returns the offset if that changed
     /// what is known.
     pub(crate) fn search(&mut self, up: &PointSample, down: &PointSample) -> Option<Offset> {
         let guard = common_guard(up, down)?;

@@ -1,4 +1,4 @@
-//! What an engine is told at its start, and what must be stored of it.
+//! Configuration of an engine, and what of it must be stored.
 
 use twixt_model::{Delay, Epoch, Segment, Timestamp};
 use twixt_synopsis::By;

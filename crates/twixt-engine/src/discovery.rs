@@ -1,8 +1,8 @@
 //! Points that share packets become segments by themselves.
 //!
 //! An index by digest says who saw a packet before, so that the work grows with the packets looked
-//! at and not with the pairs of points. Which point is passed first is said by the times, where
-//! the clocks are known to be good enough for that; else nobody knows, and nothing is estimated.
+//! at and not with the pairs of points. Which point is passed first follows from the times, if
+//! the clocks are known to be good enough for that; else it is unknown, and nothing is estimated.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -85,7 +85,7 @@ pub(crate) enum PointOrder {
 }
 
 impl Discovery {
-    /// Looks at a few packets of an epoch, and tells what that decides.
+    /// Looks at a few packets of an epoch, and returns what that decides.
     pub(crate) fn note(
         &mut self,
         key: &PointKey,

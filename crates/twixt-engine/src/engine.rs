@@ -134,7 +134,7 @@ impl Engine {
         }
     }
 
-    /// Tells the time. Epochs that did not come within the configured patience are given up.
+    /// Advances the time. Epochs that did not come within the configured patience are given up.
     pub fn advance(&mut self, now: Timestamp) {
         for (key, pairs) in &mut self.segments {
             let samples = key.samples(&self.samples);

@@ -13,7 +13,7 @@ pub enum EngineEvent {
     Estimated(Box<PairEstimate>),
     /// An epoch of a one-point algorithm came.
     Observed(Box<PointEstimate>),
-    /// A minute of a one-point algorithm is over: what its synopses tell, put together.
+    /// A minute of a one-point algorithm is over: the combined result of its synopses.
     ObservedSummary(Box<PointEstimate>),
     /// Of some epochs nothing can be reported.
     Gap(Gap),
@@ -40,14 +40,14 @@ pub struct Series {
     pub epoch_ns: Option<i64>,
 }
 
-/// What two points tell together of an epoch.
+/// The estimate of two points for an epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairEstimate {
     /// Segment, class and algorithm.
     pub series: Series,
     /// Which epoch, by upstream's number.
     pub epoch: Epoch,
-    /// The stretch of upstream time that it covers.
+    /// The interval of upstream time that it covers.
     pub span: Span,
     /// What the algorithm concludes.
     pub estimates: Vec<Estimate>,
@@ -64,7 +64,7 @@ pub struct PairEstimate {
     pub is_late: bool,
 }
 
-/// What one point tells of an epoch.
+/// The result of one point for an epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PointEstimate {
     /// Within which point names are unique.
@@ -83,7 +83,7 @@ pub struct PointEstimate {
     pub epochs: u64,
     /// Number of the run of the agent; after a restart two runs have a part of one epoch each.
     pub run: u64,
-    /// The stretch of the point's time that it covers.
+    /// The interval of the point's time that it covers.
     pub span: Span,
     /// What the algorithm concludes.
     pub conclusions: Conclusions,
@@ -124,7 +124,7 @@ pub struct Gap {
     pub first: Epoch,
     /// The last of them.
     pub last: Epoch,
-    /// The stretch of upstream time that they cover.
+    /// The interval of upstream time that they cover.
     pub span: Span,
     /// The point at fault; `None` where it is both, or neither.
     pub point: Option<PointId>,
@@ -259,7 +259,7 @@ pub struct MinuteOver {
 pub struct EngineCounts {
     /// Epochs taken.
     pub received: u64,
-    /// Epochs of two-point algorithms whose point is no end of a segment.
+    /// Epochs of two-point algorithms whose point is not an end of a segment.
     pub unrouted: u64,
     /// Epochs of algorithms that this release does not know.
     pub unknown_algorithm: u64,
@@ -286,7 +286,7 @@ pub struct EngineCounts {
     pub late: u64,
     /// Epochs that had come before.
     pub duplicates: u64,
-    /// Parts of an epoch of another run of an agent, put together.
+    /// Parts of an epoch of another run of an agent, combined.
     pub merged_runs: u64,
     /// Epochs concluded early because too many waited.
     pub crowded_out: u64,
@@ -298,7 +298,7 @@ pub struct EngineCounts {
 }
 
 impl PointEstimate {
-    /// What a one-point algorithm concludes of a synopsis, for an epoch yet to be said.
+    /// What a one-point algorithm concludes from a synopsis, before its epoch is known.
     ///
     /// # Errors
     /// When the algorithm is not that of the synopsis, or compares two points.

@@ -90,7 +90,7 @@ fn pair_up(sent: &mut [BoundaryPacket], received: &mut [BoundaryPacket]) -> Vec<
     rests_ns
 }
 
-/// Whether a point kept all packets of this stretch.
+/// Whether a point kept all packets of this interval.
 const fn covers(boundary: &Boundary, earliest_ns: i64, latest_ns: i64) -> bool {
     let (before_ns, after_ns) = (boundary.before.as_nanos(), boundary.after.as_nanos());
     earliest_ns >= before_ns.saturating_neg() && latest_ns < after_ns

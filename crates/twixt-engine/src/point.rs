@@ -1,4 +1,5 @@
-//! One series of a point: what a one-point algorithm tells, epoch by epoch and minute by minute.
+//! One series of a point: the results of a one-point algorithm, epoch by epoch and minute by
+//! minute.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +37,7 @@ pub(crate) struct PointSeries {
     newest: Option<Epoch>,
 }
 
-/// A part of a minute, put together from its epochs.
+/// A part of a minute, summed up from its epochs.
 #[derive(Debug)]
 struct Merged {
     synopsis: Box<dyn AnySynopsis>,
@@ -116,7 +117,7 @@ impl PointSeries {
         }
     }
 
-    /// Tells of minutes that are over.
+    /// Reports minutes that are over.
     pub(crate) fn advance(&mut self, now: Timestamp, output: &mut Output) {
         let minute = Delay::from_nanos(self.minute_ns);
         for merged in self.minutes.values_mut() {

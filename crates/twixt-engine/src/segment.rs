@@ -130,7 +130,7 @@ impl SegmentPairs {
         self.drain(samples, output);
     }
 
-    /// Tells the time.
+    /// Advances the time.
     pub(crate) fn advance(
         &mut self,
         now: Timestamp,

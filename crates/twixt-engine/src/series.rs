@@ -28,7 +28,7 @@ pub(crate) struct PairSeries {
     patience: Delay,
     by: By,
     /// Epochs that wait until it is known which belong together.
-    held: VecDeque<Sealed>, // bounded by whoever holds
+    held: VecDeque<Sealed>, // bounded by the caller
     reported: Reported,
     /// Epochs whose half came after they were concluded.
     late: EpochRanges,
@@ -153,7 +153,7 @@ impl PairSeries {
         self.pairing.finish_upstream();
     }
 
-    /// Tells what was concluded. `judge` says why an epoch must not be estimated. Whether a half
+    /// Reports what was concluded. `judge` says why an epoch must not be estimated. Whether a half
     /// was missing.
     pub(crate) fn drain(
         &mut self,

@@ -1,4 +1,4 @@
-//! Pairs stored epochs: the halves of one series in a range of time, in order, to what they tell.
+//! Pairs stored epochs: the halves of one series in a range of time, in order, into estimates.
 //!
 //! Live epochs are paired in the same way ([`crate::Engine`]); what is missing here will not come,
 //! so nothing is waited for. Reading the halves is the caller's business.
@@ -43,7 +43,7 @@ pub enum StreamCheck {
 pub struct StoredHalf {
     /// As its point sealed it.
     pub sealed: Sealed,
-    /// The flows in it, if the algorithm must be told: upstream's only.
+    /// The flows in it, if the algorithm needs them: upstream's only.
     pub flows: Option<Arc<[KnownFlow]>>,
 }
 
@@ -65,7 +65,7 @@ struct Boundaries {
 }
 
 /// Pairs the halves of one series, which come in the order of upstream's numbers, and hands over
-/// what they tell. Epochs beside those of interest are to be among them: they have a part of the
+/// the estimates. Epochs beside those of interest are to be among them: they have a part of the
 /// packets in flight.
 pub fn pair_stored(
     config: StoredSeries,

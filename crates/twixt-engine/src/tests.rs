@@ -281,7 +281,7 @@ fn what_is_missing_is_a_gap() {
     );
 }
 
-/// Large flows at one point: epochs at once, minutes from synopses put together.
+/// Large flows at one point: epochs at once, minutes from synopses combined.
 #[test]
 fn one_point_tells_by_itself() {
     let heavy = |seconds| {
