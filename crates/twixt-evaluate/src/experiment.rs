@@ -89,14 +89,14 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Notes a number; what is no number is not known, and left out.
+    /// Notes a number; what is not a number is not known, and left out.
     pub fn value(&mut self, name: impl Into<String>, value: impl Into<Option<f64>>) {
         if let Some(value) = value.into().filter(|value| value.is_finite()) {
             self.values.insert(name.into(), value);
         }
     }
 
-    /// Notes a point of a curve; what is no number is left out.
+    /// Notes a point of a curve; what is not a number is left out.
     pub fn point(&mut self, curve: &str, x: f64, y: impl Into<Option<f64>>) {
         if let Some(y) = y.into().filter(|y| y.is_finite() && x.is_finite()) {
             self.curves.entry(curve.to_owned()).or_default().push((x, y));

@@ -117,7 +117,7 @@ impl Value {
     }
 }
 
-/// Floats by their total order; trials leave out what is no number.
+/// Floats by their total order; trials leave out what is not a number.
 #[derive(Clone, Copy, Debug)]
 struct Ordered(f64);
 

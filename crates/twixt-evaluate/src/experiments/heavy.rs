@@ -41,7 +41,7 @@ impl Stream {
     }
 
     /// What an algorithm tells of them.
-    fn told(&self, algorithm: &Algorithm, settings: &toml::Table) -> Vec<HeavyFlow> {
+    fn reported(&self, algorithm: &Algorithm, settings: &toml::Table) -> Vec<HeavyFlow> {
         let mut synopsis = (algorithm.start)(settings).expect("settings are in range");
         let mut buffer = BatchBuffer::new();
         for packets in self.flows.chunks(BatchBuffer::MAX) {
@@ -60,14 +60,14 @@ impl Stream {
         (estimator.conclude)(synopsis.as_ref(), &question).expect("the synopsis is the algorithm's")
     }
 
-    /// The share of the `most` truly largest flows that are told, and the mean relative error of
-    /// those.
-    fn judged(&self, told: &[HeavyFlow], most: usize) -> (f64, Option<f64>) {
-        let told: BTreeMap<FlowHash, u64> =
-            told.iter().map(|flow| (flow.hash, flow.packets)).collect();
+    /// The share of the `most` truly largest flows that are reported, and the mean relative error
+    /// of those.
+    fn judged(&self, reported: &[HeavyFlow], most: usize) -> (f64, Option<f64>) {
+        let reported: BTreeMap<FlowHash, u64> =
+            reported.iter().map(|flow| (flow.hash, flow.packets)).collect();
         let found = self.largest.iter().take(most).filter_map(|&(packets, flow)| {
-            let told = *told.get(&hash(flow))?;
-            Some((told as f64 / packets as f64 - 1.0).abs())
+            let reported = *reported.get(&hash(flow))?;
+            Some((reported as f64 / packets as f64 - 1.0).abs())
         });
         let errors: Vec<f64> = found.collect();
         let count = errors.len() as f64;

@@ -138,7 +138,7 @@ impl Compared {
         Some((self.centred?.deviation_ns? / self.deviation_ns - 1.0).abs())
     }
 
-    /// The same with the printed estimator. A negative variance is no answer: as wrong as zero.
+    /// The same with the printed estimator. A negative variance is not an answer: as wrong as zero.
     fn printed_deviation_error(&self) -> Option<f64> {
         Some((self.printed?.deviation_ns.unwrap_or(0.0) / self.deviation_ns - 1.0).abs())
     }

@@ -178,10 +178,10 @@ fn note(
     let by_share =
         chosen(estimates, |estimate| is_above(estimate) && estimate.packets >= JUDGED_MIN);
     let surely = chosen(estimates, |it| it.verdict(THRESHOLD) == ReorderVerdict::Above);
-    for (prefix, told) in [("", by_share), ("sure ", surely)] {
+    for (prefix, reported) in [("", by_share), ("sure ", surely)] {
         let [heavy, large, above] = [&truth.heavy, &truth.large, &truth.above]
-            .map(|prefixes| prefixes.intersection(&told).count() as f64);
-        let all = told.len() as f64;
+            .map(|prefixes| prefixes.intersection(&reported).count() as f64);
+        let all = reported.len() as f64;
         for (what, share) in [
             ("recall", heavy / truth.heavy.len() as f64),
             ("precision", heavy / large),

@@ -108,7 +108,7 @@ impl Seen {
         Self { epochs }
     }
 
-    /// What samples of all epochs tell together, with digests of another key.
+    /// The combined result of samples of all epochs, with digests of another key.
     fn estimate(&self, key: u64) -> Option<Estimate> {
         let sample = |packets: &[Observation]| {
             let mut sample = Sample::new(&budget());

@@ -17,7 +17,7 @@ pub(super) struct TestSegment {
     propagation_ns: f64,
 }
 
-/// Whether the sizes of flows are told, as flow records do, or estimated from the counters.
+/// Whether the sizes of flows are known, as from flow records, or estimated from the counters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sizes {
     Known,
@@ -40,8 +40,8 @@ struct Answer {
     /// Whether the 95 % interval holds the true mean, if there is one.
     is_covered: Option<bool>,
     lost: u64,
-    /// What is said to be lost, if anything is said.
-    told_lost: Option<u64>,
+    /// The estimated loss, if there is an estimate.
+    lost_estimated: Option<u64>,
 }
 
 impl TestSegment {
@@ -131,7 +131,7 @@ impl TestSegment {
             error: found.delay.and_then(|delay| self.error(truth, delay.mean_ns())),
             deviation_error: deviation_error(),
             is_covered,
-            told_lost: found.evidence.lost,
+            lost_estimated: found.evidence.lost,
             ..Answer::unanswered(truth)
         })
     }
@@ -150,7 +150,7 @@ impl Answer {
             deviation_error: None,
             is_covered: None,
             lost: truth.evidence.lost.expect("the truth knows losses"),
-            told_lost: None,
+            lost_estimated: None,
         }
     }
 }
@@ -195,24 +195,26 @@ impl Answers {
         share(self.of(packets).filter_map(|answer| Some((answer.is_covered?, 1.0))))
     }
 
-    /// Of all flows of such sizes, those that are told how many packets they lost.
-    pub(super) fn told_losses(&self, packets: Packets) -> Option<f64> {
-        share(self.of(packets).map(|answer| (answer.told_lost.is_some(), 1.0)))
+    /// Of all flows of such sizes, those with a loss estimate.
+    pub(super) fn with_loss_estimate(&self, packets: Packets) -> Option<f64> {
+        share(self.of(packets).map(|answer| (answer.lost_estimated.is_some(), 1.0)))
     }
 
-    /// Of the losses told of flows of such sizes, those within 2 packets or a tenth of the truth.
+    /// Of the loss estimates of flows of such sizes, those within 2 packets or a tenth of the
+    /// truth.
     pub(super) fn right_losses(&self, packets: Packets) -> Option<f64> {
-        let told = self.of(packets).filter_map(|answer| Some((answer, answer.told_lost?)));
-        share(told.map(|(answer, told)| {
+        let estimated =
+            self.of(packets).filter_map(|answer| Some((answer, answer.lost_estimated?)));
+        share(estimated.map(|(answer, estimated)| {
             let most = (0.1 * answer.lost as f64).max(2.0);
-            (told.abs_diff(answer.lost) as f64 <= most, 1.0)
+            (estimated.abs_diff(answer.lost) as f64 <= most, 1.0)
         }))
     }
 
-    /// Of all flows of such sizes that lost packets, those that are said to have lost none.
+    /// Of all flows of such sizes that lost packets, those that are estimated to have lost none.
     pub(super) fn denied_losses(&self, packets: Packets) -> Option<f64> {
         let lossy = self.of(packets).filter(|answer| answer.lost > 0);
-        share(lossy.map(|answer| (answer.told_lost == Some(0), 1.0)))
+        share(lossy.map(|answer| (answer.lost_estimated == Some(0), 1.0)))
     }
 
     /// Relative errors of the deviations of flows of such sizes, as far as they have answers.

@@ -52,7 +52,8 @@ fn trial(setting: Setting) -> Trial {
             for counters in COUNTERS {
                 let entries = toml::Value::from(counters as i64);
                 let settings = toml::Table::from_iter([("entries".to_owned(), entries)]);
-                let (kept, _) = stream.judged(&stream.told(algorithm(name), &settings), counters);
+                let (kept, _) =
+                    stream.judged(&stream.reported(algorithm(name), &settings), counters);
                 trial.value(format!("{name}, {exponent}@{counters}"), kept);
                 trial.point(&format!("{name}, {exponent}"), counters as f64, kept);
                 if name == ALGORITHMS[0] {

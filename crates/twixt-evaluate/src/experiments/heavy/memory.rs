@@ -94,7 +94,7 @@ fn trial(setting: Setting) -> Trial {
                 let mut settings = sized.expect("there is room for some flows");
                 let ways = ways.map(|ways| ("ways".to_owned(), toml::Value::from(ways)));
                 settings.extend(ways);
-                let (kept, error) = stream.judged(&stream.told(algorithm, &settings), LARGEST);
+                let (kept, error) = stream.judged(&stream.reported(algorithm, &settings), LARGEST);
                 for (what, value) in [("kept", Some(kept)), ("error", error)] {
                     trial.value(format!("{name} {exponent}, {what}@{kib}"), value);
                     // What is zero has no place on an axis of powers of ten.

@@ -37,7 +37,7 @@ fn trial(setting: Setting) -> Trial {
         let segment = segment(setting, Loss::Uniform { rate });
         let ends = segment.ends(&whole_rows(scaled(COLUMNS, setting)));
         let answers = ask(&segment, &ends, "joint", Sizes::Known);
-        trial.value(format!("{rate}, told"), answers.told_losses(LARGE));
+        trial.value(format!("{rate}, told"), answers.with_loss_estimate(LARGE));
         trial.value(format!("{rate}, right"), answers.right_losses(LARGE));
         trial.value(format!("{rate}, denied"), answers.denied_losses(1..=u64::MAX));
     }
