@@ -1,6 +1,6 @@
 //! Flow records in and out.
 //!
-//! A meter of flows, ours or anybody's, writes what it remembers of each flow as a record: when
+//! A meter of flows, twixt's or another, writes what it remembers of each flow as a record: when
 //! its first and its last packet were seen, and how many there were. [`FlowReader`] reads such
 //! records from IPFIX (RFC 7011), NetFlow v9 (RFC 3954) and NetFlow v5; [`FlowWriter`] writes them
 //! as IPFIX. What both speak of is [`twixt_model::FlowRecord`].

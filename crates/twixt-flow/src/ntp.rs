@@ -5,8 +5,8 @@ use twixt_model::Timestamp;
 /// Seconds from 1900 to 1970.
 const SECONDS_TO_1970: i64 = 2_208_988_800;
 const SECOND_NS: i64 = 1_000_000_000;
-/// The seconds begin anew in 2036. Those without the top bit are of the second era (RFC 4330,
-/// section 3), so that times from 1968 to 2104 can be said.
+/// The seconds restart in 2036. Those without the top bit are of the second era (RFC 4330,
+/// section 3), so that times from 1968 to 2104 can be represented.
 const ERA_SECONDS: i64 = 1 << 32;
 const FIRST_ERA_FROM: i64 = 1 << 31;
 

@@ -1,6 +1,6 @@
 //! Reading flow records of any exporter.
 //!
-//! A [`FlowReader`] is told message by message what came from whom, and hands over the records in
+//! A [`FlowReader`] takes messages with their senders, and hands over the records in
 //! them. It keeps per exporter and observation domain what later messages need: templates, the
 //! next sequence number, and what ties its uptime to the time of day.
 
@@ -85,7 +85,7 @@ pub struct ReadRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// It is no flow export: another program sends to this port, or the file is something else.
+    /// It is not a flow export: another program sends to this port, or the file is something else.
     #[error("version {version} is neither NetFlow v5, v9 nor IPFIX")]
     Version {
         /// What stands where the version should.
@@ -111,7 +111,7 @@ pub enum Malformed {
     },
 }
 
-/// What tells streams of messages apart.
+/// What distinguishes streams of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct StreamKey {
     exporter: SocketAddr,

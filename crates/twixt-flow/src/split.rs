@@ -56,7 +56,7 @@ pub enum SplitEnd {
         bytes: usize,
     },
     /// Where a message should have begun was none: so far from the start of the stream. What
-    /// follows cannot be told apart.
+    /// follows cannot be distinguished.
     Lost {
         /// How far.
         offset: u64,

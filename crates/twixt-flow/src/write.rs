@@ -118,10 +118,10 @@ pub struct FlowWriter {
     finished: VecDeque<Vec<u8>>,
     /// Data records in all messages so far.
     sequence: u32,
-    /// Every layout that was used, and those that collectors were told since templates were last
+    /// Every layout that was used, and those sent to collectors since templates were last
     /// sent.
     used: BTreeSet<Layout>,
-    told: BTreeSet<Layout>,
+    announced: BTreeSet<Layout>,
     messages_since_templates: u32,
 }
 
@@ -141,7 +141,7 @@ impl FlowWriter {
             finished: VecDeque::new(),
             sequence: 0,
             used: BTreeSet::new(),
-            told: BTreeSet::new(),
+            announced: BTreeSet::new(),
             messages_since_templates: 0,
         })
     }
@@ -215,7 +215,7 @@ impl FlowWriter {
         }
         let message = self.message.as_mut().expect("it was begun");
         message.set_time(seconds);
-        if self.told.insert(layout) {
+        if self.announced.insert(layout) {
             self.used.insert(layout);
             message.template(layout.set_number(), &template);
         }

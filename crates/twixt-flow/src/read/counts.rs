@@ -90,7 +90,7 @@ pub struct ReadCounts {
     pub out_of_order: u64,
     /// Times at which the clock of an exporter jumped.
     pub clock_steps: u64,
-    /// Times at which an exporter started anew.
+    /// Times at which an exporter restarted.
     pub restarts: u64,
     /// Records that also count the opposite direction; that half was not used.
     pub reverse_halves: u64,

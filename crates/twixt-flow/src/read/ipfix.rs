@@ -39,7 +39,7 @@ impl FlowReader {
         let body = Bytes::new(&message[HEADER_BYTES..header.length]);
         let mut records = Some(0_u32);
         let result = read_sets(stream, counts, &origin, body, &mut records, sink);
-        // Of a message that was not read to its end nobody knows how many records it had.
+        // The number of records in a message that was not read to its end is unknown.
         let records = records.filter(|_| result.is_ok());
         let follows = records.map(|records| header.sequence.wrapping_add(records));
         stream.sequence(header.sequence, follows, counts);

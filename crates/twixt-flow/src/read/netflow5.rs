@@ -85,7 +85,7 @@ impl Header {
         }
     }
 
-    /// Tells the stream what the header says.
+    /// Applies the header to the stream.
     fn tell(&self, stream: &mut Stream, counts: &mut ReadCounts) {
         let follows = self.sequence.wrapping_add(u32::from(self.count));
         stream.sequence(self.sequence, Some(follows), counts);

@@ -55,7 +55,7 @@ impl OptionsDraft {
         self.describes_selector |= known;
     }
 
-    /// Tells the stream what the record said.
+    /// Applies the record to the stream.
     pub(super) fn finish(mut self, stream: &mut Stream, counts: &mut ReadCounts) {
         counts.options_records += 1;
         if self.started_ms.is_some() {

@@ -46,7 +46,7 @@ impl Stream {
         }
         counts.out_of_order += 1;
         self.behind += 1;
-        // What came late does not move the expectation back, unless numbers begin anew.
+        // What came late does not move the expectation back, unless numbers restart.
         if self.behind >= BEHIND_MAX {
             (self.sequence, self.behind) = (follows, 0);
         }
@@ -83,7 +83,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Keeps what was said of a selector.
+    /// Keeps the description of a selector.
     pub(super) fn notice(&mut self, notice: SelectorNotice, counts: &mut ReadCounts) {
         let known = self.selectors.contains_key(&notice.selector_id);
         if known || self.selectors.len() < SELECTORS_MAX {
@@ -99,5 +99,5 @@ impl Stream {
     }
 }
 
-/// So many messages in a row behind the expected number are not late: the exporter started anew.
+/// So many messages in a row behind the expected number are not late: the exporter restarted.
 const BEHIND_MAX: u8 = 3;

@@ -119,13 +119,13 @@ fn uptimes_of_ipfix_need_the_start_of_the_system() {
     // Template 256: two fields, one of them scope: metering process, and when it started.
     let options = set(3, &[256_u16, 2, 1, 143, 4, 160, 8].map(u16::to_be_bytes).concat());
     let started_ms = (u64::from(SECONDS) - 100) * 1000;
-    let said = set(256, &[&[0, 0, 0, 1][..], &started_ms.to_be_bytes()].concat());
+    let described = set(256, &[&[0, 0, 0, 1][..], &started_ms.to_be_bytes()].concat());
     let layout = set(2, &template(257, &fields(22, 21, 4)));
     // The flow began before the counter did: a wrapped number.
     let record = set(257, &flow(&(-5_000_i32).to_be_bytes(), &99_000_u32.to_be_bytes()));
     let early = ipfix(0, SECONDS, &[layout, record.clone()]);
-    let told = ipfix(1, SECONDS, &[options, said, record]);
-    let outcome = read(&[early, told]);
+    let announced = ipfix(1, SECONDS, &[options, described, record]);
+    let outcome = read(&[early, announced]);
     assert_eq!(outcome.counts.unusable(Unusable::NoSystemStart), 1);
     let base = (i64::from(SECONDS) - 100) * 1_000_000_000;
     assert_eq!(outcome.times, [(base - 5_000_000_000, base + 99_000_000_000)]);
@@ -268,7 +268,7 @@ fn gaps_and_late_messages_are_counted() {
     let sequences = [0, 1, 5, 3, 6];
     let counts = read(&sequences.map(message)).counts;
     assert_eq!((counts.missing, counts.out_of_order, counts.records), (3, 1, 5));
-    // An exporter that began anew is believed after three messages.
+    // An exporter that restarted is believed after three messages.
     let counts = read(&[900, 901, 0, 1, 2, 3, 4].map(message)).counts;
     assert_eq!((counts.missing, counts.out_of_order), (0, 3));
     // Numbers wrap.
@@ -302,9 +302,9 @@ fn clock_steps_and_restarts_are_counted() {
 fn options_of_netflow_v9_tell_the_sampling() {
     // Template 300: one scope (system, 4 bytes), sampling interval.
     let layout = [300_u16, 4, 4, 1, 4, 34, 4].map(u16::to_be_bytes).concat();
-    let said = [0_u32, 100].map(u32::to_be_bytes).concat();
+    let described = [0_u32, 100].map(u32::to_be_bytes).concat();
     let mut reader = FlowReader::default();
-    let message = netflow9(0, 1, SECONDS, &[set(1, &layout), set(300, &said)]);
+    let message = netflow9(0, 1, SECONDS, &[set(1, &layout), set(300, &described)]);
     reader.message(exporter(), &message, &mut |_| {}).unwrap();
     let [(_, domain, notice)] = reader.selectors()[..] else { panic!("there is one") };
     assert_eq!((domain, notice.interval, notice.rate()), (1, Some(100), Some(0.01)));

@@ -1,6 +1,6 @@
 //! When a moment was that an exporter counts in milliseconds since it started.
 //!
-//! The count has 32 bits and begins anew every 49.7 days. Of the moments that a count may mean,
+//! The count has 32 bits and restarts every 49.7 days. Of the moments that a count may mean,
 //! the one nearest to the message's own time is meant.
 
 use twixt_model::Timestamp;
@@ -43,7 +43,7 @@ pub(super) enum ClockChange {
     None,
     /// It was set.
     Stepped,
-    /// The exporter started anew.
+    /// The exporter restarted.
     Restarted,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct StartTime {
     last_uptime_ms: u32,
 }
 
-/// Further apart than clocks drift between messages: somebody set the clock.
+/// Further apart than clocks drift between messages: the clock was stepped.
 const STEP_NS: i64 = 2_000_000_000;
 
 impl StartTime {
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn messages_narrow_the_start() {
-        // Started at 10.400 s; messages at 20.1, 21.9 and 23.399 s, said in whole seconds.
+        // Started at 10.400 s; messages at 20.1, 21.9 and 23.399 s, in whole seconds.
         let mut start = StartTime::new(at(20 * SECOND), SECOND, 9_700);
         assert_eq!(start.clock(9_700).resolution_ns, SECOND as u64);
         assert_eq!(start.update(at(21 * SECOND), SECOND, 11_500), ClockChange::None);

@@ -194,7 +194,7 @@ impl Layout {
         Ok(bytes)
     }
 
-    /// What is said of a selector, as bytes.
+    /// The description of a selector, as bytes.
     pub(super) fn selector(self, notice: &SelectorNotice) -> Vec<u8> {
         let mut bytes = notice.selector_id.to_be_bytes().to_vec();
         for (values, group) in selector_groups(notice).iter().zip(SELECTOR_GROUPS) {
@@ -210,7 +210,7 @@ impl Layout {
 /// Stands for our own element in the table below; IANA assigns no 0.
 const OWN_KEY_ID: u16 = 0;
 
-/// What may be said of a selector, element and length: a group is known as a whole or not at all.
+/// Fields that describe a selector, element and length: a group is known as a whole or not at all.
 const SELECTOR_GROUPS: [&[(u16, u16)]; 8] = [
     &[(element::SELECTOR_ALGORITHM, 2)],
     &[(OWN_KEY_ID, 4)],

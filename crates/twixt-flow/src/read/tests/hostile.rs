@@ -1,4 +1,4 @@
-//! Bytes of strangers: floods end at their bounds, nonsense is refused, nothing panics.
+//! Hostile bytes: floods end at their bounds, nonsense is refused, nothing panics.
 
 use proptest::prelude::*;
 
