@@ -14,7 +14,7 @@ use crate::error::HistoryError;
 use crate::record;
 use crate::row::{Row, SeriesKey};
 
-/// A longer file is none of ours.
+/// A longer file was not written by twixt.
 const BYTES_MAX: u64 = 64 << 20;
 const CHECKSUM_BYTES: usize = 8;
 

@@ -2,7 +2,7 @@
 //! documentation follow from it.
 //!
 //! Columns are stable: one may be added at the end, none is renamed, moved or given another
-//! meaning. Those that are derived from others are there for whoever reads the files with other
+//! meaning. Those that are derived from others are there for reading the files with other
 //! programs; we compute them again.
 
 use crate::row::{DelayPart, Row};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use twixt_store::StoreError;
 
-/// Why estimates cannot be stored, sealed or listed. A file that cannot be read is no error of
+/// Why estimates cannot be stored, sealed or listed. A file that cannot be read is not an error of
 /// this kind: it is a [`Unreadable`](crate::Unreadable) of an answer, which has the rest.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -21,7 +21,7 @@ pub enum HistoryError {
         source: io::Error,
     },
     /// The log of an hour cannot be written. Check permissions and free space.
-    #[error("{}", said(.0))]
+    #[error("{}", describe(.0))]
     Log(#[from] StoreError),
     /// An hour cannot be written as Parquet. Check free space.
     #[error("cannot write {}: {problem}", path.display())]
@@ -41,7 +41,7 @@ impl HistoryError {
 }
 
 /// What went wrong, with what the system says.
-fn said(error: &StoreError) -> String {
+fn describe(error: &StoreError) -> String {
     let cause = std::error::Error::source(error);
     cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }

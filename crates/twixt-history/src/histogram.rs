@@ -21,7 +21,7 @@ use twixt_model::{Bucket, Histogram, HistogramState};
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 104;
 const BUCKET_BYTES: usize = 16;
-/// More than any histogram of ours has: what claims to have more is none.
+/// No histogram that twixt writes has more; one that claims to is damaged.
 const BUCKETS_MAX: usize = 1 << 16;
 
 /// Why bytes are no histogram. The file they come from is damaged, or of a newer release.

@@ -58,7 +58,7 @@ impl Default for HistoryConfig {
     }
 }
 
-/// A history that is being written. There can be one for a folder only: whoever opens it sees to
+/// A history that is being written. There can be only one for a directory: the caller ensures
 /// that.
 #[derive(Debug)]
 pub struct History {
@@ -150,7 +150,7 @@ impl History {
         Ok(Self { reader, config, writers, state })
     }
 
-    /// Stores what one event of a series told: rows of one stretch of time.
+    /// Stores one event of a series: rows of one interval of time.
     ///
     /// # Errors
     /// When the disk is full or broken. What was not stored may be tried again.
@@ -214,8 +214,8 @@ impl History {
         self.keep_by(now, now)
     }
 
-    /// As [`keep`](Self::keep), with ages that count from another moment than now: whoever doubts
-    /// the clock need not have it delete things.
+    /// As [`keep`](Self::keep), with ages that count from another time than now: a caller that
+    /// doubts the clock need not have it delete things.
     ///
     /// # Errors
     /// As [`keep`](Self::keep).
@@ -265,7 +265,7 @@ impl History {
     /// Answers a question.
     ///
     /// # Errors
-    /// When folders cannot be listed. What is wrong with files is said in the answer.
+    /// When folders cannot be listed. Problems of files are listed in the answer.
     pub fn answer(&self, question: &RowQuestion) -> Result<RowAnswer, HistoryError> {
         let catalogue = self.catalogue();
         self.reader.answer_with(question, &catalogue, Some(self))
@@ -427,7 +427,7 @@ fn sealed_before(reader: &HistoryReader, part: HourPart) -> Result<HashSet<u64>,
             let path = folders.epochs.file_path(name);
             let opened = folders.disk.open(&path, Access::Read);
             opened.map_err(HistoryError::file("read", &path))?;
-            // What is damaged cannot be told twice either.
+            // What is damaged cannot be repeated either.
             let rows = read(&folders.epochs, name, &wanted, &reader.footers).unwrap_or_default();
             known.extend(rows.iter().map(identity));
         }

@@ -10,7 +10,7 @@ use crate::step::{Hour, Step};
 /// Why a hole is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hole {
-    /// Nothing was stored: the collector did not run, or was not told.
+    /// Nothing was stored: the collector did not run, or received nothing.
     NothingStored,
     /// Minutes and hours are kept, epochs no longer.
     NoLongerKept,
@@ -128,7 +128,7 @@ fn run_of(gap: &Row, skipped: i64, epochs: i64) -> Row {
     }
 }
 
-/// A hole, if a whole stretch begins in it, or may have.
+/// A hole, if a whole interval begins in it, or may have.
 fn hole(series: &SeriesKey, step: Step, from_ns: i64, until_ns: i64, why: Hole) -> Option<Row> {
     let epoch_ns = series.epoch_ns.max(1);
     let length_ns = step.length_ns().unwrap_or(epoch_ns).max(epoch_ns);
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!((minute.epochs, minute.gaps, minute.late_epochs), (50, 10, 20));
     }
 
-    /// What is said to be missing from the minutes that some epochs make.
+    /// What is reported as missing from the minutes of some epochs.
     #[track_caller]
     fn check_minutes(there: &[i64], expected: Span, gaps: &[u64]) {
         let rows: Vec<Row> = there.iter().map(|&number| row("a", "b", number)).collect();

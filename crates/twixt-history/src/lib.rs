@@ -1,13 +1,13 @@
 //! Estimates over time: what a collector remembers, and what it answers.
 //!
-//! A *row* says what is known of one segment, scope and stretch of time. Rows of the hour that is
+//! A *row* holds what is known of one segment, scope and interval of time. Rows of the hour that is
 //! not over lie in a log; when it is over they are *sealed*: written as Parquet, once, with their
 //! roll-ups to minutes and hours. Whole files are deleted when they are old.
 //!
 //! | module | the question it answers |
 //! |---|---|
 //! | `row`, `column` | What is known, and what is it called? |
-//! | `rollup` | What do rows tell together? |
+//! | `rollup` | How are rows summed up? |
 //! | `file` | How does an hour lie on disk? |
 //! | `open` | What of hours that are not sealed? |
 //! | `history` | What was there, between then and then? |

@@ -1,14 +1,14 @@
 //! Moments as text: RFC 3339 in, with any zone, and UTC out.
 //!
-//! An offset is arithmetic. Zones with names and daylight saving are not: whoever has a local time
-//! writes its offset, and an hour that exists twice is two different texts.
+//! An offset is arithmetic. Zones with names and daylight saving are not: a caller with a local
+//! time writes its offset, and an hour that exists twice is two different texts.
 
 use twixt_model::Timestamp;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// The text is no moment. Write `2024-01-31T10:00:00Z`, `2024-01-31T11:00:00+01:00`, or seconds
-/// since 1970.
+/// The text is not a valid time. Write `2024-01-31T10:00:00Z`, `2024-01-31T11:00:00+01:00`, or
+/// seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a valid time: write 2024-01-31T10:00:00Z, an offset instead of Z, or seconds \

@@ -1,10 +1,10 @@
 //! Hours that are not sealed: rows lie in a log.
 //!
 //! The rows of an hour lie in a folder of their own, `open/2024-01-31T10-0`, which is a log
-//! (`twixt-store`) whose points are shards: all rows of a segment are in one of them, so whoever
-//! asks for a segment reads no other. The number at the end is the part: rows that come when an
-//! hour was sealed already begin a new one. A folder is renamed before it is deleted: one that is
-//! still there was not touched.
+//! (`twixt-store`) whose points are shards: all rows of a segment are in one of them, so a query
+//! that asks for a segment reads no other. The number at the end is the part: rows that come when
+//! an hour was sealed already begin a new one. A folder is renamed before it is deleted: one that
+//! is still there was not touched.
 
 mod writing;
 

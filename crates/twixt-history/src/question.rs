@@ -67,7 +67,7 @@ impl RowQuestion {
             && self.algorithm.as_ref().is_none_or(|algorithm| *algorithm == series.algorithm)
     }
 
-    /// Whether a row is asked for. What nobody knows is nobody's in particular: gaps are wanted
+    /// Whether a row matches. A gap has no scope: gaps are returned
     /// whatever the scope.
     pub(crate) fn wants(&self, row: &Row) -> bool {
         let is_about = |asked: &Option<String>, text: &str| {
@@ -109,7 +109,7 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// The text is no cursor. Use one that an answer gave, as it is.
+/// The text is not a cursor. Use one that an answer gave, as it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a valid cursor: use one from an earlier answer")]
 pub struct ParseCursorError(String);

@@ -1,4 +1,4 @@
-//! Reads a history: sealed hours, and those that are not, whether or not somebody writes it
+//! Reads a history: sealed hours, and those that are not, whether or not it is being written
 //! meanwhile.
 
 mod hour;
@@ -27,7 +27,7 @@ pub struct HistoryReader {
     pub(crate) footers: Footers,
 }
 
-/// What whoever writes knows better than the files.
+/// What the writer knows that is not in the files yet.
 pub(crate) trait Live {
     /// Minutes or hours of a part that is not sealed; `None` where the log must be read.
     fn rolled_up(&self, part: HourPart, question: &RowQuestion) -> Option<Vec<Row>>;
@@ -64,7 +64,7 @@ impl HistoryReader {
     /// Answers a question.
     ///
     /// # Errors
-    /// When folders cannot be listed. What is wrong with files is said in the answer.
+    /// When folders cannot be listed. Problems of files are listed in the answer.
     pub fn answer(&self, question: &RowQuestion) -> Result<RowAnswer, HistoryError> {
         let catalogue = self.catalogue(question.segment.as_ref())?;
         self.answer_with(question, &catalogue, None)

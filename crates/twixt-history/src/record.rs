@@ -1,4 +1,4 @@
-//! Rows as records of the log: what one event of a series told.
+//! Rows as records of the log, one record per event of a series.
 //!
 //! | at | bytes | field |
 //! |---|---|---|

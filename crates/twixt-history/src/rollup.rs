@@ -1,4 +1,4 @@
-//! Rows of epochs, put together to minutes and hours: from counts, sums and histograms, never from
+//! Rows of epochs, summed up to minutes and hours: from counts, sums and histograms, never from
 //! means and percentiles.
 //!
 //! An epoch counts by the packets that crossed, which may be more than those that were measured:
@@ -12,7 +12,7 @@ use crate::histogram;
 use crate::row::{BUCKETS_MAX, DelayPart, DelaySteps, QUANTILE_SHARES, Quantile, Row, SeriesKey};
 use crate::step::Step;
 
-/// Rows of epochs put together to minutes or hours. In order of series, scope and time.
+/// Rows of epochs summed up to minutes or hours. In order of series, scope and time.
 #[must_use]
 pub fn rolled_up<'a>(rows: impl IntoIterator<Item = &'a Row>, step: Step) -> Vec<Row> {
     let mut sums = RollUps::new(step);
@@ -20,7 +20,7 @@ pub fn rolled_up<'a>(rows: impl IntoIterator<Item = &'a Row>, step: Step) -> Vec
     sums.rows().collect()
 }
 
-/// Rows of each series and scope put together to one, whatever their time.
+/// Rows of each series and scope summed up to one, whatever their time.
 #[must_use]
 pub fn totals<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Row> {
     let mut sums = SeriesTotals::default();
@@ -113,7 +113,7 @@ impl RollUps {
     }
 }
 
-/// A row as rows that end where stretches of a length end. Only gaps are cut: an epoch of which
+/// A row as rows that end at multiples of a length. Only gaps are cut: an epoch of which
 /// something is known belongs to where it starts.
 pub(crate) fn pieces(row: &Row, length_ns: Option<i64>) -> impl Iterator<Item = Row> {
     let length_ns = length_ns.filter(|_| row.is_gap()).unwrap_or(i64::MAX);
@@ -146,7 +146,7 @@ fn span_of(row: &Row, step: Step) -> Span {
     step.span_of(row.start_ns).filter(|_| !is_longer).unwrap_or(row.span())
 }
 
-/// What rows of one series, scope and stretch of time tell together.
+/// The sum of rows of one series, scope and interval of time.
 #[derive(Clone, Debug)]
 struct RollUp {
     row: Row,
@@ -288,7 +288,7 @@ impl RollUp {
         self.histogram.add(decoded.map(Box::new), |sum, value| sum.merge(&value));
     }
 
-    /// What they tell together. Percentiles are those of the histogram, where every part has one;
+    /// Their sum. Percentiles are those of the histogram, where every part has one;
     /// where there is but one part, its own.
     fn row(&self) -> Row {
         let mut row = self.row.clone();

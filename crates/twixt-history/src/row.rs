@@ -1,4 +1,4 @@
-//! A row: what is known of one segment, scope and stretch of time.
+//! A row: what is known of one segment, scope and interval of time.
 //!
 //! Rows are what is written, sealed, rolled up and asked for. A row keeps the partial results that
 //! can still be added up (`DelayPart`), beside what they come to. It does not know how it is
@@ -34,7 +34,7 @@ impl SeriesKey {
     }
 }
 
-/// What is known of a stretch of time.
+/// What is known of an interval of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
     /// Segment, class and algorithm.
@@ -183,7 +183,7 @@ impl Row {
         }
     }
 
-    /// An epoch of a series that is cut at multiples of its length, before anything is told of it.
+    /// An epoch of a series that is cut at multiples of its length, before anything is known of it.
     #[must_use]
     pub fn untold(series: SeriesKey, epoch: i64) -> Self {
         let length_ns = series.epoch_ns;
@@ -244,7 +244,7 @@ impl Row {
         self.lost.map(LossRange::exactly).or(bounds)
     }
 
-    /// The stretch of time.
+    /// The interval of time.
     #[must_use]
     pub const fn span(&self) -> Span {
         let (start, end) = (self.start_ns, self.end_ns);

@@ -1,6 +1,6 @@
 //! Seals an hour: from its log to Parquet.
 //!
-//! The same log makes the same files, so whoever is killed in between does it again, and nothing
+//! The same log makes the same files, so after a kill in between it is done again, and nothing
 //! is lost or there twice: the log counts until it is deleted, which is done last.
 
 use crate::error::{HistoryError, Unreadable};

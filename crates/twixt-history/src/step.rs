@@ -19,9 +19,9 @@ pub enum Step {
     /// As long as the epochs of its series.
     #[default]
     Epoch,
-    /// A minute, put together from its epochs.
+    /// A minute, summed up from its epochs.
     Minute,
-    /// An hour, put together from its epochs.
+    /// An hour, summed up from its epochs.
     Hour,
 }
 
@@ -49,7 +49,7 @@ impl Step {
         }
     }
 
-    /// The stretch that a moment lies in, for minutes and hours.
+    /// The minute or hour that contains a time.
     pub(crate) fn span_of(self, time_ns: i64) -> Option<Span> {
         let length_ns = self.length_ns()?;
         let start_ns = time_ns.div_euclid(length_ns).saturating_mul(length_ns);
@@ -80,7 +80,7 @@ impl FromStr for Step {
     }
 }
 
-/// An hour, UTC, counted from 1970. Zones and daylight saving are for whoever shows times.
+/// An hour, UTC, counted from 1970. Zones and daylight saving are left to the display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hour(i64);
 

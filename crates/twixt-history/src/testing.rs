@@ -45,7 +45,7 @@ pub(crate) fn row(upstream: &str, downstream: &str, number: i64) -> Row {
 
 /// The n-th epoch, of which nothing is known.
 pub(crate) fn gap(upstream: &str, downstream: &str, number: i64) -> Row {
-    let told = row(upstream, downstream, number);
-    let (first, span) = (told.epoch.unwrap_or(0), told.span());
-    Row::of_gap(told.series, first, span, 1, "nobody knows".to_owned())
+    let row = row(upstream, downstream, number);
+    let (first, span) = (row.epoch.unwrap_or(0), row.span());
+    Row::of_gap(row.series, first, span, 1, "nobody knows".to_owned())
 }

@@ -115,9 +115,9 @@ impl Footers {
         path: &Path,
         name: FileName,
     ) -> Result<(Source, Arc<ParquetMetaData>), String> {
-        let said = |error: std::io::Error| error.to_string();
-        let file = disk.open(path, Access::Read).map_err(said)?;
-        let About { bytes, changed, .. } = file.about().map_err(said)?;
+        let text = |error: std::io::Error| error.to_string();
+        let file = disk.open(path, Access::Read).map_err(text)?;
+        let About { bytes, changed, .. } = file.about().map_err(text)?;
         let file = Source::new(file, bytes);
         let now = SystemTime::now();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +128,7 @@ impl Footers {
             return Ok((file, Arc::clone(&footer.metadata)));
         }
         drop(known);
-        if checksum(disk, path).map_err(said)? != name.checksum {
+        if checksum(disk, path).map_err(text)? != name.checksum {
             return Err(
                 "damaged: the checksum does not match; delete it, or restore a copy".to_owned()
             );
@@ -219,7 +219,7 @@ impl Opened {
     }
 
     /// Those of some rows that are of the segment: a page has rows of several, and to make rows
-    /// that nobody wants costs more than to look first.
+    /// that is not needed costs more than checking first.
     fn narrowed(
         &self,
         reader: &impl RowGroupReader,

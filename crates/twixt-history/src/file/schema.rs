@@ -49,7 +49,7 @@ pub(super) fn parsed() -> Arc<Type> {
 mod tests {
     use super::*;
 
-    /// Whoever changes this breaks other people's queries: add columns at the end, and nothing
+    /// A change breaks users' queries: add columns at the end, and nothing
     /// else.
     #[test]
     fn the_schema_is_stable() {

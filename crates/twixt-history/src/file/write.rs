@@ -24,7 +24,7 @@ use crate::error::HistoryError;
 use crate::row::Row;
 use crate::step::Hour;
 
-/// Rows of a page. Whoever asks for one segment reads this many rows at least: a minute's roll-ups
+/// Rows of a page. A query for one segment reads at least this many rows: a minute's roll-ups
 /// of an hour are 60. Shorter pages would make the page index larger than what it saves.
 const PAGE_ROWS: usize = 512;
 /// Level of zstd. Files are written once and kept for long.
@@ -81,10 +81,10 @@ impl FileWriter {
     }
 }
 
-/// Rows as the bytes of a file, for whoever asked for some.
+/// Rows as the bytes of a file, for the answer to a query.
 ///
 /// # Errors
-/// When a column cannot be written, which would be a mistake of ours.
+/// When a column cannot be written, which would be a bug.
 pub fn to_parquet(rows: &[Row]) -> Result<Vec<u8>, HistoryError> {
     let write = || {
         let properties = Arc::new(properties(Sorted::No));

@@ -17,7 +17,7 @@ use crate::row::{Row, SeriesKey};
 pub(crate) enum Appended {
     /// They were stored.
     Stored,
-    /// They are there already: the same was told before a crash.
+    /// They are already stored: the same was published before a crash.
     AlreadyThere,
 }
 
@@ -36,7 +36,7 @@ impl PartWriter {
         Self { log, shards: BTreeMap::new(), unsynced: BTreeSet::new(), sealed }
     }
 
-    /// Appends what one event of a series told: rows of one stretch of time.
+    /// Appends one event of a series: rows of one interval of time.
     pub(crate) fn append(&mut self, rows: &[Row]) -> Result<Appended, HistoryError> {
         let Some(first) = rows.first() else { return Ok(Appended::AlreadyThere) };
         if self.sealed.contains(&identity(first)) {
@@ -110,7 +110,7 @@ fn stream_of(row: &Row) -> String {
     parts.iter().map(|part| format!("{}:{part}", part.len())).collect()
 }
 
-/// The series of a stream; `None` if that is no name of ours.
+/// The series of a stream; `None` if twixt did not name it.
 pub(crate) fn series_of(stream: &str) -> Option<SeriesKey> {
     let mut rest = stream;
     let mut next = || {

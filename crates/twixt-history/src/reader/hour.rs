@@ -75,7 +75,7 @@ impl HistoryReader {
     ) -> Result<HourRows, HistoryError> {
         let parts = there.files.len() + there.open.len();
         let mut found = HourRows::default();
-        // Minutes of several parts are put together, for which histograms are needed.
+        // Minutes of several parts are combined, for which histograms are needed.
         let is_joined = parts > 1 && question.step != Step::Epoch;
         let wanted = Wanted {
             segment: question.segment.as_ref(),

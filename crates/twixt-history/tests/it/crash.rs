@@ -1,4 +1,4 @@
-//! Whoever is killed while an hour is sealed neither loses nor doubles it.
+//! A kill while an hour is sealed neither loses nor doubles it.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn killed_before_the_log_is_deleted() {
     copy_folder(saved.path(), &open);
     let fixture = fixture.reopened();
     assert_eq!(told(&fixture), expected);
-    // What comes then is in the log too, and the part is sealed anew.
+    // What comes then is in the log too, and the part is sealed again.
     fixture.store("c", 100..110);
     fixture.history.keep(at(2 * HOUR)).unwrap();
     let with_more = told(&fixture);

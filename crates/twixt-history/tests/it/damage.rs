@@ -74,7 +74,7 @@ fn files_that_are_cut_or_empty_are_found() {
     }
 }
 
-/// A Parquet file under the name of one of ours, checksum and all.
+/// A foreign Parquet file under a valid name, with a matching checksum.
 fn put_foreign(path: &Path) {
     let schema = Arc::new(parse_message_type("message other { required int64 id; }").unwrap());
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Default::default()).unwrap();

@@ -59,7 +59,7 @@ fn what_came_late_is_a_part_of_its_own_and_of_the_answer() {
     let fixture = Fixture::new();
     fixture.store("b", (0..60).filter(|second| second % 2 == 0));
     fixture.history.seal_all().unwrap();
-    // Every second one was told before.
+    // Every second one was stored before.
     fixture.store("b", (0..60).filter(|second| second % 3 == 0));
     let whole = Fixture::new();
     whole.store("b", (0..60).filter(|second| second % 2 == 0 || second % 3 == 0));
