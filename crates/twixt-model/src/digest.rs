@@ -62,7 +62,7 @@ pub enum DigestHash {
     Sip13,
 }
 
-/// Which leading bits of addresses tell groups of flows apart.
+/// Which leading bits of addresses distinguish groups of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GroupPrefixes {
     /// Bits of an IPv4 address, at most 32.
@@ -148,7 +148,7 @@ impl fmt::Display for DigestIdentity {
             formatter,
             "{profile} profile, {hash}, {payload_bytes} payload bytes, key id {key_id:08x}"
         )?;
-        // Nearly always as usual, and then nobody wonders.
+        // Nearly always the default, which is not worth showing.
         match *groups == GroupPrefixes::default() {
             true => Ok(()),
             false => write!(formatter, ", groups by prefix/{},{}", groups.v4, groups.v6),

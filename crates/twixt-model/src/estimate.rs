@@ -7,7 +7,7 @@ use crate::{Delay, DelaySample, LossRange, Percentile, Scope, Span};
 pub struct Estimate {
     /// What it is about.
     pub scope: Scope,
-    /// The stretch of (upstream) time it covers.
+    /// The interval of (upstream) time it covers.
     pub span: Span,
     /// Why one should believe it.
     pub evidence: Evidence,
@@ -154,7 +154,7 @@ impl DelayEstimate {
     #[must_use]
     pub fn mean(&self) -> Delay {
         let count = i128::from(self.count);
-        // Not by doubling the sum: a stranger's synopsis may have filled all of its bits.
+        // Not by doubling the sum: a hostile synopsis may have filled all of its bits.
         let (whole, rest) = (self.sum_ns.div_euclid(count), self.sum_ns.rem_euclid(count));
         let rounded = whole + i128::from(2 * rest >= count);
         Delay::from_nanos(rounded.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)

@@ -32,7 +32,7 @@ pub struct FlowRecord {
 /// Why a meter closed a record; the numbers are those of IPFIX (flowEndReason, RFC 5102).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlowEnd {
-    /// Nobody said.
+    /// Unknown.
     #[default]
     Unknown = 0,
     /// No packet for the inactive timeout.
@@ -48,7 +48,7 @@ pub enum FlowEnd {
 }
 
 impl FlowEnd {
-    /// The reason of that number; unknown for numbers that nobody defined.
+    /// The reason of that number; unknown for undefined numbers.
     #[must_use]
     pub const fn from_number(number: u8) -> Self {
         match number {

@@ -50,7 +50,7 @@ pub struct SourceCounts {
     /// Frames whose time is odd: a fraction of a second or more (carried into the seconds),
     /// or a moment beyond what [`Timestamp`] can say (the nearest one it can).
     pub odd_times: u64,
-    /// Frames with more bytes than they are said to have had on the wire.
+    /// Frames with more bytes than their stated length on the wire.
     pub longer_than_wire: u64,
     /// Frames with more bytes than the snap length allows.
     pub longer_than_snap: u64,

@@ -51,7 +51,7 @@ struct Sums {
 impl Histogram {
     /// Finest resolution: buckets are 2^(1/64) = 1.09 % wide.
     pub const SCALE_MAX: u8 = 6;
-    /// Buckets unless told otherwise: 25 doublings at the finest resolution, such as from 1 µs
+    /// Default number of buckets: 25 doublings at the finest resolution, such as from 1 µs
     /// to 33 s.
     pub const BUCKETS_DEFAULT: usize = 1600;
     /// With fewer, one scale could not hold all of 64 bits.

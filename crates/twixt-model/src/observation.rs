@@ -41,8 +41,8 @@ pub struct Detail {
     pub identification: u16,
     /// A part of an exchange that another protocol begins or ends with this packet.
     pub exchange: Option<Exchange>,
-    /// When it was sent, by the sender's clock, where the packet carries that or somebody who knows
-    /// put it here.
+    /// When it was sent, by the sender's clock, if the packet carries that, or if it is known
+    /// otherwise.
     pub sent: Option<Timestamp>,
 }
 
@@ -180,7 +180,7 @@ impl<'a> Batch<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct BatchBuffer {
     /// Those behind the count are left from earlier batches, to be written over in place, field by
-    /// field: an observation that is put together elsewhere and then copied is read before all of
+    /// field: an observation that is built elsewhere and then copied is read before all of
     /// it is written, and the processor waits.
     observations: Vec<Observation>,
     count: usize, // <= observations.len()

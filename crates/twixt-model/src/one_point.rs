@@ -119,7 +119,7 @@ pub struct RoundTripEstimate {
     pub responses: Option<u64>,
     /// Round trips that were measured.
     pub matched: u64,
-    /// Packets that could begin or end one, if it could be told which. Counted for all traffic
+    /// Packets that could begin or end one, if it were known which. Counted for all traffic
     /// only.
     pub ambiguous: Option<u64>,
     /// Round trips that there were, as estimated from those that were measured.

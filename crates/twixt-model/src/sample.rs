@@ -1,7 +1,7 @@
 //! Delays of packets that were chosen by their digests: exact for these, and fair for all.
 //!
 //! Who knows single delays knows percentiles, and percentiles of an hour can be had from those of
-//! its seconds only if the delays themselves are put together. That is what a [`DelaySample`] is
+//! its seconds only if the delays themselves are combined. That is what a [`DelaySample`] is
 //! for: it merges, it stays bounded, and it says of every percentile how sure it is, or that it
 //! cannot know. Where its packets were chosen, and how, is the business of an algorithm.
 
@@ -48,7 +48,7 @@ struct Steps {
 }
 
 impl DelaySample {
-    /// Packets that are kept when samples are put together, 32 bytes each. Enough for an interval
+    /// Packets that are kept when samples are combined, 32 bytes each. Enough for an interval
     /// of p99.9, which takes 3 688.
     pub const MERGED_MAX: usize = 8192;
     /// The shares whose percentiles are reported.
@@ -69,7 +69,7 @@ impl DelaySample {
         &self.packets
     }
 
-    /// Adds the packets of another stretch of time.
+    /// Adds the packets of another interval of time.
     pub fn merge(&mut self, other: &Self) {
         self.steps.sum_ns += other.steps.sum_ns;
         self.steps.count = self.steps.count.saturating_add(other.steps.count);
@@ -97,7 +97,7 @@ impl DelaySample {
     }
 
     /// What jitter is the mean of: the sum of those differences, and how many there are. Sums of
-    /// stretches of time add up; the step from one stretch to the next is in none of them.
+    /// intervals of time add up; the step from one interval to the next is in none of them.
     #[must_use]
     pub const fn steps(&self) -> (f64, u64) {
         (self.steps.sum_ns, self.steps.count)
@@ -116,7 +116,7 @@ impl DelaySample {
     }
 
     /// The delays as a histogram of so many buckets, each weighing as many packets as it stands
-    /// for: what longer stretches of time are summed up in.
+    /// for: what longer intervals of time are summed up in.
     #[must_use]
     pub fn histogram(&self, buckets_max: usize) -> Histogram {
         let mut histogram = Histogram::new(buckets_max);

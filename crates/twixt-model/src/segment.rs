@@ -40,7 +40,7 @@ impl fmt::Display for Segment {
     }
 }
 
-/// The number of a stretch of time; the same numbers everywhere.
+/// The number of an interval of time; the same numbers everywhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub i64);
 

@@ -7,9 +7,9 @@ use std::ops::{Add, Neg, Sub};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The earliest moment that can be said.
+    /// The earliest representable time.
     pub const MIN: Self = Self(i64::MIN);
-    /// The latest moment that can be said.
+    /// The latest representable time.
     pub const MAX: Self = Self(i64::MAX);
 
     /// The moment `nanos` nanoseconds after 1970 began.
@@ -98,7 +98,7 @@ impl Neg for Delay {
     }
 }
 
-/// A stretch of time, both ends included.
+/// An interval of time, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// First moment.
@@ -108,25 +108,25 @@ pub struct Span {
 }
 
 impl Span {
-    /// The stretch that holds one moment.
+    /// The interval of a single point in time.
     #[must_use]
     pub const fn at(time: Timestamp) -> Self {
         Self { start: time, end: time }
     }
 
-    /// Whether `time` lies in the stretch.
+    /// Whether `time` lies in the interval.
     #[must_use]
     pub fn contains(&self, time: Timestamp) -> bool {
         self.start <= time && time <= self.end
     }
 
-    /// The smallest stretch that holds both.
+    /// The smallest interval that contains both.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// The smallest stretch that holds this one and `time`.
+    /// The smallest interval that contains this one and `time`.
     #[must_use]
     pub fn including(self, time: Timestamp) -> Self {
         self.union(Self::at(time))

@@ -37,7 +37,7 @@ pub fn total<'a>(estimates: impl IntoIterator<Item = &'a Estimate>) -> Option<Es
     Some(sum)
 }
 
-/// The samples of all stretches that had packets; one that has none leaves a hole in the whole.
+/// The samples of all intervals that had packets; one that has none leaves a hole in the whole.
 fn sample(estimates: &[&Estimate]) -> Option<Box<DelaySample>> {
     let mut samples = estimates
         .iter()

@@ -1,4 +1,4 @@
-//! A histogram taken apart, for whoever writes it down.
+//! A histogram taken apart, for encoding.
 
 use super::{Bucket, Histogram, Sums};
 

@@ -17,7 +17,7 @@ impl Histogram {
         }
         let (mean_ns, half_width_ns) = self.mean();
         let ranks = self.ranks();
-        // A stranger's histogram may claim weight that no bucket has.
+        // A hostile histogram may claim weight that no bucket has.
         if ranks.is_empty() {
             return None;
         }
@@ -108,7 +108,7 @@ impl Histogram {
     }
 
     /// A value of a bucket, but none beyond the smallest and the largest. (Not by `clamp`: a
-    /// stranger's histogram may hold weights and no values, and so no smallest.)
+    /// hostile histogram may hold weights and no values, and so no smallest.)
     fn within(&self, value_ns: f64) -> i64 {
         (value_ns.round() as i64).max(self.min).min(self.max)
     }
