@@ -1,7 +1,7 @@
-//! Topologies from files of other programs, told apart by content.
+//! Topologies from files of other programs, recognised by content.
 //!
 //! Each format has a file of its own below, which knows its syntax and nothing else. The bytes come
-//! from strangers: whatever they are, they end in a topology or in an error that says where and
+//! from outside: whatever they are, they end in a topology or in an error that says where and
 //! what to do.
 
 mod draft;

@@ -1,7 +1,7 @@
 //! Networks of routers: topologies, equal-cost shortest paths, and which routers to upgrade first.
 //!
 //! A network in which only some routers can measure still has to be measured between them. Every
-//! stretch of a shortest path without a measuring router inside it needs packets of its own
+//! part of a shortest path without a measuring router inside it needs packets of its own
 //! sent along it. This crate says how many hops those packets travel altogether, how finely a
 //! fault can be located, and which routers to upgrade so that both become small soonest: the
 //! partial deployment of mPlane (Kompella, Levchenko, Snoeren and Varghese, *Router support for
@@ -19,7 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! No file is read here: topologies come as bytes, from strangers, and every bound on them has a
+//! No file is read here: topologies come as hostile bytes, and every bound on them has a
 //! name. Live topologies, synopses and estimates are not known here.
 
 mod import;

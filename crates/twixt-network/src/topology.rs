@@ -243,7 +243,7 @@ impl TopologyBuilder {
     }
 }
 
-/// Names come from strangers and go to terminals: nothing in them moves the cursor.
+/// Names come from outside and go to terminals: nothing in them moves the cursor.
 fn printable(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }

@@ -1,7 +1,7 @@
 //! Which routers to upgrade first.
 //!
 //! Algorithm 1 of the mPlane paper, corrected: segments are a set, what each router would save is
-//! counted anew in every round, and it is counted in hops, which is what the paper's text wants to
+//! counted again in every round, and it is counted in hops, which is what the paper's text wants to
 //! reduce most.
 
 use rand_chacha::ChaCha8Rng;

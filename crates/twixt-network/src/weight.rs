@@ -19,7 +19,7 @@ const _: () = assert!((WEIGHT_MAX as u64) * (STEPS as u64) <= u64::MAX / ROUTERS
 pub struct Weight(u64);
 
 impl Weight {
-    /// Of a link of which nobody said what it weighs.
+    /// Of a link without a weight.
     pub const ONE: Self = Self(STEPS as u64);
 
     /// The weight nearest to `value`. None if that is not above zero, or above [`WEIGHT_MAX`].
