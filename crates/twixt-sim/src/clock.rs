@@ -19,7 +19,7 @@ const FORM: Form = Form::new("", "offset=0,skew=0ppm");
 
 /// Offsets of at most a century: times then stay far from the ends of 64 bits.
 const OFFSET_MAX_NS: i64 = 100 * 365 * 86_400 * 1_000_000_000;
-/// A clock that gains or loses more than a tenth is no clock.
+/// A clock that gains or loses more than a tenth is not a clock.
 const SKEW_MAX_PPM: f64 = 100_000.0;
 
 impl Clock {

@@ -125,7 +125,7 @@ pub enum SimulationConfigError {
     /// The user's own trace has no packet.
     #[error("there are no arrivals")]
     NoArrivals,
-    /// A user's own trace stretches over more time than 64 bits can count twice.
+    /// A user's own trace spans more time than 64 bits can count twice.
     #[error("the arrivals span more than a century; the times in the trace are damaged")]
     ArrivalsTooLong,
     /// Return traffic answers synthetic packets only. A user's own trace brings its own.

@@ -29,7 +29,7 @@ pub(crate) fn synthetic_keys(seed: u64, flows: u32) -> Vec<FlowKey> {
     (0..flows).map(|index| synthetic_key(index, &mut stream)).collect()
 }
 
-/// The second octet of the source and its port tell any two flows apart; the rest is drawn.
+/// The second octet of the source and its port distinguish any two flows; the rest is drawn.
 fn synthetic_key(index: u32, stream: &mut Stream) -> FlowKey {
     let second_octet = (index / PORTS) as u8;
     let port = u64::from(index) * PORT_STRIDE % u64::from(PORTS) + u64::from(FIRST_PORT);

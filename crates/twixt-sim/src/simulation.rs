@@ -224,7 +224,7 @@ impl Simulation {
         Some(self.start + Delay::from_nanos(shown_ns))
     }
 
-    /// The delay that somebody who matches every packet of the two points finds: clock error
+    /// The delay that matching every packet of the two points gives: clock error
     /// included. `None` if the packet was lost.
     #[must_use]
     pub fn observed_delay(&self, packet: &SimulatedPacket) -> Option<Delay> {

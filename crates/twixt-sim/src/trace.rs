@@ -17,7 +17,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Longer stretches come from damaged times.
+    /// Longer traces come from damaged times.
     const LONGEST_NS: i64 = 100 * 366 * 86_400 * 1_000_000_000;
 
     pub(crate) fn read(

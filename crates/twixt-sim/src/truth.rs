@@ -1,6 +1,6 @@
 //! What really happened, flow by flow, in the words of an estimate.
 //!
-//! Delays are those that somebody finds who matches every packet of the two captures: differences
+//! Delays are those that matching every packet of the two captures gives: differences
 //! of the two points' clocks, error included. For what took place in true time see
 //! [`SimulatedPacket::true_delay`](crate::SimulatedPacket::true_delay).
 

@@ -4,7 +4,7 @@ use super::*;
 
 const DRAWS: usize = 400_000;
 
-/// Delays of packets that come one per microsecond, each of a flow of its own unless told.
+/// Delays of packets that come one per microsecond, each of its own flow by default.
 fn delays_us(model: &str, flow_of: impl Fn(usize) -> u32, flows: u32) -> Vec<f64> {
     let model: DelayModel = model.parse().unwrap();
     let mut process = DelayProcess::new(&model, 5, FORWARD, flows);

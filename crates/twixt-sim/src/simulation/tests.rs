@@ -92,7 +92,7 @@ fn points_see_packets_in_order_of_their_clocks() {
     assert_eq!(entered(Direction::Forward).count(), 20_000);
 }
 
-/// Truth, computed again from what the two points see: packets are told apart by their digests.
+/// Truth, computed again from what the two points see: packets are identified by their digests.
 fn brute_force(simulation: &Simulation) -> BTreeMap<String, (u64, Vec<i64>)> {
     let times = |point| -> HashMap<u32, i64> {
         simulation.sightings(point).map(|seen| (seen.packet, seen.time.as_nanos())).collect()
@@ -279,7 +279,7 @@ fn frames_are_valid_and_no_two_are_alike() {
     }
 }
 
-/// Parsed by somebody else's code, the frame says what the packet is.
+/// An independent parser reads from the frame what the packet is.
 #[track_caller]
 fn check_frame(frame: &SimulatedFrame, packet: &SimulatedPacket, key: &FlowKey, ttl: u8) {
     assert_eq!(frame.wire_length(), packet.length + 14);
