@@ -47,7 +47,7 @@ impl DayFiles {
     }
 }
 
-/// The points of a store, by name, with their folders. Other folders are none of ours.
+/// The points of a store, by name, with their folders. Other directories are ignored.
 pub(crate) fn points(disk: &dyn Disk, store: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let mut points = Vec::new();
     for name in disk.list(store)? {

@@ -53,7 +53,7 @@ pub trait Disk: Debug + Send + Sync {
     /// Creates a folder whose parent exists.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// Names in a folder, in no order. Names that are not UTF-8 are none of ours.
+    /// Names in a folder, in no order. Names that are not UTF-8 are ignored.
     fn list(&self, folder: &Path) -> io::Result<Vec<String>>;
 
     /// What is known of a file or folder.

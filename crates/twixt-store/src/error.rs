@@ -1,4 +1,4 @@
-//! What can go wrong when a log is opened, written or listed. Damage is no error: see `report`.
+//! What can go wrong when a log is opened, written or listed. Damage is not an error: see `report`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ pub enum StoreError {
         /// Its version.
         found: u8,
     },
-    /// A file with such a name is there, and it is none of ours. Move it away.
+    /// A file of that name exists, but twixt did not write it. Move it away.
     #[error("{} is not a file of twixt; move it away", path.display())]
     Foreign {
         /// The file.
@@ -79,7 +79,7 @@ pub enum StoreError {
         /// Size of the queue.
         bytes_max: u64,
     },
-    /// The stretch of time ends before it begins. This is a mistake of the caller.
+    /// The interval of time ends before it begins: a bug in the caller.
     #[error("the record ends before it begins")]
     Span,
     /// A part of the log could not be read, which may be sound: the system failed, or a newer release

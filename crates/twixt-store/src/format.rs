@@ -1,7 +1,7 @@
 //! The bytes of the log.
 //!
 //! A store is a folder. In it is a folder for each point, and in that two files for each UTC day:
-//! `2024-01-31.twxl` with the records whose stretch of time begins on that day, and
+//! `2024-01-31.twxl` with the records whose interval of time begins on that day, and
 //! `2024-01-31.twxi`, an index of them. Integers are little-endian, times are nanoseconds since
 //! 1970, checksums are XXH3 of 64 bits.
 //!

@@ -1,4 +1,4 @@
-//! The index of a day: read piece by piece, appended to, written anew.
+//! The index of a day: read piece by piece, appended to, rewritten.
 
 use std::io;
 use std::path::Path;
@@ -100,7 +100,7 @@ impl IndexWriter {
         Ok(Self { file: disk.open(path, Access::Extend)?, count })
     }
 
-    /// Writes an index anew. Until it is whole, readers walk through what it does not cover.
+    /// Rewrites an index. Until it is whole, readers walk through what it does not cover.
     pub(crate) fn create(disk: &dyn Disk, path: &Path, entries: &[IndexEntry]) -> io::Result<Self> {
         let file = disk.open(path, Access::Replace)?;
         file.write_all_at(&header(INDEX_MAGIC), 0)?;

@@ -1,6 +1,6 @@
 //! An append-only log of records on disk, for recordings, spools and collectors.
 //!
-//! A record is opaque bytes with a key (the point and a stream's name), a stretch of time and an
+//! A record is opaque bytes with a key (the point and a stream's name), an interval of time and an
 //! epoch number. The log knows no algorithm and never looks into a record. Files are per point and
 //! day, old ones are deleted whole, and damage costs the records it hit and no others. The format
 //! is in `format.rs`.

@@ -31,7 +31,7 @@ impl Default for Options {
     }
 }
 
-/// A folder of records. Opening it touches nothing: whoever only reads needs no right to write.
+/// A folder of records. Opening it touches nothing: reading needs no write permission.
 #[derive(Clone, Debug)]
 pub struct Log {
     disk: SharedDisk,
@@ -108,7 +108,7 @@ impl Log {
     /// Goes through the records that are asked for.
     ///
     /// # Errors
-    /// When folders cannot be listed. What is wrong with files is said in the report of the scan.
+    /// When folders cannot be listed. Problems of files are in the report of the scan.
     pub fn scan(&self, query: Query) -> Result<Scan, StoreError> {
         let days = match &query.point {
             Some(point) => self.days_in(&self.folder_of(point)?, point)?,

@@ -25,7 +25,7 @@ pub fn folder_of(point: &str) -> Option<String> {
     (folder.len() <= FOLDER_BYTES_MAX).then_some(folder)
 }
 
-/// The point that a folder is of; `None` if it is no folder of ours.
+/// The point of a directory; `None` if twixt did not name it.
 #[must_use]
 pub fn point_of(folder: &str) -> Option<String> {
     if folder == "%" {

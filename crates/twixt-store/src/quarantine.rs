@@ -15,14 +15,14 @@ use crate::disk::{Access, Disk, DiskFile, Replacement, SharedDisk, remove_if_the
 /// Bytes copied at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Files that must be written anew before anything in them counts. Clones know the same files.
+/// Files that must be rewritten before anything in them counts. Clones know the same files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quarantine {
     paths: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 impl Quarantine {
-    /// Writes a file anew after its sync failed: the new one, locked. If that fails too, the file
+    /// Rewrites a file after its sync failed: the new one, locked. If that fails too, the file
     /// stays in quarantine.
     pub(crate) fn write_anew(
         &self,
@@ -38,7 +38,7 @@ impl Quarantine {
         self.release(disk, path)
     }
 
-    /// Whether a file must be written anew before it is used.
+    /// Whether a file must be rewritten before it is used.
     pub(crate) fn holds(&self, disk: &dyn Disk, path: &Path) -> io::Result<bool> {
         if self.knows(path) {
             return Ok(true);

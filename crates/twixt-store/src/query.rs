@@ -34,7 +34,7 @@ impl Query {
         Self::between(Span { start: Timestamp::MIN, end: Timestamp::MAX })
     }
 
-    /// Records whose stretch of time has a moment in common with `span`.
+    /// Records whose interval of time overlaps `span`.
     #[must_use]
     pub fn between(span: Span) -> Self {
         Self { span, point: None, stream: None, depth: Depth::Payloads }

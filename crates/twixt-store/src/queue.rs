@@ -94,7 +94,7 @@ impl Queue {
     ///
     /// # Errors
     /// When the folder cannot be used, another process has it, or a file in it was written by a newer
-    /// release or is none of ours. Nothing is deleted then.
+    /// release or was not written by twixt. Nothing is deleted then.
     pub fn open(disk: SharedDisk, folder: &Path, bytes_max: u64) -> Result<Self, StoreError> {
         let lock = lock(&disk, folder)?;
         let known = read_confirmed(&disk, &folder.join(CONFIRMED_NAME))?;

@@ -77,8 +77,8 @@ impl RemovedDays {
     }
 }
 
-/// Deletes a day; whether nobody was writing it. The index goes first: without it the data is
-/// whole, while an index alone would tell of records that are missing.
+/// Deletes a day, unless it is being written; whether it did. The index goes first: without it the
+/// data is whole, while an index alone would tell of records that are missing.
 fn delete(disk: &dyn Disk, files: &DayFiles) -> Result<bool, StoreError> {
     let lock = match disk.open(&files.data, Access::Read) {
         Ok(file) => Some(file),

@@ -16,7 +16,7 @@ pub(crate) use day_scan::read_body;
 /// Goes through the records that a [`Query`] asks for: points by name, days in order, records as
 /// they were appended. Holds one record, and a piece of one index.
 ///
-/// It waits for nobody: a writer may append meanwhile, and a day may be deleted.
+/// It takes no lock: a writer may append meanwhile, and a day may be deleted.
 #[derive(Debug)]
 pub struct Scan {
     disk: SharedDisk,
@@ -41,7 +41,7 @@ impl Scan {
     }
 
     /// The same, for those who must not go on without what the system could not read. Damage is no
-    /// error: nobody will ever read that.
+    /// error: that can never be read.
     ///
     /// # Errors
     /// When something could not be read that may be sound, or that a newer release wrote.

@@ -170,7 +170,7 @@ impl PointWriter {
         Ok(files)
     }
 
-    /// After a failure nobody knows what the file holds: it is looked at anew when it is next
+    /// After a failure the content of the file is unknown: it is read again when it is next
     /// needed.
     fn keep_if<T>(&mut self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
         if outcome.is_err() {

@@ -201,8 +201,8 @@ impl Recovered {
                     found.first_at =
                         found.first_at.or(Some(Timestamp::from_nanos(head.appended_ns)));
                 }
-                // The last record, which nobody will ever read. Its number is not used again, so that
-                // it is missed. Of several nobody knows how many there were.
+                // The last record can never be read. Its number is not used again, so that
+                // it is missed. If there were several, their number is unknown.
                 Step::Damaged { place, bytes, .. } if place + bytes == end => found.next += 1,
                 Step::Damaged { .. } => {}
                 Step::End => return Ok(found),

@@ -108,7 +108,7 @@ impl Reading {
             let step = walk.step::<RecordHead>(&mut data).map_err(chunk.reading())?;
             let (place, head) = match step {
                 Step::Frame { place, head } if head.number < behind => (place, head),
-                // What the next chunk has anew, or damage: the numbers tell what is missing.
+                // What the next chunk has again, or damage: the numbers tell what is missing.
                 Step::Frame { .. } | Step::Damaged { .. } => continue,
                 Step::End => break,
             };

@@ -214,7 +214,7 @@ fn is_of(data: &mut Source, place: u64, stream: &str) -> io::Result<bool> {
 }
 
 /// Opens a data file, creates it if it does not exist, and locks it. One that is in quarantine is
-/// written anew first.
+/// rewritten first.
 fn lock(
     disk: &SharedDisk,
     quarantine: &Quarantine,

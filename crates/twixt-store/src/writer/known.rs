@@ -2,7 +2,7 @@
 //!
 //! Epochs of a stream come in order, but for a few. So those that were appended last are
 //! remembered, and of each stream up to which epoch others were forgotten: one behind that is
-//! certain not to be there. Whoever asks for an older one has the file read again.
+//! certain not to be there. A query for an older one reads the file again.
 
 use std::collections::HashMap;
 

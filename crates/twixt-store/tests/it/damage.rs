@@ -106,7 +106,7 @@ fn a_changed_byte_costs_one_record_at_most() {
 fn check_report(report: &Report, hit: Option<i64>, index: &str, place: usize) {
     assert!(!report.is_whole(), "{index} index, byte {place}");
     let Some(damage) = report.damages.first() else {
-        // Behind the last sound record nobody can tell damage from what was never finished.
+        // After the last sound record, damage and an unfinished record look alike.
         return assert!(hit == Some(RECORDS - 1) && index != "whole", "{index} index, {place}");
     };
     assert_eq!(report.damaged, 1, "{index} index, byte {place}: {report:?}");
@@ -210,7 +210,7 @@ fn a_deleted_day_is_known_from_its_index() {
     let missing = |number| (&Cause::Missing, Some(minute(number)));
     assert_eq!(lost, [missing(0), missing(1), missing(2)]);
     assert!(epochs(&folder.log, Query::between(minute(1441))).1.is_whole());
-    // Without an index nobody knows.
+    // Without an index, this is unknown.
     fs::remove_file(folder.index()).unwrap();
     assert!(epochs(&folder.log, Query::all()).1.is_whole());
 }

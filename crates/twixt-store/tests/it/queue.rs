@@ -351,7 +351,7 @@ proptest! {
                 }
                 Event::Confirm { share } => model.confirm(&mut queue, share),
                 Event::Fault(faults) => disk.set_faults(faults),
-                // One bit: where several records in a row lose their heads, nobody can count them.
+                // One bit: if several records in a row lose their headers, they cannot be counted.
                 Event::Rot if is_rotten => {}
                 Event::Rot => is_rotten = disk.rot().is_some(),
                 Event::CrashWithin(operations) => {
