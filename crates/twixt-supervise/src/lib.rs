@@ -1,8 +1,8 @@
 //! Threads of a service: a service that has lost one of them must not look healthy.
 //!
-//! A supervised thread may end only after the service was told to stop. If it panics or ends
-//! earlier, that is logged, kept for `/healthz` and the exit code, and the service is told to stop:
-//! its other threads then end in their usual order, and what is on disk stays there. What the
+//! A supervised thread may end only after the service was asked to stop. If it panics or ends
+//! earlier, that is logged, kept for `/healthz` and the exit code, and the service is asked to
+//! stop: its other threads then end in their usual order, and what is on disk stays there. What the
 //! threads do is not known here.
 
 use std::any::Any;
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Supervisor {
 }
 
 impl Supervisor {
-    /// Of a service that is told to stop, and knows whether it was, like this.
+    /// Of a service that is stopped, and knows whether it was, like this.
     pub fn new(
         stop: impl Fn() + Send + Sync + 'static,
         is_stopping: impl Fn() -> bool + Send + Sync + 'static,
@@ -78,7 +78,7 @@ impl Supervisor {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn text_of(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
