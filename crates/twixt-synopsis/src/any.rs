@@ -225,8 +225,8 @@ pub fn decode_about(
     envelope(bytes, Some(flows), |_| true)
 }
 
-/// Memory that [`decode`] takes at most, told before anything is decoded, of bytes that have been
-/// checked as part of a whole.
+/// Memory that [`decode`] takes at most, computed before anything is decoded, of bytes that have
+/// been checked as part of a whole.
 ///
 /// # Errors
 /// When there is no header, or one of a newer release.

@@ -117,7 +117,7 @@ impl Cnf {
     }
 }
 
-/// A packet that came without details, so that nobody knows its flow by name: both points still
+/// A packet that came without details, so that its flow key is unknown: both points still
 /// tell it from others.
 fn stand_in(hash: FlowHash) -> FlowKey {
     let [a, b, c, d, e, f, g, h] = hash.0.to_be_bytes();
@@ -248,7 +248,7 @@ impl TwoPoint for Cnf {
         let places = self.places.get_or_insert_with(|| Places::of(&self.selected));
         let of_digest = places.of_digest(packet.digest);
         let found = of_digest.iter().rev().find(|&&place| self.selected[place].packet == packet);
-        // A packet that is not there was invented by whoever sent the epoch: nothing to undo.
+        // A packet that is not there was invented by the sender of the epoch: nothing to undo.
         if let Some(&place) = found {
             places.swap_remove(&mut self.selected, place);
             self.totals.subtract(observation.length);

@@ -1,6 +1,6 @@
 //! Little-endian bytes of synopses and messages, written and read field by field.
 //!
-//! Bytes come from strangers: each read names its field, so that an error says where, and the
+//! Bytes may be hostile: each read names its field, so that an error says where, and the
 //! bytes that are left are checked before anything is allocated.
 
 /// Appends fields to a buffer.
@@ -109,7 +109,7 @@ pub enum DecodeError {
         /// Which part.
         what: &'static str,
     },
-    /// A field holds what no writer of ours writes.
+    /// A field holds what twixt never writes.
     #[error("{field}: {problem}")]
     Invalid {
         /// Where.

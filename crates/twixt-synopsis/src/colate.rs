@@ -1,7 +1,7 @@
 //! COLATE: the delay of flows long past, between any two points, from one vector of counters each.
 //!
 //! Every packet adds its time to one of a few counters that its flow shares with others. No flow
-//! is stored and none is chosen beforehand; whoever later knows a flow's name asks two vectors of
+//! is stored and none is chosen beforehand; a later query for a named flow asks two vectors of
 //! one epoch what they tell about it together.
 //!
 //! Shahzad, Liu: "Noise Can Help: Accurate and Efficient Per-flow Latency Measurement without

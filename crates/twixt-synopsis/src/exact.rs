@@ -183,7 +183,7 @@ impl TwoPoint for Exact {
         let inward = (0..count.div_ceil(2)).flat_map(|index| [index, count - 1 - index]);
         let wanted = kept(observation);
         let found = inward.into_iter().find(|&index| self.packets[index] == wanted);
-        // A packet that is not there was invented by whoever sent the epoch: nothing to undo.
+        // A packet that is not there was invented by the sender of the epoch: nothing to undo.
         if let Some(index) = found {
             self.packets.swap_remove(index);
             self.totals.subtract(observation.length);

@@ -2,7 +2,7 @@
 //!
 //! All tables count the packets of flows that have a counter exactly. They differ in what happens
 //! when a packet's flow has none and no counter is free: who loses its counter, how often, and
-//! what the new flow starts from. A counter that was taken over starts from what it said before,
+//! what the new flow starts from. A counter that was taken over starts from its previous count,
 //! because the new flow may have sent packets while it had none. How much of a counter was taken
 //! over is kept: the rest is certain.
 //!

@@ -175,7 +175,7 @@ impl System {
     }
 
     /// One solution per flow, in the order in which flows were added; `None` for a flow that has
-    /// no usable cell, or an absurd size, or whose equations a stranger made beyond what numbers
+    /// no usable cell, or an absurd size, or whose equations hostile input made beyond what numbers
     /// hold.
     pub(crate) fn solve(&self, options: &Options) -> Vec<Option<Solution>> {
         let solutions = self.among_members(|system, shares, variances| {
@@ -204,8 +204,8 @@ impl System {
         }
     }
 
-    /// The same without cells that no flow falls into, if those are the most: they have told what
-    /// is common to all, and would only cost time from here on.
+    /// The same without cells that no flow falls into, if those are the most: they have contributed
+    /// what is common to all, and would only cost time from here on.
     fn without_bystanders(&self, shares: &Shares) -> Option<(Self, Shares)> {
         let mut places = vec![None; self.cells.len()];
         self.members.iter().for_each(|member| places[member.cell as usize] = Some(0_u32));

@@ -4,7 +4,7 @@
 //! same packets at both ends tells their total delay. Which cell depends on the flow: in every
 //! row a flow has `virtual_cells` neighbouring cells of its own choice, an LDA in miniature that
 //! it shares with the flows that happen to choose the same. Rows choose independently, so that a
-//! flow meets others in each. No flow is stored: whoever asks must know the flow's name.
+//! flow meets others in each. No flow is stored: a query must name the flow.
 //!
 //! Sanjuàs-Cuxart, Barlet-Ros, Duffield, Kompella: "Sketching the Delay: Tracking Temporally
 //! Uncorrelated Flow-Level Latencies", IMC 2011. Where we differ from what is printed there, the
@@ -62,7 +62,7 @@ impl Cell {
         Self { sums: Sums::of(observation), bytes: u64::from(observation.length) }
     }
 
-    /// The same for a packet that counts several times. Digests only tell sets of packets apart.
+    /// The same for a packet that counts several times. Digests only distinguish sets of packets.
     #[inline]
     fn weighted(self, weight: u64) -> Self {
         let Sums { times, packets, digests } = self.sums;
@@ -149,7 +149,7 @@ impl Lds {
         bounds.fold(f64::INFINITY, f64::min) as u64
     }
 
-    /// Saturates: the counts may be a stranger's.
+    /// Saturates: the counts may be hostile.
     fn row_sum(&self, flow: FlowHash, row: usize, count: impl Fn(&Cell) -> u64) -> u64 {
         let cells = self.config.cells_of(flow, row).map(|index| count(&self.cells[index]));
         cells.fold(0, u64::saturating_add)

@@ -46,7 +46,7 @@ pub struct Question<'a> {
     pub estimator: Option<&'a str>,
     /// Flows to answer for, from algorithms that keep no flow keys of their own.
     pub flows: &'a [KnownFlow],
-    /// The stretch of upstream time that the pair covers.
+    /// The interval of upstream time that the pair covers.
     pub span: Span,
     /// A rough idea of the delay, clock offset included. Time sums wrap around, and with clocks
     /// years apart a sum of delays would too: differences are taken relative to this one.

@@ -98,7 +98,7 @@ pub struct Algorithm {
     pub split_merge: SplitMerge,
     /// Names of its estimators, default first; empty if there is but one way.
     pub estimators: &'static [&'static str],
-    /// Whether it can tell flows apart.
+    /// Whether it can distinguish flows.
     pub per_flow: bool,
     /// An empty synopsis with these settings; those not given have their defaults.
     pub start: fn(&toml::Table) -> Result<Box<dyn AnySynopsis>, ConfigError>,
@@ -120,7 +120,7 @@ pub type Decode = fn(&mut Reader<'_>, Reading<'_>) -> Result<Box<dyn AnySynopsis
 pub enum Estimator {
     /// From two points.
     TwoPoint {
-        /// What the two tell together.
+        /// The combined result of the two.
         estimate: EstimateTwoPoint,
         /// Takes a packet out of a synopsis again.
         remove: fn(&mut dyn AnySynopsis, &Observation) -> Result<(), Mismatch>,
@@ -155,7 +155,7 @@ pub type TakeSamples = fn(&mut dyn AnySynopsis) -> Result<Vec<RoundTripSample>, 
 /// Ends an epoch of a one-point synopsis.
 pub type CutOnePoint = fn(&mut dyn AnySynopsis) -> Result<Box<dyn AnySynopsis>, Mismatch>;
 
-/// What two synopses tell together.
+/// The combined result of two synopses.
 pub type EstimateTwoPoint =
     fn(Pair<'_, dyn AnySynopsis>, &Question<'_>) -> Result<Vec<Estimate>, Mismatch>;
 

@@ -6,7 +6,7 @@
 //! while, and by `hybrid` for the large flows besides, for as long as they last.
 //!
 //! Zheng, Yu, Rexford: "Detecting TCP Packet Reordering in the Data Plane", 2023, is where the
-//! two come from. What they leave open is said where it is decided.
+//! two come from. What they leave open is documented where it is decided.
 
 mod config;
 mod exact;

@@ -77,7 +77,7 @@ const fn rank_of(digest: PacketDigest) -> u64 {
     digest.derive(RANK_SALT)
 }
 
-/// What is kept of a flow: enough to tell flows apart, and not to name one.
+/// What is kept of a flow: enough to distinguish flows, and not to name one.
 const fn tag_of(flow: FlowHash) -> u32 {
     (flow.derive(FLOW_SALT) >> 32) as u32
 }

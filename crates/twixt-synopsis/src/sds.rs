@@ -131,9 +131,9 @@ impl TwoPoint for Sds {
     const ESTIMATORS: &'static [&'static str] = &["joint", "min", "printed"];
     const PER_FLOW: bool = true;
 
-    /// Takes a packet out of the counts. Its delay stays where it arrived: whoever moves a packet
-    /// across an epoch's boundary does not know its stamp. So losses belong to the epoch in which
-    /// packets were sent, and delays to that in which they came.
+    /// Takes a packet out of the counts. Its delay stays where it arrived: a caller that moves a
+    /// packet across an epoch's boundary does not know its stamp. So losses belong to the epoch in
+    /// which packets were sent, and delays to that in which they came.
     fn remove(&mut self, observation: &Observation) {
         self.totals.subtract(observation.length);
         let packet = self.config.cell_of(observation, None);

@@ -11,7 +11,7 @@ mod table;
 
 use twixt_model::{ClassId, FlowHash, GroupId};
 
-pub(crate) use answers::{Answer, Sum, distinct, estimate, told};
+pub(crate) use answers::{Answer, Sum, answered, distinct, estimate};
 pub(crate) use loss::lost;
 pub(crate) use sizes::{Size, sizes};
 pub(crate) use solve::{Solved, solve};

@@ -109,7 +109,7 @@ pub trait Synopsis: Clone + PartialEq + Debug + Send + Sized + 'static {
     /// Appends configuration and state. Tag, version and checksum are the envelope's business.
     fn encode(&self, out: &mut Writer);
 
-    /// Memory that [`decode`](Self::decode) takes at most, told from the configuration and the
+    /// Memory that [`decode`](Self::decode) takes at most, computed from the configuration and the
     /// number of bytes, before anything is decoded: bytes come from others, and an empty cell may
     /// take a single bit of them.
     ///
@@ -148,7 +148,7 @@ pub struct Reading<'a> {
 pub trait TwoPoint: Synopsis {
     /// Names of its estimators, default first; empty if there is but one way.
     const ESTIMATORS: &'static [&'static str];
-    /// Whether it can tell flows apart, and so answer by flow and by prefix.
+    /// Whether it can distinguish flows, and so answer by flow and by prefix.
     const PER_FLOW: bool;
     /// Whether each packet of upstream is looked for downstream, so that loss is known packet by
     /// packet. Else packets are counted at both points, and the counts compared.
@@ -158,14 +158,15 @@ pub trait TwoPoint: Synopsis {
     /// that were in flight at an epoch's boundary with it.
     fn remove(&mut self, observation: &Observation);
 
-    /// This synopsis as it would be with a smaller configuration, if that can be told: the exact
+    /// This synopsis as it would be with a smaller configuration, if that is known: the exact
     /// equal of one that was updated with that configuration (law 6). Points of different memory
     /// are compared with it.
     fn fold_to(&self, _config: &Self::Config) -> Option<Self> {
         None
     }
 
-    /// What the two points tell together. Callers have checked that the configurations are equal.
+    /// The combined result of the two points. Callers have checked that the configurations are
+    /// equal.
     fn estimate(pair: Pair<'_, Self>, question: &Question<'_>) -> Vec<Estimate>;
 }
 
@@ -246,7 +247,7 @@ impl DetailsOf {
     }
 }
 
-/// Which flows a synopsis can name by itself. Of the others somebody must tell the names.
+/// Which flows a synopsis can name by itself. For the others, the caller must name the flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowNames {
     /// None: it keeps no flow keys.

@@ -63,7 +63,7 @@ pub struct AssociationCounts {
     pub downstream: u64,
     /// Pairs.
     pub associated: u64,
-    /// Upstream records whose partner did not come, or was not to be told from others.
+    /// Upstream records whose partner did not come, or was ambiguous.
     pub unmatched: u64,
     /// Upstream records with a partner that was not trusted: packets or bytes differ, a timeout
     /// was near, or the flow was out of step after such a pair.

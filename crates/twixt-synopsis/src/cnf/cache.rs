@@ -253,7 +253,7 @@ impl FlowCache {
     }
 }
 
-/// Whether so much time lies between the two. Times of strangers may be any number.
+/// Whether this much time lies between the two. Hostile times may be any number.
 fn has_passed(from: Timestamp, to: Timestamp, timeout_ns: u64) -> bool {
     let passed_ns = i128::from(to.as_nanos()) - i128::from(from.as_nanos());
     passed_ns >= i128::from(timeout_ns)

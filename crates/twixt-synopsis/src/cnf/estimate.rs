@@ -64,7 +64,7 @@ pub struct FlowQuestion {
     pub packet_rate: f64,
     /// The share of the largest delays that is left out.
     pub outliers: f64,
-    /// The stretch of upstream time that the records cover.
+    /// The interval of upstream time that the records cover.
     pub span: Span,
 }
 
@@ -132,7 +132,7 @@ impl Group {
         self.used += delays.count;
         let record = DelayEstimate {
             count,
-            // Strangers may count any number of packets.
+            // Hostile records may count any number of packets.
             sum_ns: delays.sum_ns().saturating_mul(count.into()) / i128::from(delays.count),
             deviation_ns: delays.deviation_ns(),
             half_width_ns: None,
@@ -161,7 +161,7 @@ impl Group {
     }
 }
 
-/// What two synopses tell together.
+/// The combined result of two synopses.
 pub(super) fn of_pair(pair: Pair<'_, Cnf>, question: &Question<'_>) -> Vec<Estimate> {
     let (upstream, downstream) = (pair.upstream.records(), pair.downstream.records());
     let config = &pair.upstream.config;

@@ -102,7 +102,7 @@ impl RecentDelays {
         self.settled = self.settled.max(before);
     }
 
-    /// Time begins anew: a clock was set.
+    /// Time restarts: a clock was set.
     pub(super) fn restart(&mut self) {
         self.classes.clear();
         self.waiting.clear();

@@ -1,10 +1,10 @@
-//! Flows whose counters hold mostly packets of flows that nobody listed.
+//! Flows whose counters hold mostly packets of unlisted flows.
 //!
-//! Solving for all flows at once needs all of them: of strangers it only knows that they are there,
-//! and takes their delay for that of the flow. Other counters tell what strangers are like, since
-//! hashes deal them out alike: their mean delay, and how far a counter with so many of their packets
-//! strays from it. With that, each counter of a flow is an equation in its mean delay alone, and
-//! counts for as much as the strangers in it allow.
+//! Solving for all flows at once needs all of them: of unlisted flows only their presence is known,
+//! and their delay is mistaken for that of the flow. Other counters show what unlisted flows are
+//! like, since hashes deal them out alike: their mean delay, and how far a counter with so many of
+//! their packets strays from it. With that, each counter of a flow is an equation in its mean delay
+//! alone, and counts for as much as the unlisted packets in it allow.
 
 use super::Colate;
 use super::estimate::Found;
@@ -14,7 +14,7 @@ use crate::sketch::{Layout, Place, Size, Sketch, Table};
 use crate::sums::Usable;
 
 /// Listed flows are taken for all there are if others have at most this part of the packets.
-const STRANGERS_MAX: f64 = 0.1;
+const UNLISTED_MAX: f64 = 0.1;
 /// Quantile of the normal distribution for a two-sided 95 % interval.
 const Z95: f64 = 1.959_964;
 /// The standard error of a median, relative to that of a mean.
@@ -28,7 +28,7 @@ const CHANCE_MAX: f64 = 4.0;
 const FITTED_MAX: usize = 256;
 
 /// Counters that no listed flow falls into, bank by bank, vector by vector.
-pub(super) struct Strangers<'a> {
+pub(super) struct Unlisted<'a> {
     table: &'a Table<'a, Colate>,
     regions: Vec<Region>,
 }
@@ -40,7 +40,7 @@ struct Region {
     counts: Vec<f64>,
 }
 
-impl<'a> Strangers<'a> {
+impl<'a> Unlisted<'a> {
     /// What there is besides these flows.
     pub(super) fn of(table: &'a Table<'a, Colate>, flows: &[KnownFlow]) -> Self {
         let config = table.config();
@@ -75,11 +75,11 @@ impl<'a> Strangers<'a> {
             strange += mean * f64::from(config.bank_counters());
             listed += in_bank;
         }
-        strange > STRANGERS_MAX * (strange + listed)
+        strange > UNLISTED_MAX * (strange + listed)
     }
 
-    /// How many packets a flow sent: as told, or what half of its counters exceed, less what half of
-    /// others' do. A counter with a large stranger does not matter.
+    /// How many packets a flow sent: as given, or what half of its counters exceed, less what half
+    /// of others' do. A counter with a large unlisted flow does not matter.
     pub(super) fn size(&self, flow: &KnownFlow) -> Size {
         let config = self.table.config();
         if let Some(packets) = flow.packets {
@@ -165,14 +165,14 @@ impl Region {
         let usual = own.iter().map(|own| own.share * size.load).sum::<f64>() / own.len() as f64;
         let noise = self.noise();
         let weight = |strange: f64| noise.variance(strange, usual).recip();
-        let strangers = self.mean(weight);
+        let unlisted = self.mean(weight);
         let count = Count::of(&self.counts);
         let (mut square, mut product, mut strange, mut squares) = (0.0, 0.0, 0.0, 0.0);
         let mut rests = Vec::with_capacity(own.len());
         for cell in own {
             let packets = count.own(cell, size);
             let weight = weight((cell.packets - packets).max(0.0));
-            let beyond_ns = cell.delay_sum_ns - strangers.mean_ns * cell.packets;
+            let beyond_ns = cell.delay_sum_ns - unlisted.mean_ns * cell.packets;
             let here = weight * packets * packets;
             square += here;
             squares += here * here;
@@ -188,18 +188,18 @@ impl Region {
         let counters = square * square / squares;
         let chance =
             rests.iter().map(rest).sum::<f64>() / (square * square) * counters / (counters - 1.0);
-        let of_strangers = (strange / square).powi(2) * strangers.variance;
+        let of_unlisted = (strange / square).powi(2) * unlisted.variance;
         let of_size = (offset_ns * size.error / size.load).powi(2);
-        let error_ns = (chance + of_strangers + of_size).sqrt();
+        let error_ns = (chance + of_unlisted + of_size).sqrt();
         let half_width_ns = error_ns * student(counters - 1.0);
         let is_known = counters >= COUNTERS_MIN && half_width_ns.is_finite();
         offset_ns.is_finite().then(|| Found {
-            mean_ns: strangers.mean_ns + offset_ns,
+            mean_ns: unlisted.mean_ns + offset_ns,
             half_width_ns: is_known.then_some(half_width_ns),
         })
     }
 
-    /// The mean delay of strangers, each counter weighing as those of the flow will.
+    /// The mean delay of unlisted flows, each counter weighing as those of the flow will.
     fn mean(&self, weight: impl Fn(f64) -> f64) -> Mean {
         let (mut packets, mut delay_sum_ns) = (0.0, 0.0);
         for cell in &self.cells {
@@ -226,7 +226,7 @@ struct Mean {
     variance: f64,
 }
 
-/// Packets of strangers in a counter.
+/// Packets of unlisted flows in a counter.
 struct Count {
     mean: f64,
     variance: f64,
@@ -285,12 +285,12 @@ mod tests {
         assert!((student(1e9) - Z95).abs() < 1e-6);
     }
 
-    /// Counters of strangers with these packets and delays, and five of a flow of 500 packets.
+    /// Counters of unlisted flows with these packets and delays, and five of a flow of 500 packets.
     #[track_caller]
-    fn check(strangers: &[(u64, i64)], own: &[(f64, f64)], mean_ns: f64, within_ns: f64) {
+    fn check(unlisted: &[(u64, i64)], own: &[(f64, f64)], mean_ns: f64, within_ns: f64) {
         let usable = |&(packets, delay_sum_ns)| Usable { packets, delay_sum_ns };
-        let cells = strangers.iter().map(usable).collect();
-        let counts = strangers.iter().map(|&(packets, _)| packets as f64).collect();
+        let cells = unlisted.iter().map(usable).collect();
+        let counts = unlisted.iter().map(|&(packets, _)| packets as f64).collect();
         let of_flow =
             |&(packets, delay_sum_ns): &(f64, f64)| Own { share: 0.2, packets, delay_sum_ns };
         let own: Vec<Own> = own.iter().map(of_flow).collect();
@@ -310,7 +310,7 @@ mod tests {
         check(&single, &own, 1000.0, 30.0);
         // All alike.
         check(&[(10, 20_000); 40], &[(110.0, 120_000.0); 5], 1000.0, 0.1);
-        // A large stranger in one counter does not matter.
+        // A large unlisted flow in one counter does not matter.
         let varied: Vec<(u64, i64)> = (0..40).map(|number| (10, 20_000 + 50 * number)).collect();
         let mut shared = [(110.0, 121_000.0); 5];
         shared[3] = (5110.0, 9e6);

@@ -1,9 +1,9 @@
-//! What two vectors tell together, about all traffic and about flows.
+//! The combined result of two vectors, about all traffic and about flows.
 
 use twixt_model::{DelayEstimate, Estimate};
 
 use super::Colate;
-use super::alone::Strangers;
+use super::alone::Unlisted;
 use super::deviation::{Deviation, deviation};
 use super::single::{Means, by_equation, by_median};
 use crate::joint::{Options, Solution};
@@ -13,9 +13,9 @@ use crate::synopsis::Pair;
 
 pub(super) fn estimate(pair: Pair<'_, Colate>, question: &Question<'_>) -> Vec<Estimate> {
     sketch::estimate(pair, question, question.flows, |table, flows| {
-        let strangers = Strangers::of(table, flows);
-        let mut sizes: Vec<Size> = flows.iter().map(|flow| strangers.size(flow)).collect();
-        let alone = strangers.prevail(flows, &sizes);
+        let unlisted = Unlisted::of(table, flows);
+        let mut sizes: Vec<Size> = flows.iter().map(|flow| unlisted.size(flow)).collect();
+        let alone = unlisted.prevail(flows, &sizes);
         if !alone {
             sizes = sketch::sizes(table.config(), &table.upstream.counts(), flows);
         }
@@ -24,7 +24,7 @@ pub(super) fn estimate(pair: Pair<'_, Colate>, question: &Question<'_>) -> Vec<E
             Some("paper") => one_by_one(table, flows, &sizes, by_equation),
             _ if alone => {
                 let flows = flows.iter().zip(&sizes);
-                flows.map(|(flow, size)| strangers.solve(flow, size)).collect()
+                flows.map(|(flow, size)| unlisted.solve(flow, size)).collect()
             }
             _ => all_at_once(table, flows, &sizes),
         };

@@ -1,4 +1,4 @@
-//! Counters as bytes, in about as many bits as they tell apart.
+//! Counters as bytes, in about as many bits as they distinguish.
 //!
 //! The sum of a counter's times is, but for chance, its packets times the mean time of all: what
 //! is left is small, the smaller the fewer packets and the shorter the epoch. Digests are noise
@@ -10,7 +10,7 @@
 //! | whether counters without packets are blank (0, 1) | u8 |
 //! | order of the packets' code | u8 |
 //! | classes of counters by packets; the order of each one's code of times, or 64 for none | u8, u8 each |
-//! | bits of the shortest block, and in how many bits the others' excess is told | u32, u8 |
+//! | bits of the shortest block, and the width of the others' excess in bits | u32, u8 |
 //! | that excess, for each block but the last | block |
 //! | bits: packets, and for counters that are not blank what is left of times, and digest | block |
 //!

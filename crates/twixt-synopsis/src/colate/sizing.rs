@@ -160,7 +160,7 @@ impl Table {
         let error = self.error(traffic, packets, traffic.smallest);
         let reliability = within(wanted.interval / error);
         let interval = two_sided_quantile(wanted.reliability) * error;
-        // Rounding of the threshold is no failure.
+        // Rounding of the threshold is not a failure.
         match interval <= wanted.interval * (1.0 + 1e-9) {
             true => wanted,
             false => Reliability { reliability, interval },

@@ -207,7 +207,7 @@ fn excerpts_count_as_the_whole_does() {
     check_excerpt(4, &[1.0], &[3], Some(1024 + 5));
     // Two flows in a bank each, or in one.
     check_excerpt(4, &[1.0], &[0, 5], Some(1024 + 10));
-    // Nobody is asked about, or so many that reading all is as good.
+    // No flow is queried, or so many that reading all is as good.
     check_excerpt(1, &[1.0], &[], None);
     check_excerpt(1, &[1.0], &(0..3000).collect::<Vec<_>>(), None);
     check_excerpt(32, &[1.0], &[3], None);

@@ -56,7 +56,7 @@ impl<P: Placement, C: Coin> Admission<P, C> {
     }
 }
 
-/// What tells the two apart: their names, and where counters are.
+/// What distinguishes the two: their names, and where counters are.
 pub trait Arrangement: Clone + std::fmt::Debug + PartialEq + Send + 'static {
     /// Where counters are.
     type Placement: Placement;

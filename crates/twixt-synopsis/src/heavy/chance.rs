@@ -1,4 +1,4 @@
-//! Coins and places: what the tables leave to hashing, so that tests can put in somebody else's.
+//! Coins and places: what the tables leave to hashing, so that tests can substitute their own.
 
 use std::fmt::Debug;
 

@@ -24,7 +24,7 @@ impl Entry {
     /// Bytes of an encoded entry.
     pub(super) const BYTES: usize = KEY_BYTES + 3 * 8;
 
-    /// A flow's first packet, in a counter that said `inherited` before.
+    /// A flow's first packet, in a counter that stood at `inherited`.
     pub(super) fn first(flow: FlowHash, key: &FlowKey, bytes: u32, inherited: u64) -> Self {
         let packets = inherited.saturating_add(1);
         Self { flow, key: *key, packets, inherited, bytes: u64::from(bytes) }
@@ -55,7 +55,7 @@ impl Entry {
         self.packets - self.inherited
     }
 
-    /// What is told of the flow.
+    /// The report on the flow.
     pub(super) fn conclude(&self) -> HeavyFlow {
         let counted = u128::from(self.counted().max(1));
         let bytes = u128::from(self.bytes) * u128::from(self.packets) / counted;
@@ -108,7 +108,7 @@ pub(super) fn by_size<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<E
     flows
 }
 
-/// What is told of flows, largest first.
+/// The reports on flows, largest first.
 pub(super) fn concluded<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<HeavyFlow> {
     by_size(entries).iter().map(Entry::conclude).collect()
 }

@@ -2,8 +2,8 @@
 //!
 //! Sivaraman, Narayana, Rottenstreich, Muthukrishnan, Rexford: "Heavy-Hitter Detection Entirely
 //! in the Data Plane", SOSR 2017. A flow may have counters in several stages; their sum is what
-//! is told. Packets are forgotten with the counters that drop out behind the last stage, so that
-//! it never counts too many.
+//! is reported. Packets are forgotten with the counters that drop out behind the last stage, so
+//! that it never counts too many.
 
 use twixt_model::{FlowHash, FlowKey, HeavyFlow};
 

@@ -46,7 +46,7 @@ impl<P: Placement> Slots<P> {
         &mut self.entries[place]
     }
 
-    /// What the flow's counter of this way says; 0 if nobody has it.
+    /// The flow's counter of this way; 0 if it is free.
     #[inline]
     pub(super) fn packets_at(&self, place: usize) -> u64 {
         self.entries[place].as_ref().map_or(0, |entry| entry.packets)
@@ -56,7 +56,7 @@ impl<P: Placement> Slots<P> {
         self.entries.iter().flatten()
     }
 
-    /// Adds all counters of another table: flows anew in the first free of their places, largest
+    /// Adds all counters of another table: flows again in the first free of their places, largest
     /// first. Those that find none are left out.
     pub(super) fn merge(&mut self, other: &Self) {
         let flows = by_size(self.iter().chain(other.iter()));
@@ -69,7 +69,7 @@ impl<P: Placement> Slots<P> {
         }
     }
 
-    /// A byte per counter says whether somebody has it.
+    /// A byte per counter: whether it is in use.
     pub(super) fn encode(&self, out: &mut Writer) {
         for entry in &self.entries {
             out.u8(u8::from(entry.is_some()));

@@ -1,4 +1,4 @@
-//! SpaceSaving: a new flow always takes over the smallest counter, and what it said.
+//! SpaceSaving: a new flow always takes over the smallest counter with its count.
 //!
 //! Metwally, Agrawal, El Abbadi: "Efficient Computation of Frequent and Top-k Elements in Data
 //! Streams", ICDT 2005. Never counts too few, and never more than the smallest counter too many.

@@ -23,7 +23,7 @@ fn fill<T: FlowTable>(config: &T::Config, flows: &[u64]) -> T {
 }
 
 /// Packets of flows 0, 1, 2 …, of which each sends about half of what the one before does, and
-/// strangers between them.
+/// other flows between them.
 fn skewed() -> impl Strategy<Value = Vec<u64>> {
     let flow = prop_oneof![
         3 => any::<u64>().prop_map(|bits| u64::from(bits.trailing_zeros())),

@@ -15,7 +15,7 @@ use super::{Size, Solution};
 const KNOWN_MIN: usize = 60;
 /// ... if what is unknown of them is at most this part of how flows vary.
 const KNOWN_VARIANCE: f64 = 0.05;
-/// Flows are seen anew if more than this part is unknown.
+/// Flows are reconsidered if more than this part is unknown.
 const UNKNOWN_VARIANCE: f64 = 0.2;
 /// Beyond this, the cells tell nothing of a flow.
 const NOTHING_KNOWN: f64 = 0.95;
@@ -54,11 +54,11 @@ struct Seen {
 impl Seen {
     /// Takes the pull towards the common mean out of a solution again.
     fn of(solution: &Solution, variances: Variances) -> Self {
-        let told = 1.0 - solution.unknown.min(NOTHING_KNOWN);
+        let known_share = 1.0 - solution.unknown.min(NOTHING_KNOWN);
         let offset = solution.mean_offset_ns - variances.mean_ns;
-        let variance = (solution.half_width_ns / HALF_WIDTH).powi(2) / told;
+        let variance = (solution.half_width_ns / HALF_WIDTH).powi(2) / known_share;
         let variance = if solution.unknown > NOTHING_KNOWN { f64::INFINITY } else { variance };
-        Self { mean_ns: variances.mean_ns + offset / told, variance }
+        Self { mean_ns: variances.mean_ns + offset / known_share, variance }
     }
 }
 

@@ -26,12 +26,12 @@ impl Shares {
     /// to members that are known to have all packets there.
     pub(super) fn of(system: &System) -> Self {
         let expected = expected(system);
-        let strangers = strangers(system, &expected);
+        let unlisted = unlisted(system, &expected);
         let mut packets = Vec::with_capacity(system.members.len());
         let mut uncertainty = vec![0.0; system.cells.len()];
         for (size, member) in members(system) {
             let cell = member.cell as usize;
-            let unknown = strangers[cell];
+            let unknown = unlisted[cell];
             let rest = counted(system, cell) - expected[cell].packets - unknown.packets;
             let own = variance_of(size, member);
             let part = ratio(own, expected[cell].variance + unknown.variance);
@@ -112,7 +112,7 @@ fn variance_of(size: Size, member: &Member) -> f64 {
 
 /// Per cell, what is expected of flows that were not added: what the cells of its row counted
 /// beyond their members on average, and how much more than by chance that varies.
-fn strangers(system: &System, members: &[Expected]) -> Vec<Expected> {
+fn unlisted(system: &System, members: &[Expected]) -> Vec<Expected> {
     let mut rows = BTreeMap::<u32, Beyond>::new();
     for (cell, members) in system.cells.iter().zip(members) {
         if let Some(cell) = cell {

@@ -41,7 +41,7 @@ fn check_errors(scores: [Score; 4], limits: [f64; 4]) {
     }
 }
 
-/// Nominally 95 %. More is no fault if errors are too small to matter.
+/// Nominally 95 %. More is not a fault if errors are too small to matter.
 #[track_caller]
 fn check_coverage(scores: [Score; 4]) {
     for score in scores.iter().filter(|score| score.flows > FEW) {
@@ -123,7 +123,7 @@ fn counts_make_shares_better() {
     }
 }
 
-/// Sizes off by a tenth of themselves, and said to be.
+/// Sizes off by a tenth of themselves, with that error stated.
 fn guess(flow: usize, packets: f64) -> Size {
     let noise: f64 = StandardNormal.sample(&mut ChaCha8Rng::seed_from_u64(flow as u64));
     Size { packets: (packets * (1.0 + 0.1 * noise)).max(1.0), error: 0.1 * packets }
@@ -136,7 +136,7 @@ fn guessed_sizes() {
             let system = traffic.system_with(&|flow, packets| Some(guess(flow, packets)));
             system.solve(&Options::default())
         });
-        // Counts make sizes better than they are said to be.
+        // Counts make sizes better than their stated error.
         assert!(scores.iter().all(|score| score.coverage >= 0.9), "{scores:.4?}");
         check_errors(scores, [0.7, 0.5, 0.1, 0.03]);
     }
@@ -235,7 +235,7 @@ fn nothing_gives_nothing() {
     assert_eq!(system.solve(&Options::default()), vec![Some(still)]);
 }
 
-/// Ordinary numbers, and some that nobody would send in good faith.
+/// Ordinary numbers, and hostile ones.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => 0.0..100.0,

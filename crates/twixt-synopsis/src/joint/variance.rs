@@ -154,7 +154,7 @@ impl Normal {
         self.packets_square += packets * square;
     }
 
-    /// Keeps the proportion of the two before where the cells cannot tell them apart.
+    /// Keeps the proportion of the two before where the cells cannot distinguish them.
     fn solve(&self, between: f64, within: f64) -> (f64, f64) {
         let product = self.flows_flows * self.packets_packets;
         let determinant = product - self.flows_packets * self.flows_packets;

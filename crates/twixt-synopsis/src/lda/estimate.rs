@@ -1,4 +1,4 @@
-//! What two LDAs tell together.
+//! The combined result of two LDAs.
 
 use twixt_model::{DelayEstimate, Estimate, Evidence, Scope};
 
@@ -41,7 +41,7 @@ fn usable_cells(pair: Pair<'_, Lda>, reference_ns: i64) -> Vec<Option<Usable>> {
     cells.map(|(upstream, downstream)| Usable::of(upstream, downstream, reference_ns)).collect()
 }
 
-/// Saturates: the counts may be a stranger's.
+/// Saturates: the counts may be hostile.
 fn packets_of(cells: &[Option<Usable>]) -> u64 {
     cells.iter().flatten().fold(0, |sum, cell| sum.saturating_add(cell.packets))
 }

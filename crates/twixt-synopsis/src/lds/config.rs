@@ -286,7 +286,7 @@ impl LdsConfig {
     }
 
     /// Which of a flow's cells in a row counts a packet; `None` if the row does not sample it.
-    /// Every row draws anew: with one offset for all of them, as in the paper's Fig. 5, packets
+    /// Every row draws its own: with one offset for all of them, as in the paper's Fig. 5, packets
     /// that share a cell with a lost one would do so in every row. The high half of the bits
     /// decides on the sample and the low half on the cell: a row that samples little would
     /// otherwise use few of its cells.

@@ -54,7 +54,7 @@ struct Explained {
 
 /// Fewer cells say too little: with so many the deviation is off by a quarter.
 const CELLS_MIN: usize = 8;
-/// Smaller flows would be told for those few of them that happen to deviate far.
+/// Of smaller flows, only those few that happen to deviate far would be reported.
 const PACKETS_MIN: f64 = 500.0;
 /// A flow has at least this part of the packets in each cell that counts ...
 const SHARE_MIN: f64 = 0.5;

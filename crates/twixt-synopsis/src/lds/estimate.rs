@@ -1,4 +1,4 @@
-//! What two sketches tell together: about all traffic, about flows, about pairs of prefixes.
+//! The combined result of two sketches: about all traffic, about flows, about pairs of prefixes.
 
 use twixt_model::Estimate;
 

@@ -20,9 +20,9 @@ const JOINT_ERROR_MAX: f64 = 0.05;
 /// Where sizes are guessed, a flow is answered as by the paper if the equations leave more than
 /// this part of it unknown, or its size is off by more than that part.
 const GUESSED_UNKNOWN_MAX: f64 = 0.5;
-/// The same if a cell holds more than this part of the flow's packets of flows that nobody listed:
+/// The same if a cell holds more than this part of the flow's packets of unlisted flows:
 /// a flow's guessed size then includes some of theirs.
-const STRANGERS_MAX: f64 = 0.1;
+const UNLISTED_MAX: f64 = 0.1;
 
 /// A flow that has at least this share of the packets in its cells has their losses.
 const DOMINANCE: f64 = 0.5;
@@ -64,10 +64,10 @@ pub(super) fn all_at_once(table: &Table<'_, Lds>, flows: &[KnownFlow]) -> Vec<An
     let sizes = sizes(table.config(), &table.upstream.counts(), flows);
     let options = Options { sharpens: true, ..Options::default() };
     let Solved { common_ns, solutions } = solve(table, flows, &sizes, &options);
-    let strangers = table.strangers(flows);
+    let unlisted = table.unlisted(flows);
     let remainders = Remainders::new(table, flows, &sizes, &solutions, common_ns);
     let answers = flows.iter().zip(&sizes).zip(&solutions).map(|((flow, size), solution)| {
-        let Some(solution) = solution.filter(|found| size.is_joint(found, strangers)) else {
+        let Some(solution) = solution.filter(|found| size.is_joint(found, unlisted)) else {
             return paper_answer(table, flow);
         };
         joint_answer(table, flow, size, solution, common_ns, &remainders)
@@ -109,18 +109,18 @@ fn restlessness(deviation_ns: Option<f64>, solution: Solution) -> f64 {
 
 impl Size {
     /// Whether a flow of this size is better answered with all others at once.
-    /// `strangers` is what a cell holds of flows that nobody listed.
-    fn is_joint(&self, solution: &Solution, strangers: f64) -> bool {
+    /// `unlisted` is what a cell holds of unlisted flows.
+    fn is_joint(&self, solution: &Solution, unlisted: f64) -> bool {
         let error = self.error / self.load.max(self.weight);
-        let is_drowned = strangers > STRANGERS_MAX * self.load && strangers > self.weight;
+        let is_drowned = unlisted > UNLISTED_MAX * self.load && unlisted > self.weight;
         if is_drowned && !self.known {
             return false;
         }
         if self.known || solution.sharpened || error <= JOINT_ERROR_MAX {
             return self.load >= self.weight;
         }
-        let is_told = solution.unknown <= GUESSED_UNKNOWN_MAX && error <= GUESSED_UNKNOWN_MAX;
-        is_told && self.load >= JOINT_PACKETS_MIN * self.weight
+        let is_reported = solution.unknown <= GUESSED_UNKNOWN_MAX && error <= GUESSED_UNKNOWN_MAX;
+        is_reported && self.load >= JOINT_PACKETS_MIN * self.weight
     }
 }
 

@@ -5,9 +5,9 @@ use crate::question::KnownFlow;
 use crate::sketch::{Layout, Place, Table};
 
 impl Table<'_, Lds> {
-    /// What cells count upstream of flows that nobody listed: the mean of those cells that no
+    /// What cells count upstream of unlisted flows: the mean of those cells that no
     /// listed flow falls into, in the row that samples most. 0 if hardly any cell is left.
-    pub(super) fn strangers(&self, flows: &[KnownFlow]) -> f64 {
+    pub(super) fn unlisted(&self, flows: &[KnownFlow]) -> f64 {
         const CELLS_MIN: usize = 20;
         let (columns, sampling) = (self.config().columns() as usize, self.config().sampling());
         let best =

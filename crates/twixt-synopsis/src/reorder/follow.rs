@@ -29,7 +29,7 @@ pub struct Follow<const LARGE: bool> {
     tallies: Tallies,
 }
 
-/// Prefixes that are told apart, for each record.
+/// Prefixes that are distinguished, for each record.
 const PREFIXES_PER_RECORD: usize = 4;
 
 const RECORDS_OPTION: ConfigOption =

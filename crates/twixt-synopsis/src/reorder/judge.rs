@@ -59,7 +59,7 @@ pub(super) enum Verdict {
 const REACTION_MIN_NS: i64 = 3_000_000;
 /// A packet that comes later than this behind a hole was not merely overtaken.
 const OVERTAKING_MAX_NS: i64 = 500_000_000;
-/// Half of what a sequence number can tell apart, twice on the safe side.
+/// Half of what a sequence number can distinguish, twice on the safe side.
 const KNOWN_MAX: u32 = 1 << 30;
 
 /// A packet with data.

@@ -55,7 +55,7 @@ impl Record {
 }
 
 /// Room for records, taken when the first is needed: what was read back seldom needs any, and how
-/// many there would be is a stranger's word.
+/// many there would be comes from outside.
 #[derive(Clone, Debug, PartialEq)]
 struct Records {
     most: usize,
@@ -121,7 +121,7 @@ impl SampledFlows {
         }
     }
 
-    /// The flow begins anew: its record is free.
+    /// The flow restarts: its record is free.
     pub(super) fn reopen(&mut self, flow: FlowHash, prefix: Prefix, tallies: &mut Tallies) {
         let records = self.records.reserve();
         if records.is_empty() {
@@ -195,7 +195,7 @@ impl LargeFlows {
         Some((place, size(place)))
     }
 
-    /// The flow begins anew: its record is free.
+    /// The flow restarts: its record is free.
     pub(super) fn reopen(&mut self, flow: FlowHash, tallies: &mut Tallies) {
         let Some((slot, _)) = self.smallest(flow) else { return };
         let own = &mut self.records.reserve()[slot];

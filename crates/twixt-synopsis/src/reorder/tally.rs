@@ -118,7 +118,7 @@ impl Tallies {
         self.prefixes.iter().map(|(prefix, tally)| (*prefix, tally)).collect()
     }
 
-    /// What is told of prefixes, worst first.
+    /// The reports on prefixes, worst first.
     pub(super) fn conclude(&self, with_extent: bool) -> Vec<ReorderEstimate> {
         let tallies = self.prefixes.iter();
         let mut prefixes: Vec<ReorderEstimate> =
@@ -208,10 +208,10 @@ mod tests {
             let out_of_order = u64::from(number % 20 == 3);
             tallies.add(prefix(number), &Tally { packets: 10, out_of_order, ..Tally::default() });
         }
-        let told = tallies.conclude(false);
-        assert!(told.len() <= 4);
-        assert_eq!([told[0].prefix, told[1].prefix], [prefix(3), prefix(23)]);
-        let kept: u64 = told.iter().map(|estimate| estimate.packets).sum();
+        let estimates = tallies.conclude(false);
+        assert!(estimates.len() <= 4);
+        assert_eq!([estimates[0].prefix, estimates[1].prefix], [prefix(3), prefix(23)]);
+        let kept: u64 = estimates.iter().map(|estimate| estimate.packets).sum();
         assert_eq!(kept + tallies.forgotten.packets, 400);
     }
 }

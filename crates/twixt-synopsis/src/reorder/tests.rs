@@ -74,8 +74,8 @@ proptest! {
     }
 }
 
-/// Places 0, 2, 1, 3 of one flow, again and again, between strangers of the same prefix.
-fn among_strangers() -> Vec<Step> {
+/// Places 0, 2, 1, 3 of one flow, again and again, between other flows of the same prefix.
+fn among_unlisted() -> Vec<Step> {
     let swapped = |place: u8| {
         if place % 4 == 1 {
             2
@@ -94,18 +94,18 @@ fn among_strangers() -> Vec<Step> {
 #[test]
 fn every_packet_is_judged_by_the_referee_and_those_of_large_flows_by_hybrid() {
     let mut exact = ReorderExact::new(&Default::default());
-    feed(&mut exact, &among_strangers(), 0);
-    // The stranger's packets after its first are sent again and again.
+    feed(&mut exact, &among_unlisted(), 0);
+    // The other flow's packets after its first are sent again and again.
     assert_eq!(judged(&conclude(&exact)), [400, 50, 199]);
     let mut hybrid = ReorderHybrid::new(&Default::default());
-    feed(&mut hybrid, &among_strangers(), 0);
+    feed(&mut hybrid, &among_unlisted(), 0);
     assert_eq!(judged(&conclude(&hybrid)), [398, 50, 199]);
 }
 
 #[test]
 fn sampled_flows_of_a_prefix_take_turns() {
     let mut sampled = ReorderSampled::new(&Default::default());
-    feed(&mut sampled, &among_strangers(), 0);
+    feed(&mut sampled, &among_unlisted(), 0);
     let [packets, out_of_order, retransmitted] = judged(&conclude(&sampled));
     assert!((150..250).contains(&packets), "{packets} of 400");
     // A quarter of what is judged of the one flow, all of the other.

@@ -13,7 +13,7 @@ use crate::synopsis::{ConfigOption, OptionKind};
 pub struct Watch {
     /// Kinds of round trip.
     pub kinds: KindSet,
-    /// Whose are told apart.
+    /// How round trips are grouped.
     pub by: Grouping,
     /// Flows for which sequence numbers and spin bits are followed at once; 0 for none.
     pub flows: u32, // in [0, FLOWS_MAX]

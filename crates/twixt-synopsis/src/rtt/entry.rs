@@ -69,7 +69,7 @@ const NOTE_SHIFT: u8 = 3;
 pub(super) const NOTE_MAX: u8 = u8::MAX >> NOTE_SHIFT;
 
 impl Entry {
-    /// Nobody's.
+    /// A free entry.
     pub(super) const EMPTY: Self = Self {
         id: 0,
         asked: Timestamp::from_nanos(0),
@@ -98,12 +98,12 @@ impl Entry {
         self.id == id && self.kind != VACANT
     }
 
-    /// What it asks for; `None` if it is nobody's.
+    /// What it asks for; `None` if it is free.
     pub(super) fn kind(&self) -> Option<RoundTripKind> {
         RoundTripKind::ALL.get(usize::from(self.kind)).copied()
     }
 
-    /// Whether nobody waits here.
+    /// Whether no request waits here.
     pub(super) const fn is_idle(&self) -> bool {
         self.kind == VACANT || self.marks & ANSWERED != 0
     }
@@ -137,7 +137,7 @@ impl Entry {
         }
     }
 
-    /// Its response came: when it was asked, unless it was answered before or nobody can tell.
+    /// Its response came: when it was asked, unless it was answered before or that is unknown.
     pub(super) fn answer(&mut self, weight: f64) -> Option<Answer> {
         let usable = self.marks & (ANSWERED | POISONED) == 0;
         self.marks |= ANSWERED;

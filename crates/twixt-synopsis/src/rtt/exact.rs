@@ -95,7 +95,7 @@ impl Store for EveryRequest {
     fn answer(&mut self, id: u64, _: Timestamp) -> Option<Answer> {
         let entry = self.waiting.get_mut(&id)?;
         let answer = entry.answer(1.0);
-        // Whoever may ask again under that number is met as if new; ranges of sequence numbers
+        // A later request under that number is treated as new; ranges of sequence numbers
         // tell by themselves what was sent again.
         if entry.kind().is_some_and(|kind| is_reused(kind) || kind == RoundTripKind::TcpSequence) {
             self.waiting.remove(&id);

@@ -17,7 +17,7 @@ pub(super) enum FlowTable<T> {
 /// A place and whose it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place<T> {
-    /// 0 for nobody's.
+    /// 0 if it is free.
     flow: u64,
     state: T,
 }

@@ -1,6 +1,6 @@
 //! Fridge: a small table of requests that knows how much it has lost.
 //!
-//! A share of all requests is admitted; each takes its place from whoever has it. Beside a request
+//! A share of all requests is admitted; each replaces the request at its place. Beside a request
 //! stands how many had been admitted before it, as one writes the date on what goes into a fridge.
 //! When the response comes, the difference tells how likely the request was to be still there,
 //! and the round trip counts as often as that is unlikely. So short and long round trips are

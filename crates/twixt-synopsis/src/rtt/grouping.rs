@@ -1,4 +1,4 @@
-//! Whose round trips are told apart.
+//! How round trips are grouped.
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,7 +35,7 @@ pub enum Grouping {
 const DEFAULT_V6_BITS: u8 = 48;
 
 impl Grouping {
-    /// Whose round trip it is; `None` if they are not told apart. A class is named by its number.
+    /// The group of a round trip; `None` if they are not grouped. A class is named by its number.
     pub(super) fn scope(self, key: &FlowKey, class: ClassId) -> Option<Scope> {
         match self {
             Self::All => None,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use twixt_model::RoundTripKind;
 
-/// A set of kinds; all of them unless told otherwise.
+/// A set of kinds; by default all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct KindSet(u16); // never 0, bits of RoundTripKind::ALL only

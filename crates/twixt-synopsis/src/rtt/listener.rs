@@ -9,7 +9,7 @@ use super::kinds::KindSet;
 use super::sequence::Range;
 use super::spin::{Spin, Turn};
 
-/// Turns packets into events. All but sequence numbers and spin bits is told from the packet
+/// Turns packets into events. All but sequence numbers and spin bits is known from the packet
 /// alone; for those it keeps a little state per flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Listener {
@@ -168,7 +168,7 @@ impl Listener {
                 pair(RoundTripKind::Icmp, talk, id.into(), reply, tell);
             }
             Exchange::QuicLong { initial, source_id, destination_id } => {
-                // The server is at the lower port; between equal ones nobody can tell.
+                // The server is at the lower port; between equal ones it is unknown.
                 let by_client = key.destination_port < key.source_port;
                 self.spins.heard_long(talk.forward, talk.backward, by_client, observation.time);
                 let kind = RoundTripKind::QuicHandshake;

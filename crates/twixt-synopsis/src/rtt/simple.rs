@@ -3,8 +3,8 @@
 //! Biased towards short round trips when the table is small: long ones are overwritten before
 //! they are answered. With a limit of age (`expire`) the older request keeps its place until it
 //! is as old as that; then long round trips are cut off at the limit instead, or the table fills
-//! with requests that nobody answers. Nothing is corrected here: it is what `fridge` is compared
-//! with.
+//! with requests that are never answered. Nothing is corrected here: it is what `fridge` is
+//! compared with.
 //!
 //! Chen, Kim, Aiken, Rexford: "Measuring TCP round-trip time in the data plane", SPIN 2020.
 
@@ -37,7 +37,7 @@ pub struct NewestRequests {
     expire_ns: Option<u64>,
 }
 
-/// Entries unless told otherwise.
+/// Default number of entries.
 pub(super) const ENTRIES_DEFAULT: u32 = 4096;
 
 pub(super) const ENTRIES: ConfigOption = ConfigOption {

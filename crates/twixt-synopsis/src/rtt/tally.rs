@@ -35,7 +35,7 @@ struct KindTally {
     times: Times,
 }
 
-/// Samples that nobody has taken yet; `None` while nobody asks for them.
+/// Samples that were not taken yet; `None` if they are not requested.
 #[derive(Clone, Debug, Default)]
 struct Waiting(Option<Vec<RoundTripSample>>);
 
@@ -103,7 +103,7 @@ impl Tally {
         self.kinds[kind as usize].as_ref().map_or(0, |tally| tally.times.count())
     }
 
-    /// Hands over what was found so far, and begins anew.
+    /// Hands over what was found so far, and restarts.
     pub(super) fn cut(&mut self) -> Self {
         let fresh = Self { waiting: std::mem::take(&mut self.waiting), ..Self::new(self.buckets) };
         std::mem::replace(self, fresh)
@@ -216,7 +216,7 @@ impl Tally {
     }
 
     /// When groups are too many, the smaller half of them becomes `other`. One that returns later
-    /// begins anew, so the largest are those that stay.
+    /// restarts, so the largest are those that stay.
     fn bound_groups(&mut self) {
         if self.buckets.is_none() || self.groups.len() <= GROUPS_MAX {
             return;

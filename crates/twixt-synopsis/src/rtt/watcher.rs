@@ -225,7 +225,7 @@ impl<S: Store> Synopsis for Watcher<S> {
         let sequence = input.u64("flows forgotten for sequence numbers")?;
         let forgotten = Forgotten { sequence, spin: input.u64("flows forgotten for spin bits")? };
         let tally = Tally::decode(input, Self::buckets(&config))?;
-        // Only now that all is read are tables made: their size is a stranger's number.
+        // Only now that all is read are tables made: their size comes from outside.
         Ok(Self { totals, pace, tally, forgotten, ..Self::new(&config) })
     }
 }

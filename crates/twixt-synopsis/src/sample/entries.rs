@@ -54,7 +54,7 @@ impl Entries {
         self.packets.retain(|packet| keep(packet.0));
     }
 
-    /// Takes one packet out. One that is not there was invented by whoever sent the epoch: there
+    /// Takes one packet out. One that is not there was invented by the sender of the epoch: there
     /// is nothing to undo.
     pub(super) fn remove(&mut self, entry: Entry) {
         let found = self.iter().position(|other| other == entry);

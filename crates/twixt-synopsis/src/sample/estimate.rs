@@ -1,4 +1,4 @@
-//! What two samples tell together: the exact delays of the packets that both kept.
+//! The combined result of two samples: the exact delays of the packets that both kept.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ impl<'a> Scopes<'a> {
         Self { question, of_flows, packets }
     }
 
-    /// `None` for a packet of a flow that nobody asked about.
+    /// `None` for a packet of a flow that is not queried.
     fn of_packet(&self, packet: &Observation) -> Option<&Scope> {
         match self.question.by {
             By::All => Some(&Scope::All),
@@ -112,7 +112,7 @@ impl Group {
         let totals = &whole.pair.upstream.totals;
         let (packets, bytes, lost) = match scope {
             Scope::All => {
-                // Totals count each loss, and every stranger as one less: where strangers show in
+                // Totals count each loss, and every stray as one less: where strays show in
                 // the sample, the sample knows better.
                 let counted = totals.lost_until(whole.pair.downstream.totals);
                 let lost = counted.filter(|_| whole.received == used);

@@ -93,7 +93,7 @@ fn unequal_budgets_meet_at_the_higher_level() {
 
 #[test]
 fn losses_and_strangers_are_told_apart_by_the_sample() {
-    // One in five is lost, and as many strangers come: totals would say that nothing was lost.
+    // One in five is lost, and as many strays come: totals would show no loss.
     let (upstream, mut downstream) = both((65_536, 65_536), 20_000, |number| number % 5 != 0);
     for stranger in 0..4000 {
         downstream.update(&packet(1 << 40 | stranger, stranger as i64 * 500));

@@ -1,4 +1,4 @@
-//! What two sketches tell together: about all traffic, about flows, about pairs of prefixes.
+//! The combined result of two sketches: about all traffic, about flows, about pairs of prefixes.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::Sds;
 use super::cell::Moments;
 use super::flows::{all_at_once, as_printed, one_by_one};
 use crate::question::{By, KnownFlow, Question};
-use crate::sketch::{Answer, distinct, told};
+use crate::sketch::{Answer, answered, distinct};
 use crate::synopsis::Pair;
 
 pub(super) fn estimate(pair: Pair<'_, Sds>, question: &Question<'_>) -> Vec<Estimate> {
@@ -22,7 +22,7 @@ pub(super) fn estimate(pair: Pair<'_, Sds>, question: &Question<'_>) -> Vec<Esti
         Some("printed") => as_printed(&table, &flows),
         _ => all_at_once(&table, &flows),
     };
-    told(&flows, answers, question)
+    answered(&flows, answers, question)
 }
 
 /// Both ends of a segment, and what the cells say.

@@ -14,7 +14,7 @@ use crate::sketch::{Answer, Layout, Place, Size, sizes};
 const JOINT_PACKETS_MIN: f64 = 10.0;
 /// Unless the error of the guess is at most this part of it.
 const JOINT_ERROR_MAX: f64 = 0.05;
-/// A deviation is told if its square is off by no more than this part of it, by its interval.
+/// A deviation is reported if its square is off by no more than this part of it, by its interval.
 const VARIANCE_OFF_MAX: f64 = 0.5;
 /// Of fewer packets a deviation says little.
 const DEVIATION_PACKETS_MIN: u64 = 10;
@@ -156,8 +156,8 @@ fn joint_answer(
     let off = mean.mean_offset_ns;
     let variance = square.mean_offset_ns - off * off;
     let variance_off = square.half_width_ns + 2.0 * off.abs() * mean.half_width_ns;
-    let is_told = variance > 0.0 && variance_off <= VARIANCE_OFF_MAX * variance;
-    let known = is_told && (found >= DEVIATION_PACKETS_MIN || variance_off == 0.0);
+    let is_reported = variance > 0.0 && variance_off <= VARIANCE_OFF_MAX * variance;
+    let known = is_reported && (found >= DEVIATION_PACKETS_MIN || variance_off == 0.0);
     if !known {
         answer.reasons.push("no deviation: other flows dominate its cells".into());
     }

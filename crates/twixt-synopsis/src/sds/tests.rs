@@ -149,7 +149,7 @@ fn weights_drown_others_and_are_divided_out() {
     assert_eq!(mean(&weighted), (Some(10), 3998));
 }
 
-/// Counts at the ends of what 64 bits hold, as a stranger may send them.
+/// Counts at the ends of what 64 bits hold, as a hostile sender may set them.
 #[test]
 fn absurd_counts_do_not_panic() {
     let mut bytes = Writer::new();

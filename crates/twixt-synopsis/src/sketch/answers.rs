@@ -30,7 +30,7 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    /// Saturates: the counts may be a stranger's.
+    /// Saturates: the counts may be hostile.
     pub(crate) fn add(&mut self, cell: Usable) {
         self.packets = self.packets.saturating_add(cell.packets);
         self.delay_sum_ns += i128::from(cell.delay_sum_ns);
@@ -64,7 +64,7 @@ pub(crate) fn estimate<'a, S: Sketch>(
     }
     let flows = distinct(flows);
     let answers = answer(&table, &flows);
-    told(&flows, answers, question)
+    answered(&flows, answers, question)
 }
 
 impl Answer {
@@ -77,7 +77,7 @@ impl Answer {
 }
 
 /// Estimates of flows, split up as asked.
-pub(crate) fn told(
+pub(crate) fn answered(
     flows: &[KnownFlow],
     answers: Vec<Answer>,
     question: &Question<'_>,

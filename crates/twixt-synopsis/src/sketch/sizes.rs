@@ -1,14 +1,14 @@
-//! How many packets flows sent, where nobody told us.
+//! How many packets flows sent, if that is not given.
 //!
 //! Every row counts all of a flow's packets in cells that it shares. What a cell counted is
 //! split among its flows in proportion to what is believed of their sizes, and sizes are
-//! believed anew to be the mean over the rows of what they got: expectation maximisation for
+//! believed again to be the mean over the rows of what they got: expectation maximisation for
 //! counts. A size is never believed to be more than what the emptiest row allows.
 
 mod doubt;
-mod strangers;
+mod unlisted;
 
-use self::strangers::Strangers;
+use self::unlisted::Unlisted;
 use super::{Layout, Place};
 use crate::joint::{self, Cell, Options, System};
 use crate::question::KnownFlow;
@@ -33,22 +33,22 @@ const BOLDNESS: i32 = 3;
 /// Half of the steps that equations get. Thrice as many made the error of large flows 1.4 % smaller.
 const REFINING: usize = 50;
 
-/// The sizes of all flows that were listed: as told, or estimated from what cells counted upstream.
+/// The sizes of all listed flows: as given, or estimated from what cells counted upstream.
 pub(crate) fn sizes<L: Layout>(config: &L, counts: &[f64], flows: &[KnownFlow]) -> Vec<Size> {
-    let told = |flow: &KnownFlow| {
+    let given = |flow: &KnownFlow| {
         let weight = config.weight_of(flow.class) as f64;
         let load = flow.packets.map_or(0.0, |packets| packets as f64 * weight);
         Size { load, error: 0.0, known: flow.packets.is_some(), weight }
     };
-    let mut sizes: Vec<Size> = flows.iter().map(told).collect();
+    let mut sizes: Vec<Size> = flows.iter().map(given).collect();
     if sizes.iter().all(|size| size.known) {
         return sizes;
     }
     let members = Members::new(config, flows, counts.len());
-    let strangers = Strangers::of(&members, counts);
+    let unlisted = Unlisted::of(&members, counts);
     let counts: Vec<f64> = members.kept.iter().map(|&cell| counts[cell as usize]).collect();
-    members.believe(&counts, &strangers, &mut sizes);
-    doubt::doubt(&members, &counts, &strangers, &mut sizes);
+    members.believe(&counts, &unlisted, &mut sizes);
+    doubt::doubt(&members, &counts, &unlisted, &mut sizes);
     sizes
 }
 
@@ -94,16 +94,16 @@ impl<'a, L: Layout> Members<'a, L> {
     }
 
     /// Fills in the sizes that are not known.
-    fn believe(&self, counts: &[f64], strangers: &Strangers, sizes: &mut [Size]) {
+    fn believe(&self, counts: &[f64], unlisted: &Unlisted, sizes: &mut [Size]) {
         let most: Vec<f64> = self.flows().map(|cells| self.most(cells, counts)).collect();
         for (size, most) in sizes.iter_mut().zip(&most).filter(|(size, _)| !size.known) {
             size.load = most.powi(BOLDNESS);
         }
         for _ in 0..ITERATIONS {
-            let expected = self.expected(strangers, sizes);
+            let expected = self.expected(unlisted, sizes);
             self.share_out(counts, &expected, sizes, &most);
         }
-        let expected = self.expected(strangers, sizes);
+        let expected = self.expected(unlisted, sizes);
         self.refine(counts, &expected, sizes, &most);
     }
 
@@ -117,8 +117,8 @@ impl<'a, L: Layout> Members<'a, L> {
     }
 
     /// What each cell should have counted.
-    fn expected(&self, strangers: &Strangers, sizes: &[Size]) -> Vec<f64> {
-        let mut sums = strangers.expected(&self.kept);
+    fn expected(&self, unlisted: &Unlisted, sizes: &[Size]) -> Vec<f64> {
+        let mut sums = unlisted.expected(&self.kept);
         let spread = 1.0 / f64::from(self.config.spread());
         for (size, cells) in sizes.iter().zip(self.flows()) {
             for (cells, rate) in self.rows(cells) {

@@ -37,7 +37,7 @@ impl<'a, S: Sketch> Table<'a, S> {
         self.config().cells_of(place, row).filter_map(|index| self.cells[index])
     }
 
-    /// Packets in a flow's cells of one row, upstream. Saturates: the counts may be a stranger's.
+    /// Packets in a flow's cells of one row, upstream. Saturates: the counts may be hostile.
     pub(crate) fn packets_of(&self, place: Place, row: usize) -> u64 {
         let cells = self.cells_once(place, row).into_iter();
         cells.map(|cell| self.upstream.sums(cell).packets).fold(0, u64::saturating_add)

@@ -1,7 +1,7 @@
 //! How right LDA is: the published experiment, rerun with fixed seeds.
 //!
 //! The table that this test makes stands in `docs/algorithms/lda.md`; the test fails if it no
-//! longer agrees with the code. Run with `TWIXT_BLESS=1` to write it anew.
+//! longer agrees with the code. Run with `TWIXT_BLESS=1` to rewrite it.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ fn run(delays: &[i64], config: &LdaConfig, loss: f64, constant_ns: i64, seed: u6
     Run {
         mean: mean_error,
         deviation: (centred.deviation_ns.unwrap() / true_deviation - 1.0).abs(),
-        // A negative variance is no answer: as wrong as answering zero.
+        // A negative variance is not an answer: as wrong as answering zero.
         printed_deviation: (printed.deviation_ns.unwrap_or(0.0) / true_deviation - 1.0).abs(),
         covered: (centred.mean_ns() - true_mean).abs() <= centred.half_width_ns.unwrap(),
         used: centred.count as f64,

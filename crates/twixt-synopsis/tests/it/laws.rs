@@ -102,7 +102,7 @@ proptest! {
         }
     }
 
-    /// A stranger can compute the checksum: the fields themselves must be safe to read.
+    /// A hostile sender can compute the checksum: the fields themselves must be safe to read.
     #[test]
     fn law_3_well_sealed_nonsense_never_panics(
         tag in 0..64_u16, body in prop::collection::vec(any::<u8>(), 0..200),

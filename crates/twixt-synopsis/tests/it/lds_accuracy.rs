@@ -236,7 +236,7 @@ fn five_cells_per_row() {
     check_errors(&measure(&traffic, &pair, "joint", false), 2, &[0.1, 0.012]);
 }
 
-/// Only the large flows are listed; whatever else is in their cells is a stranger's.
+/// Only the large flows are listed; whatever else is in their cells is of unlisted flows.
 #[test]
 fn most_flows_are_not_listed() {
     let (mut intervals, mut held) = (0, 0);
@@ -249,7 +249,7 @@ fn most_flows_are_not_listed() {
         check_errors(&known, 2, &[paper[2].median_error, paper[3].median_error]);
         check_coverage(&known, 2);
         // Of flows below 1000 packets hardly any is answered with the others: those whose guessed
-        // size includes packets of strangers cost a little.
+        // size includes packets of unlisted flows cost a little.
         let estimated = measure(&traffic, &pair, "joint", false);
         check_errors(&estimated, 2, &[1.1 * paper[2].median_error, paper[3].median_error]);
         intervals += estimated[3].intervals;
@@ -304,7 +304,7 @@ fn rows_that_sample_differently_under_loss() {
     }
 }
 
-/// Of large flows whose loss is told, nearly all are right; a loss is never silently zero.
+/// Of large flows with a loss estimate, nearly all are right; a loss is never silently zero.
 #[test]
 fn losses_of_flows() {
     let traffic = traffic(5, Loss::Uniform { rate: 0.01 });

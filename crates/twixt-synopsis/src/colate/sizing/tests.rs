@@ -42,7 +42,7 @@ fn what_is_asked_for_is_reached_or_said_not_to_be() {
         assert_eq!(free.reachable, WANTED);
         let full = plan(1 << 27, estimator, Some(100.0 * free.threshold));
         assert!(full.reachable.reliability < 0.6 && full.reachable.interval > 0.1, "{full:?}");
-        // An epoch that could not even hold the largest flow is no answer.
+        // An epoch that could not even hold the largest flow is not an answer.
         let small = plan(1 << 12, estimator, None);
         assert!(small.threshold >= TRAFFIC.largest, "{small:?}");
         assert!(small.reachable.reliability < 0.95, "{small:?}");

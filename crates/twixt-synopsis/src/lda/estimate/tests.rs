@@ -125,7 +125,7 @@ fn nothing_in_is_nothing_known() {
     assert_eq!(estimate.evidence.lost, Some(0));
 }
 
-/// A stranger may have sealed any counts: nothing overflows.
+/// Hostile counts: nothing overflows.
 #[test]
 fn absurd_counts_do_not_panic() {
     let mut hostile = lda(2, &[]);

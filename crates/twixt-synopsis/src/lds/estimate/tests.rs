@@ -188,7 +188,7 @@ fn clocks_years_apart_cost_no_precision() {
     }
 }
 
-/// Counts and sums at the ends of what 64 bits hold, as a stranger may send them.
+/// Counts and sums at the ends of what 64 bits hold, as a hostile sender may set them.
 #[test]
 fn absurd_counts_do_not_panic() {
     let config = LdsConfig::new(4, 3, &[1.0, 0.01]).unwrap();

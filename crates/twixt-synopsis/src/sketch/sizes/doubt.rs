@@ -1,7 +1,7 @@
 //! How far off estimated sizes are.
 //!
 //! That they explain all counts says little: many sizes do. So the estimate is made again for
-//! flows whose sizes are known: the same sizes, dealt out among the flows anew, and counted as a
+//! flows whose sizes are known: the same sizes, dealt out among the flows again, and counted as a
 //! sketch would have. How far off it is there, relative to the packets of other flows in a flow's
 //! cells, it is here too.
 
@@ -10,7 +10,7 @@ use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Binomial, Distribution};
 use twixt_model::mix;
 
-use super::strangers::Strangers;
+use super::unlisted::Unlisted;
 use super::{Layout, Members, Size};
 
 const SEED: u64 = 0x646f_7562_7400;
@@ -24,20 +24,20 @@ const CLASSES: usize = 32;
 pub(super) fn doubt<L: Layout>(
     members: &Members<'_, L>,
     counts: &[f64],
-    strangers: &Strangers,
+    unlisted: &Unlisted,
     sizes: &mut [Size],
 ) {
     let dealt = dealt(sizes);
-    let made_up = counted(members, &dealt, sizes, strangers.made_up(&members.kept, SEED));
+    let made_up = counted(members, &dealt, sizes, unlisted.made_up(&members.kept, SEED));
     let mut found: Vec<Size> = sizes.to_vec();
-    members.believe(&made_up, strangers, &mut found);
+    members.believe(&made_up, unlisted, &mut found);
     let ratios = ratios(members, &made_up, &dealt, &found);
     for (size, cells) in sizes.iter_mut().zip(members.flows()).filter(|(size, _)| !size.known) {
         size.error = ratios[class(size.load)] * others(members, cells, counts, size.load);
     }
 }
 
-/// The sizes that are not known, dealt out anew.
+/// The sizes that are not known, dealt out again.
 fn dealt(sizes: &[Size]) -> Vec<f64> {
     let unknown: Vec<usize> = (0..sizes.len()).filter(|&flow| !sizes[flow].known).collect();
     let mut order = unknown.clone();
@@ -49,7 +49,7 @@ fn dealt(sizes: &[Size]) -> Vec<f64> {
     dealt
 }
 
-/// What the cells count of flows of such sizes, besides `counts` of strangers.
+/// What the cells count of flows of such sizes, besides `counts` of unlisted flows.
 fn counted<L: Layout>(
     members: &Members<'_, L>,
     dealt: &[f64],
@@ -103,7 +103,7 @@ fn ratios<L: Layout>(
     for ((size, &packets), cells) in flows.filter(|((size, _), _)| !size.known) {
         let others = others(members, cells, counts, size.load).max(1e-9);
         let off = (size.load - packets).abs();
-        // Sizes are whole numbers: what rounding takes away is no error.
+        // Sizes are whole numbers: what rounding takes away is not an error.
         classes[class(size.load)].push((off - 0.5 * size.weight).max(0.0) / others);
     }
     let mut ratio = 1.0;

@@ -76,7 +76,7 @@ fn check(traffic: &Traffic, ends: &(Colate, Colate), estimator: &str, sizes_know
     let name = format!("{estimator}, {}", if sizes_known { "known" } else { "estimated" });
     let [whole, excerpt] = scores(traffic, &compared, &name);
     for (whole, excerpt) in whole.iter().zip(&excerpt) {
-        // Few that are told from others by the one are not by the other.
+        // Few that are separated by the one are not by the other.
         assert!(whole.errors.len().abs_diff(excerpt.errors.len()) <= whole.flows / 10);
         let errors = (whole.median_error(), excerpt.median_error());
         let tolerance = if whole.flows < 50 { 0.5 } else { 0.25 };
@@ -141,7 +141,7 @@ fn bytes_are_read_no_further_than_a_flow_needs() {
 }
 
 /// Lists that leave out some flows, chosen by chance. Run by hand: it shows from which share of
-/// strangers on flows are better off alone.
+/// unlisted flows on flows are better off alone.
 #[test]
 #[ignore = "an experiment"]
 fn lists_that_are_not_complete() {

@@ -1,7 +1,7 @@
-//! Packets of flows that nobody listed.
+//! Packets of unlisted flows.
 //!
 //! Cells that no listed flow falls into count nothing else, so they tell what to expect of
-//! strangers in the others.
+//! unlisted flows in the others.
 
 use twixt_model::mix;
 
@@ -11,7 +11,7 @@ use super::{Layout, Members};
 const CELLS_MIN: usize = 20;
 
 /// What cells without a listed flow counted, row by row.
-pub(super) struct Strangers {
+pub(super) struct Unlisted {
     columns: usize,
     rows: Vec<Row>,
 }
@@ -21,7 +21,7 @@ struct Row {
     mean: f64,
 }
 
-impl Strangers {
+impl Unlisted {
     pub(super) fn of<L: Layout>(members: &Members<'_, L>, counts: &[f64]) -> Self {
         let mut is_listed = vec![false; counts.len()];
         members.kept.iter().for_each(|&cell| is_listed[cell as usize] = true);
