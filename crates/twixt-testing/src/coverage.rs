@@ -9,7 +9,7 @@ pub const FALSE_ALARM: f64 = 1e-4;
 
 /// Fails if fewer of `all` independent intervals hold than `nominal` (such as 0.95) allows by
 /// chance: if so few, or fewer, have a probability below [`FALSE_ALARM`] (exact binomial test, one
-/// tail). That more hold than promised is no fault here: it costs width, which others test.
+/// tail). That more hold than promised is not a fault here: it costs width, which others test.
 ///
 /// # Panics
 ///

@@ -65,7 +65,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: whoever still has a file open there ends with the test.
+        // Lazily: processes that still have a file open there end with the test.
         let _ = Command::new("umount").arg("--lazy").arg(&self.0).output();
     }
 }
