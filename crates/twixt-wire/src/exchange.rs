@@ -13,7 +13,7 @@ const NTP_PORT: u16 = 123;
 
 impl Packet {
     /// The question or answer that the packet is; `None` for anything else, later fragments, and
-    /// what was cut before it could be told.
+    /// what was cut before that could be decided.
     #[must_use]
     #[inline]
     pub fn exchange(&self, frame: &[u8]) -> Option<Exchange> {

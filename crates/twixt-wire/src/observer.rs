@@ -1,4 +1,4 @@
-//! From frames to observations: parsing, filter, class, hashes, and nothing that nobody wants.
+//! From frames to observations: parsing, filter, class, hashes, and only what is needed.
 
 use twixt_model::{
     ClassId, Detail, FlowHash, GroupId, Needs, Observation, PacketDigest, Timestamp,
@@ -33,7 +33,7 @@ pub struct ObserverOptions {
     pub digester: Digester,
 }
 
-/// Why classes cannot be told apart.
+/// Why classes cannot be distinguished.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObserverError {
@@ -162,7 +162,7 @@ impl Observer {
         match self.usual(link, frame, window) {
             Some(packet) => Ok((self.hashed(&packet, frame, window, time), packet)),
             None => {
-                // Taken apart and put together, so that usual packets, which need not have an
+                // Taken apart and rebuilt, so that usual packets, which need not have an
                 // address for a call to write to, stay in registers.
                 let (observation, packet) = self.walked(link, frame, wire_length, time)?;
                 Ok((observation, packet))

@@ -1,8 +1,8 @@
 //! From a frame to the IP packet that is measured.
 //!
 //! One walk over offsets, layer by layer, without allocation. It stops at the first IP packet
-//! that is no tunnel, or, where the inside of a tunnel cannot be read, at the tunnel's own packet.
-//! It knows nothing of where frames come from.
+//! that is not a tunnel, or, where the inside of a tunnel cannot be read, at the tunnel's own
+//! packet. It knows nothing of where frames come from.
 
 mod ethernet;
 mod ip;

@@ -1,6 +1,6 @@
 //! Which packets and flows are metered, decided by a hash so that every point decides alike.
 //!
-//! The functions are those of PSAMP (RFC 5475), so that meters of other makers can be told to
+//! The functions are those of PSAMP (RFC 5475), so that other meters can be configured to
 //! select the same packets, and one of our own that is keyed. Selection never uses the bits that
 //! label a packet: a label must not depend on having been selected.
 //!

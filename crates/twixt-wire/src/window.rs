@@ -11,7 +11,7 @@ pub struct FrameBytes<'a> {
 
 impl<'a> FrameBytes<'a> {
     /// The first `length` bytes of `memory`, or all of it if that is less. What lies behind them
-    /// is never told apart from nothing.
+    /// cannot be distinguished from nothing.
     #[must_use]
     #[inline(always)]
     pub fn within(memory: &'a [u8], length: usize) -> Self {

@@ -16,7 +16,7 @@ pub const FILTER_DEPTH_MAX: usize = 32;
 /// Bytes of an unexpected word that an error repeats.
 const FOUND_BYTES_MAX: usize = 40;
 
-/// Why a text is no filter.
+/// Why a text is not a filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilterError {

@@ -67,8 +67,8 @@ impl Walk<'_> {
         Ok(Place(Layer::EtherType(u16::from_be_bytes([type_high, type_low])), at + 4))
     }
 
-    /// One label (RFC 3032). What follows the last is not said: IP is told by its version, and
-    /// a zero there is the control word of an Ethernet pseudowire (RFC 4385).
+    /// One label (RFC 3032). What follows the last is not stated: IP is recognised by its version,
+    /// and a zero there is the control word of an Ethernet pseudowire (RFC 4385).
     fn mpls(&mut self, ether_type: u16, at: usize) -> Result<Place, Skip> {
         self.mpls = true;
         let &[_, _, bottom, _] = chunk(self.frame, at).ok_or(Skip::Truncated)?;
