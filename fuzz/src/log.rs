@@ -63,7 +63,7 @@ fn epochs(log: &Log) -> Vec<i64> {
     read
 }
 
-/// Appends to what is there, unless that is no log.
+/// Appends to what is there, unless that is not a log.
 fn append(log: &Log, before: &[i64]) {
     let mut writer = log.writer("paris").expect("the name is fine");
     let span = Span::at(Timestamp::from_nanos(7));

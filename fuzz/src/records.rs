@@ -14,8 +14,8 @@ use twixt_synopsis::cnf::{
 use crate::FuzzResult;
 
 /// Reads the bytes as one datagram, as a stream of IPFIX messages, and as datagrams that follow
-/// each other, with a length (two bytes) before each. What reads as a record and can be said in
-/// IPFIX survives being written and read, and any records can be paired.
+/// each other, with a length (two bytes) before each. What reads as a record and can be represented
+/// in IPFIX survives being written and read, and any records can be paired.
 pub fn records(bytes: &[u8]) -> FuzzResult {
     let mut found = read(&[bytes]);
     found.extend(read(&datagrams(bytes)));

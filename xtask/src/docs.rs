@@ -15,7 +15,7 @@ const ALGORITHMS_FOLDER: &str = "docs/algorithms";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Write the generated pages anew instead of checking them
+    /// Rewrite the generated pages instead of checking them
     #[arg(long)]
     write: bool,
 }

@@ -34,7 +34,7 @@ impl Seeds {
         }
     }
 
-    /// Tells tests. Without these variables they take the seeds that are written in them.
+    /// Passed to tests. Without these variables they take the seeds that are written in them.
     pub(crate) fn pass_to(self, command: &mut Command) {
         if let Self::Drawn(seed) = self {
             let seed = seed.to_string();

@@ -41,7 +41,7 @@ pub(crate) struct StepFailed {
 }
 
 impl StepFailed {
-    /// Success is no failure.
+    /// Success is not a failure.
     pub(crate) fn check(command: String, status: ExitStatus) -> Result<(), Self> {
         if status.success() { Ok(()) } else { Err(Self { command, code: status.code() }) }
     }
@@ -85,7 +85,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(StepFailed::check(shown, status)?)
 }
 
-/// Whether a command is there and works; its output is nobody's.
+/// Whether a command exists and works; its output is discarded.
 pub(crate) fn works(command: &mut Command) -> bool {
     let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::markdown::links;
 
-/// Folders that hold nothing of ours.
+/// Directories to ignore.
 const FOREIGN_FOLDERS: &[&str] = &["artifacts", "corpus", "node_modules", "target"];
 
 /// Links that lead nowhere, one line each.

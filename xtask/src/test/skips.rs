@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::repository::target_folder;
 
-/// Tells tests where to record.
+/// Where tests record skips.
 pub(super) const VARIABLE: &str = "TWIXT_SKIPS";
 
 fn record() -> PathBuf {
