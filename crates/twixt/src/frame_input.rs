@@ -135,6 +135,19 @@ impl FrameSource {
         }
     }
 
+    /// Frames that a capture, which cannot be read twice, said were dropped when epochs before that
+    /// were written.
+    pub(crate) fn dropped_too_late(&self, rule: EpochRule) -> u64 {
+        match self {
+            Self::Capture(source)
+                if rule != EpochRule::WHOLE && !source.capture.path().is_file() =>
+            {
+                self.counts().dropped.unwrap_or(0)
+            }
+            _ => 0,
+        }
+    }
+
     /// Who takes the times.
     pub(crate) fn time_source(&self) -> TimeSource {
         match self {

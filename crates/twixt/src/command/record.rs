@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.store.is_none() && args.retention.is_asked_for() {
         return Err(usage("--keep-days and --keep-bytes are for a store: use them with --store"));
     }
-    let rule = args.epoch.map_or(EpochRule::WHOLE, |epoch| epoch.0);
+    let rule = args.rule();
     let plan = Plan {
         traffic: args.traffic.traffic()?,
         digest: args.digest.plan(),
@@ -112,6 +112,10 @@ impl Args {
             digest: self.digest.with(configuration),
             ..self
         }
+    }
+
+    fn rule(&self) -> EpochRule {
+        self.epoch.map_or(EpochRule::WHOLE, |epoch| epoch.0)
     }
 
     /// Where epochs go.
@@ -198,6 +202,14 @@ fn conclude(
             "{} packets were truncated by the snap length: use the same one at the other point, \
              or --digest headers at both",
             units::count(path.cut())
+        ));
+    }
+    let dropped = source.dropped_too_late(args.rule());
+    if dropped > 0 {
+        note(format_args!(
+            "{} packets were dropped while capturing, which only the last epochs record: loss of \
+             the others may include them; record a file instead of a pipe",
+            units::count(dropped)
         ));
     }
     note(format_args!("{} packets recorded in {recorded}", units::count(packets)));

@@ -7,9 +7,12 @@ mod agent;
 #[cfg(target_os = "linux")]
 mod agent_clock;
 #[cfg(target_os = "linux")]
+mod agent_drops;
+#[cfg(target_os = "linux")]
 mod agent_troubles;
 mod architecture;
 mod bad_input;
+mod capture_drops;
 mod check;
 mod check_collector;
 mod clock_steps;
@@ -46,6 +49,7 @@ mod record;
 mod reorder;
 mod rtt;
 mod simulate;
+mod stalls;
 mod store;
 mod support;
 mod traces;

@@ -16,11 +16,12 @@ pub(crate) const SECOND: i64 = 1_000_000_000;
 /// In nanoseconds.
 pub(crate) const MILLISECOND: i64 = 1_000_000;
 
-/// Frames with their times, to be written as pcap.
+/// Frames with their times, to be written as pcap; as pcapng if frames were dropped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Capture {
     frames: Vec<(i64, Vec<u8>)>,
     snap_length: Option<usize>,
+    dropped: Option<u64>,
 }
 
 impl Capture {
@@ -48,6 +49,15 @@ impl Capture {
         self
     }
 
+    /// As if the kernel had dropped all frames between two times after [`START`]. The file says at
+    /// its end how many.
+    pub(crate) fn dropping(mut self, start_ns: i64, end_ns: i64) -> Self {
+        let before = self.frames.len();
+        self.frames.retain(|(time, _)| !(START + start_ns..START + end_ns).contains(time));
+        let dropped = (before - self.frames.len()) as u64;
+        Self { dropped: Some(self.dropped.unwrap_or(0) + dropped), ..self }
+    }
+
     /// How many frames there are.
     pub(crate) fn len(&self) -> usize {
         self.frames.len()
@@ -57,6 +67,9 @@ impl Capture {
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut frames = self.frames.clone();
         frames.sort_by_key(|(time, _)| *time);
+        if let Some(dropped) = self.dropped {
+            return pcapng(&frames, dropped);
+        }
         let snap_length = self.snap_length.unwrap_or(65535);
         let mut writer =
             PcapWriter::new(Vec::new(), 1, snap_length as u32).expect("memory can be written to");
@@ -72,6 +85,32 @@ impl Capture {
     pub(crate) fn write(&self, path: impl AsRef<Path>) {
         fs::write(path, self.bytes()).expect("the folder can be written to");
     }
+}
+
+/// Frames as pcapng, with a statistics block behind them.
+fn pcapng(frames: &[(i64, Vec<u8>)], dropped: u64) -> Vec<u8> {
+    let words =
+        |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let time = |time: i64| [(time >> 32) as u32, time as u32];
+    let mut bytes = Vec::new();
+    let mut block = |kind: u32, body: &[u8]| {
+        let length = body.len() as u32 + 12;
+        bytes.extend([words(&[kind, length]), body.to_vec(), words(&[length])].concat());
+    };
+    block(0x0a0d_0d0a, &words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
+    // Ethernet, in nanoseconds.
+    block(1, &[words(&[1, 65535]), vec![9, 0, 1, 0, 9, 0, 0, 0], words(&[0])].concat());
+    for (at, frame) in frames {
+        let [high, low] = time(*at);
+        let length = frame.len() as u32;
+        let mut body = [words(&[0, high, low, length, length]), frame.clone()].concat();
+        body.resize(body.len().next_multiple_of(4), 0);
+        block(6, &body);
+    }
+    let [high, low] = time(frames.last().map_or(START, |(time, _)| *time));
+    let option = [vec![5, 0, 8, 0], dropped.to_le_bytes().to_vec()].concat();
+    block(5, &[words(&[0, high, low]), option, words(&[0])].concat());
+    bytes
 }
 
 /// Packets on their way, by when they pass the first point and how long they then take.
