@@ -45,7 +45,7 @@ const DIALECT: [&str; 10] = [
 ///
 /// # Panics
 ///
-/// If they differ, with the lines that do, or if one contains a word of [`DIALECT`].
+/// If they differ, with the lines that do, or if one contains a word of dialect.
 #[track_caller]
 pub fn check_wording(name: &str, found: &str) {
     if let Some((line, word)) = found.lines().find_map(|line| Some((line, dialect(line)?))) {
