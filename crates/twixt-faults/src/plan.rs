@@ -174,20 +174,13 @@ fn step_ns(random: &mut Random) -> i64 {
 }
 
 fn disk_faults(random: &mut Random) -> Faults {
-    let operations = [
-        Operation::Open,
-        Operation::Read,
-        Operation::Write,
-        Operation::Sync,
-        Operation::SyncFolder,
-    ];
     let none = Faults::default();
     match random.within(0..8) {
         0 => Faults { is_read_only: true, ..none },
         1 => Faults { open_files_max: Some(random.within(0..6) as usize), ..none },
         2 => Faults { has_short_reads: true, ..none },
         _ => {
-            let failing = vec![(random.pick(&operations), random.pick(&[1, 2, 5, 20]))];
+            let failing = vec![(random.pick(&Operation::ALL), random.pick(&[1, 2, 5, 20]))];
             Faults { failing, ..none }
         }
     }

@@ -35,6 +35,11 @@ pub enum Operation {
     SyncFolder,
 }
 
+impl Operation {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [Self::Open, Self::Read, Self::Write, Self::Sync, Self::SyncFolder];
+}
+
 /// What goes wrong at present. By default nothing does.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {

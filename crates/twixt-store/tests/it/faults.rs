@@ -9,7 +9,7 @@ use twixt_store::{
     SimulatedDisk, StoreError,
 };
 
-use crate::support::{minute, payload};
+use crate::support::{disk_faults, minute, payload};
 
 const STORE: &str = "/var/store";
 
@@ -120,29 +120,9 @@ enum Event {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let operations = [
-        Operation::Open,
-        Operation::Read,
-        Operation::Write,
-        Operation::Sync,
-        Operation::SyncFolder,
-    ];
-    let fault = prop_oneof![
-        3 => Just(Faults::default()),
-        2 => (0..5_usize, 1..6_u64).prop_map(move |(kind, one_in)| Faults {
-            failing: vec![(operations[kind], one_in)],
-            ..Faults::default()
-        }),
-        1 => (0..4_000_u64)
-            .prop_map(|bytes| Faults { bytes_max: Some(bytes), ..Faults::default() }),
-        1 => (0..4_usize)
-            .prop_map(|files| Faults { open_files_max: Some(files), ..Faults::default() }),
-        1 => Just(Faults { is_read_only: true, ..Faults::default() }),
-        1 => Just(Faults { has_short_reads: true, ..Faults::default() }),
-    ];
     prop_oneof![
         8 => (0..4_u8).prop_map(|again| Event::Store { again }),
-        3 => fault.prop_map(Event::Fault),
+        3 => disk_faults(4_000).prop_map(Event::Fault),
         1 => Just(Event::Crash),
         1 => Just(Event::Kill),
         1 => (0..12_u64).prop_map(Event::CrashWithin),

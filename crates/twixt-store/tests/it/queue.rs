@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use twixt_model::{Timestamp, mix};
 use twixt_store::{CHUNKS, Faults, Operation, Queue, SimulatedDisk, StoreError};
 
+use crate::support::disk_faults;
+
 const FOLDER: &str = "/spool/paris";
 const LARGE: u64 = 1 << 24;
 /// Of the queues that anything happens to: a full one is no exception.
@@ -205,26 +207,6 @@ enum Event {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let operations = [
-        Operation::Open,
-        Operation::Read,
-        Operation::Write,
-        Operation::Sync,
-        Operation::SyncFolder,
-    ];
-    let fault = prop_oneof![
-        3 => Just(Faults::default()),
-        2 => (0..5_usize, 1..6_u64).prop_map(move |(kind, one_in)| Faults {
-            failing: vec![(operations[kind], one_in)],
-            ..Faults::default()
-        }),
-        1 => (0..20_000_u64)
-            .prop_map(|bytes| Faults { bytes_max: Some(bytes), ..Faults::default() }),
-        1 => (0..4_usize)
-            .prop_map(|files| Faults { open_files_max: Some(files), ..Faults::default() }),
-        1 => Just(Faults { is_read_only: true, ..Faults::default() }),
-        1 => Just(Faults { has_short_reads: true, ..Faults::default() }),
-    ];
     prop_oneof![
         6 => (1..6_u64, 8..900_usize)
             .prop_map(|(records, bytes)| Event::Append { records, bytes }),
@@ -232,7 +214,7 @@ fn event() -> impl Strategy<Value = Event> {
         4 => (1..20_usize, 1..4_000_usize)
             .prop_map(|(records_max, bytes_max)| Event::Peek { records_max, bytes_max }),
         3 => any::<u8>().prop_map(|share| Event::Confirm { share }),
-        3 => fault.prop_map(Event::Fault),
+        3 => disk_faults(20_000).prop_map(Event::Fault),
         1 => Just(Event::Rot),
         1 => Just(Event::Crash),
         1 => Just(Event::Kill),

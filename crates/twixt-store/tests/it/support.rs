@@ -3,9 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
+use proptest::sample::select;
 use tempfile::TempDir;
 use twixt_model::{Epoch, Span, Timestamp};
-use twixt_store::{Durability, EpochEntry, Found, Log, Options, Query, Report, StoreError};
+use twixt_store::{
+    Durability, EpochEntry, Faults, Found, Log, Operation, Options, Query, Report, StoreError,
+};
 
 /// In nanoseconds.
 pub(crate) const MINUTE: i64 = 60_000_000_000;
@@ -110,4 +114,18 @@ pub(crate) fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = fs::read(path).expect("the file is there");
     change(&mut bytes);
     fs::write(path, bytes).expect("the file can be written");
+}
+
+/// What a disk does wrong, or nothing; a full one has room for fewer than so many bytes.
+pub(crate) fn disk_faults(bytes: u64) -> impl Strategy<Value = Faults> {
+    let none = Faults::default;
+    prop_oneof![
+        3 => Just(none()),
+        2 => (select(&Operation::ALL), 1..6_u64)
+            .prop_map(move |failing| Faults { failing: vec![failing], ..none() }),
+        1 => (0..bytes).prop_map(move |bytes| Faults { bytes_max: Some(bytes), ..none() }),
+        1 => (0..4_usize).prop_map(move |files| Faults { open_files_max: Some(files), ..none() }),
+        1 => Just(Faults { is_read_only: true, ..none() }),
+        1 => Just(Faults { has_short_reads: true, ..none() }),
+    ]
 }
