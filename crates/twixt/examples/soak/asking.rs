@@ -64,13 +64,16 @@ fn question(turn: usize) -> String {
     }
 }
 
-/// How many epochs all segments have, once the last are settled.
-pub(crate) fn counted(address: SocketAddr) -> Counted {
+/// How many epochs all segments have since `start_s`, once the last are settled.
+pub(crate) fn counted(address: SocketAddr, start_s: u64) -> Counted {
     thread::sleep(SETTLE);
-    let end = now_s() - 60;
+    let end_s = now_s() - 60;
     let mut counted = Counted { epochs: 0, gaps: 0 };
     for segment in 0..crate::SEGMENTS {
-        let path = format!("/v1/estimates?step=hour&segment=up-{segment}:down-{segment}&end={end}");
+        let path = format!(
+            "/v1/estimates?step=minute&limit=100000&segment=up-{segment}:down-{segment}\
+             &start={start_s}&end={end_s}"
+        );
         let completeness = answer(address, &path).unwrap()["completeness"].take();
         counted.epochs += completeness["epochs"].as_u64().unwrap();
         counted.gaps += completeness["gaps"].as_u64().unwrap();
@@ -91,7 +94,8 @@ fn answer(address: SocketAddr, path: &str) -> io::Result<Value> {
     }
 }
 
-fn now_s() -> u64 {
+/// Seconds since 1970.
+pub(crate) fn now_s() -> u64 {
     SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs()
 }
 

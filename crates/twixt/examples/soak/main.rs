@@ -32,6 +32,8 @@ fn main() -> ExitCode {
     let minutes = std::env::args().nth(1).map_or(MINUTES, |text| text.parse().unwrap());
     let end = Instant::now() + Duration::from_secs(60 * minutes);
     let system = System::start();
+    // The first minute lacks the epochs before the last agent was there.
+    let whole_s = (asking::now_s() / 60 + 2) * 60;
     let (over, mut looks) = (AtomicBool::new(false), Looks::default());
     let (sent, asked) = thread::scope(|scope| {
         let traffic = scope.spawn(|| traffic::send_until(&over));
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
         over.store(true, Ordering::Relaxed);
         (traffic.join().unwrap(), asking.join().unwrap())
     });
-    let counted = asking::counted(system.address);
+    let counted = asking::counted(system.address, whole_s);
     system.stop();
     println!("{sent} datagrams sent; {counted}");
     println!("{asked}");
