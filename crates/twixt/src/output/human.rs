@@ -150,8 +150,13 @@ pub(crate) fn counts(estimate: &Estimate) -> [String; 3] {
         None => UNKNOWN.to_owned(),
         Some(LossRange { min: 0, max: 0 }) => "0".to_owned(),
         Some(LossRange { min, max }) => {
-            let share = max as f64 / evidence.packets.max(1) as f64;
-            format!("{} ({})", units::range(min, max), units::percent(share))
+            let share = |lost: u64| units::percent(lost as f64 / evidence.packets.max(1) as f64);
+            match min == max {
+                true => format!("{} ({})", units::count(max), share(max)),
+                false => {
+                    format!("{} ({} to {})", units::range(min, max), share(min), share(max))
+                }
+            }
         }
     };
     [units::count(evidence.packets), units::count(evidence.used), lost]
@@ -228,8 +233,8 @@ fn footer(measured: &Measured) -> String {
     }
     footer += &clock(measured);
     footer += &drift(measured);
-    footer += &skipped("upstream", &measured.upstream);
-    footer + &skipped("downstream", &measured.downstream)
+    footer += &not_measured("upstream", &measured.upstream);
+    footer + &not_measured("downstream", &measured.downstream)
 }
 
 /// How the clocks drift apart, and when one was set; nothing if they seem to do neither.
@@ -277,17 +282,19 @@ fn clock(measured: &Measured) -> String {
     }
 }
 
-fn skipped(point: &str, counts: &PathCounts) -> String {
-    let mut reasons: Vec<String> = counts
+fn not_measured(point: &str, counts: &PathCounts) -> String {
+    let reasons: Vec<String> = counts
         .skipped
         .iter()
         .map(|(reason, count)| format!("{} {reason}", units::count(*count)))
         .collect();
-    if let Some(dropped) = counts.dropped.filter(|&dropped| dropped > 0) {
-        reasons.push(format!("{} dropped by the capturing kernel", units::count(dropped)));
-    }
-    match reasons.as_slice() {
+    let mut lines = match reasons.as_slice() {
         [] => String::new(),
         reasons => format!("{point:<10} skipped: {}\n", reasons.join(", ")),
+    };
+    if let Some(dropped @ 1..) = counts.dropped {
+        lines +=
+            &format!("{point:<10} dropped: {} by the capturing kernel\n", units::count(dropped));
     }
+    lines
 }
