@@ -44,8 +44,9 @@
 //! | 48 | 8 | latest last time of this and all entries before, signed |
 //! | 56 | 8 | checksum of the 56 bytes before, seeded with the entry's place in the file |
 //!
-//! The index is a hint. It is written after the data and never synced; whatever part of the data
-//! file no sound entry covers is read as if there were no index. The latest time makes the last
+//! The index is a hint. It is written after the data and not synced, unless it replaces one that was
+//! wrong about the data; whatever part of the data file no sound entry covers is read as if there were
+//! no index. The latest time makes the last
 //! entry answer for the whole day: a reader that asks for later times reads nothing else of it.
 //!
 //! A frame is written with one call and at the known end of the file. What lies behind the last

@@ -115,6 +115,11 @@ impl IndexWriter {
         Ok(index)
     }
 
+    /// Makes all of it durable, which is only needed where it replaces one that was wrong.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.sync()
+    }
+
     pub(crate) fn append(&mut self, entry: IndexEntry) -> io::Result<()> {
         let place = entry_place(self.count);
         self.file.write_all_at(&entry.to_bytes(place), place)?;

@@ -121,6 +121,21 @@ impl SimulatedDisk {
         Arc::new(Mount::view(Arc::clone(&self.state)))
     }
 
+    /// A copy of what is durable: what a crash leaves if it takes all that it may.
+    #[must_use]
+    pub fn durable_copy(&self) -> Self {
+        let state = State {
+            tree: self.lock().tree.durable_copy(),
+            faults: Faults::default(),
+            random: Random(0),
+            boot: 0,
+            open_files: 0,
+            handles: 0,
+            operations: 0,
+        };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
     /// Sets what goes wrong from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.lock().faults = faults;

@@ -5,7 +5,7 @@ use std::io;
 use twixt_model::Timestamp;
 
 use crate::day_files::DayFiles;
-use crate::disk::Disk;
+use crate::disk::{Disk, parent_of, remove_if_there};
 use crate::error::StoreError;
 use crate::format::{
     DATA_MAGIC, HEADER_BYTES, Head, HeaderState, IndexEntry, check_header, header,
@@ -61,11 +61,12 @@ pub(super) fn recover(
         data.file.set_bytes(end).map_err(StoreError::write(&files.data))?;
     }
     let records = start.kept.unwrap_or(0) + entries.len() as u64;
+    let index = complete(disk, files, start, &entries);
     Ok(Recovered {
         end,
         records,
         reach: entries.last().map_or(start.reach, |last| last.reach),
-        index: complete(disk, files, start, &entries),
+        index: index.map_err(StoreError::write(&files.index))?,
         cut_bytes: found.saturating_sub(end),
     })
 }
@@ -122,19 +123,33 @@ fn entries_from(data: &mut Source, start: Start, data_bytes: u64) -> io::Result<
     Ok(entries)
 }
 
-/// The index with what it lacked. Without one the log works as well, only slower.
+/// The index with what it lacked. Without one the log works as well, only slower. But one that is
+/// wrong about the data must be gone, durably, before anything is appended: a crash could bring it
+/// back, and it would hide records.
 fn complete(
     disk: &dyn Disk,
     files: &DayFiles,
     start: Start,
     entries: &[IndexEntry],
-) -> Option<IndexWriter> {
-    match start.kept {
-        Some(kept) => {
-            let mut index = IndexWriter::resume(disk, &files.index, kept).ok()?;
-            entries.iter().try_for_each(|entry| index.append(*entry)).ok()?;
-            Some(index)
+) -> io::Result<Option<IndexWriter>> {
+    if let Some(kept) = start.kept {
+        let resumed = IndexWriter::resume(disk, &files.index, kept);
+        let completed = resumed.and_then(|mut index| {
+            entries.iter().try_for_each(|entry| index.append(*entry)).map(|()| index)
+        });
+        return Ok(completed.ok());
+    }
+    let is_new =
+        matches!(disk.about(&files.index), Err(error) if error.kind() == io::ErrorKind::NotFound);
+    let created = IndexWriter::create(disk, &files.index, entries);
+    if is_new {
+        return Ok(created.ok());
+    }
+    match created.and_then(|index| index.sync().map(|()| index)) {
+        Ok(index) => Ok(Some(index)),
+        Err(_) => {
+            remove_if_there(disk, &files.index)?;
+            disk.sync_folder(parent_of(&files.index)).map(|()| None)
         }
-        None => IndexWriter::create(disk, &files.index, entries).ok(),
     }
 }

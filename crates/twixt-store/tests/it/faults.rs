@@ -61,6 +61,30 @@ fn after_a_failed_sync_nothing_is_acknowledged_from_memory() {
     assert_eq!(stored(&open(&disk)), [0, 1]);
 }
 
+/// A crash left an index of records that were lost, a second crash brought it back after others had
+/// taken their place, and it hid them.
+#[test]
+fn an_index_of_lost_records_hides_no_record() {
+    for seed in 0..300 {
+        let disk = SimulatedDisk::new(seed);
+        let log = || Log::on(disk.mount(), STORE, Options::default());
+        let mut writer = log().writer("paris").unwrap();
+        store(&mut writer, 0).unwrap();
+        for epoch in 1..4 {
+            writer.append(&entry(epoch), &[7; 40], Durability::Written).unwrap();
+        }
+        drop(writer);
+        disk.crash();
+        let mut writer = log().writer("paris").unwrap();
+        (10..13).for_each(|epoch| drop(store(&mut writer, epoch).unwrap()));
+        drop(writer);
+        disk.crash();
+        let found = log().scan(Query::all().at_point("paris")).unwrap();
+        let epochs: Vec<i64> = found.map(|found| found.epoch.0).collect();
+        assert!([0, 10, 11, 12].iter().all(|epoch| epochs.contains(epoch)), "{seed}: {epochs:?}");
+    }
+}
+
 #[test]
 fn a_file_that_cannot_be_synced_stays_in_quarantine_over_a_restart() {
     let disk = SimulatedDisk::new(1);

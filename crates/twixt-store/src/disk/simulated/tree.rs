@@ -312,6 +312,25 @@ impl Tree {
         self.nodes.iter_mut().for_each(|node| node.locked_by = None);
     }
 
+    /// What is durable, and nothing else.
+    pub(super) fn durable_copy(&self) -> Self {
+        let copy = |node: &Node| {
+            Node::new(match &node.content {
+                Content::File(file) => Content::File(FileContent {
+                    cached: file.durable.clone(),
+                    durable: file.durable.clone(),
+                    unsynced: Vec::new(),
+                }),
+                Content::Folder(names) => Content::Folder(Names {
+                    cached: names.durable.clone(),
+                    durable: names.durable.clone(),
+                    unsynced: Vec::new(),
+                }),
+            })
+        };
+        Self { nodes: self.nodes.iter().map(copy).collect(), clock: self.clock }
+    }
+
     pub(super) fn crash(&mut self, random: &mut Random) {
         for node in &mut self.nodes {
             match &mut node.content {
