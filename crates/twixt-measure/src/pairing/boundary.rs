@@ -25,6 +25,8 @@ impl Pairing {
                         before.blurred = true;
                         after.blurred = true;
                     }
+                    // A half that comes later brings packets that are not moved any more.
+                    after.blurred |= !after.is_complete();
                     self.counts.moved = self.counts.moved.saturating_add(moves.count());
                     // Judged by packets in flight as they were found, so before they are moved.
                     note_missing(&moves, before, &mut after);

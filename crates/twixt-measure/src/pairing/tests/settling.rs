@@ -252,3 +252,25 @@ proptest! {
         }
     }
 }
+
+/// The start of the epoch was settled when the one before was given up, without the half that came
+/// later: packets in flight counted as its own, and hid its losses.
+#[test]
+fn a_half_that_comes_when_the_start_is_settled_hides_no_loss() {
+    let sent = stream(60, 5 * MS);
+    let mut arrived = delayed(&sent, 18);
+    // Two packets of the second epoch.
+    arrived.retain(|packet| ![25, 30].contains(&packet.digest.0));
+    let (mut ups, mut downs): (Vec<Sealed>, Vec<Sealed>) =
+        both("lda", &sent, &arrived).into_iter().partition(|sealed| sealed.point.0 == "up");
+    let mut pairing = pairing();
+    let (late_up, late_down) = (ups.split_off(2), downs.split_off(1));
+    ups.into_iter().chain(downs).for_each(|sealed| pairing.receive(sealed));
+    pairing.advance(at_ms(1_250));
+    late_up.into_iter().chain(late_down).for_each(|sealed| pairing.receive(sealed));
+    pairing.finish();
+    let events = events(&mut pairing);
+    let lost: Vec<Option<u64>> =
+        events.iter().filter_map(estimate_of).map(|estimate| estimate.evidence.lost).collect();
+    assert_eq!(lost[1], None, "{}", list(&events));
+}
