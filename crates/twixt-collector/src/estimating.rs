@@ -108,7 +108,6 @@ pub(crate) struct EstimatingConfig {
 
 /// Estimates, step by step.
 pub(crate) struct Estimating {
-    config: EngineConfig,
     log: Log,
     file: ProgressFile,
     resume_wait: Duration,
@@ -165,17 +164,16 @@ impl Estimating {
         metrics: EstimatingMetrics,
         sink: HistorySink,
     ) -> Self {
-        let EstimatingConfig { engine: config, log, file, resume_wait, clock } = config;
+        let EstimatingConfig { engine, log, file, resume_wait, clock } = config;
         let mut progress = file.read();
-        retain_wanted(&config, &mut progress);
+        retain_wanted(&engine, &mut progress);
         let points = CatchingUp::of(&progress);
         let until =
             clock.instant() + if progress.is_empty() { Duration::ZERO } else { resume_wait };
         Self {
-            late: LatePairing::new(log.clone(), sink.history(), config.by),
-            engine: Engine::new(config.clone()),
+            late: LatePairing::new(log.clone(), sink.history(), engine.by),
+            engine: Engine::resume(engine, progress.clone()),
             stage: Stage::Waiting { progress, points, until },
-            config,
             log,
             file,
             resume_wait,
@@ -242,7 +240,10 @@ impl Estimating {
         match &mut self.stage {
             Stage::Waiting { points, .. } => {
                 let now = self.clock.now();
-                came.for_each(|epoch| points.note(&epoch.sealed, now));
+                for StoredEpoch { sealed, .. } in came {
+                    points.note(&sealed, now);
+                    self.engine.note_stored(&sealed);
+                }
                 self.begin_when_due()
             }
             Stage::Replaying { .. } => self.replay(),
@@ -265,8 +266,7 @@ impl Estimating {
             return Ok(());
         }
         let progress = std::mem::take(progress);
-        self.engine = Engine::resume(self.config.clone(), progress.clone());
-        self.note_gaps(&progress);
+        self.note_gaps();
         let needed = |progress: &SeriesProgress| {
             (progress.series.clone(), (progress.replay_from, progress.short_delays))
         };
@@ -277,10 +277,10 @@ impl Estimating {
     }
 
     /// Has the engine remember gaps whose halves may both be stored by now.
-    fn note_gaps(&mut self, progress: &[SeriesProgress]) {
-        match self.late.gaps(progress) {
+    fn note_gaps(&mut self) {
+        match self.late.gaps() {
             Ok(gaps) => {
-                gaps.iter().for_each(|late| self.engine.note_late(&late.series, late.range));
+                gaps.iter().for_each(|(series, range)| self.engine.note_gap(series, *range));
             }
             Err(problem) => warn!(%problem, "cannot search for gaps to close"),
         }

@@ -161,11 +161,27 @@ impl Engine {
         self.segments.values().flat_map(SegmentPairs::all_late).collect()
     }
 
-    /// Epochs of a series came late: they are among [`late`](Self::late) from now on.
-    pub fn note_late(&mut self, series: &Series, (first, last): (Epoch, Epoch)) {
-        if let Some(late) = self.late_of(series) {
-            late.insert_range(first, last);
+    /// An epoch is stored, and handed over later unless it comes too late for that: then it is among
+    /// [`late`](Self::late) from now on.
+    pub fn note_stored(&mut self, sealed: &Sealed) {
+        for segment in self.routes.of(sealed) {
+            let series = Series::of(segment, sealed);
+            if let Some(pairs) = self.segments.get_mut(&SegmentKey::of(&series)) {
+                pairs.note_stored(series.tag, sealed);
+            }
         }
+    }
+
+    /// A gap of a series was reported before a restart. Epochs that are concluded are among
+    /// [`late`](Self::late) from now on; others are estimated late if both halves come.
+    pub fn note_gap(&mut self, series: &Series, range: (Epoch, Epoch)) {
+        let key = SegmentKey::of(series);
+        let is_new = self.segments.get(&key).is_none_or(|pairs| !pairs.has(series.tag));
+        if is_new && !(self.resume_segment(series) && self.admit(&series.segment)) {
+            return;
+        }
+        let pairs = self.segments.entry(key).or_insert_with(|| SegmentPairs::new(series));
+        pairs.note_gap(&self.config, series, range);
     }
 
     /// Epochs of a series were paired, or cannot be.

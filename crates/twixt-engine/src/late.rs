@@ -51,6 +51,10 @@ impl EpochRanges {
         }
     }
 
+    pub(crate) fn contains(&self, epoch: Epoch) -> bool {
+        self.ranges.range(..=epoch).next_back().is_some_and(|(_, &last)| epoch <= last)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Epoch, Epoch)> {
         self.ranges.iter().map(|(&first, &last)| (first, last))
     }

@@ -96,6 +96,28 @@ impl SegmentPairs {
         self.series.get_mut(&tag).map(|series| series.late())
     }
 
+    /// A gap of a series was reported before a restart.
+    pub(crate) fn note_gap(
+        &mut self,
+        config: &EngineConfig,
+        series: &Series,
+        (first, last): (Epoch, Epoch),
+    ) {
+        self.add(config, series);
+        if let Some(series) = self.series.get_mut(&series.tag) {
+            series.note_gap(first, last);
+        }
+    }
+
+    /// A half is stored, and handed over later unless it comes too late for that.
+    pub(crate) fn note_stored(&mut self, tag: u16, sealed: &Sealed) {
+        let is_downstream = sealed.point == self.segment.downstream;
+        let later = self.alignment.shown().filter(|_| is_downstream).unwrap_or(0);
+        if let Some(series) = self.series.get_mut(&tag) {
+            series.note_stored(Epoch(sealed.epoch.0.saturating_sub(later)));
+        }
+    }
+
     /// Those of all algorithms.
     pub(crate) fn all_late(&self) -> impl Iterator<Item = LateEpochs> {
         let realigned_epochs = self.alignment.shown().unwrap_or(0);

@@ -17,6 +17,9 @@ use crate::reported::Reported;
 /// the one whose packets were in flight then.
 const REPLAY_MARGIN: i64 = 2;
 
+/// Epochs before a restart that are looked at once more, if nothing was reported of them.
+const UNREPORTED_EPOCHS_MAX: i64 = 256;
+
 /// The pairing of one series.
 #[derive(Debug)]
 pub(crate) struct PairSeries {
@@ -32,6 +35,8 @@ pub(crate) struct PairSeries {
     reported: Reported,
     /// Epochs whose half came after they were concluded.
     late: EpochRanges,
+    /// Gaps that were reported before a restart, of epochs that may be concluded again.
+    gaps: EpochRanges,
     minute_ns: i64, // positive
 }
 
@@ -49,6 +54,7 @@ impl PairSeries {
             held: VecDeque::new(),
             reported: Reported::nothing(),
             late: EpochRanges::default(),
+            gaps: EpochRanges::default(),
             minute_ns: config.minute.as_nanos().max(rule.length_ns().unwrap_or(i64::MAX)).max(1),
         }
     }
@@ -59,10 +65,29 @@ impl PairSeries {
         for &(first, last) in &progress.late {
             resumed.late.insert_range(first, last);
         }
+        resumed.note_unreported(progress);
         let needed = Epoch(progress.replay_from.0.saturating_add(REPLAY_MARGIN));
         let learnt = Some((needed, progress.short_delays));
         resumed.align_knowing(progress.realigned_epochs.unwrap_or(0), learnt);
         resumed
+    }
+
+    /// Nothing was reported of the last epochs that are no longer waited for. Halves of them may have
+    /// been stored just before the restart, and are not replayed.
+    fn note_unreported(&mut self, progress: &SeriesProgress) {
+        let Some(last) = progress.last else { return };
+        let oldest = progress.through.0.saturating_sub(UNREPORTED_EPOCHS_MAX);
+        let first = Epoch(last.0.saturating_add(1).max(oldest));
+        if first <= progress.through {
+            self.late.insert_range(first, progress.through);
+        }
+    }
+
+    /// A half is stored, and handed over later unless it comes too late for that.
+    pub(crate) fn note_stored(&mut self, epoch: Epoch) {
+        if epoch <= self.reported.through {
+            self.late.insert(epoch);
+        }
     }
 
     /// `None` if there is nothing to remember.
@@ -131,6 +156,17 @@ impl PairSeries {
     /// Epochs whose half came after they were concluded.
     pub(crate) const fn late(&mut self) -> &mut EpochRanges {
         &mut self.late
+    }
+
+    /// A gap was reported before a restart. Both halves may be there by now.
+    pub(crate) fn note_gap(&mut self, first: Epoch, last: Epoch) {
+        let through = self.reported.through;
+        if first <= through {
+            self.late.insert_range(first, last.min(through));
+        }
+        if last > through {
+            self.gaps.insert_range(first.max(Epoch(through.0.saturating_add(1))), last);
+        }
     }
 
     pub(crate) fn advance(&mut self, now: Timestamp) {
@@ -230,10 +266,12 @@ impl PairSeries {
     }
 
     fn report_estimate(&mut self, estimate: PairEstimate, output: &mut Output) {
-        if self.reported.was_reported(estimate.epoch) {
+        let was_gap = self.gaps.contains(estimate.epoch);
+        if self.reported.was_reported(estimate.epoch) && !was_gap {
             output.counts.replayed += 1;
         } else {
             output.counts.estimated += 1;
+            let estimate = PairEstimate { is_late: was_gap, ..estimate };
             output.events.push_back(EngineEvent::Estimated(Box::new(estimate)));
         }
     }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use tracing::warn;
 use twixt_engine::{
-    Conclusion, LateEpochs, PairEstimate, Series, SeriesProgress, StoredHalf, StoredSeries,
-    StreamCheck, pair_stored,
+    Conclusion, LateEpochs, PairEstimate, Series, StoredHalf, StoredSeries, StreamCheck,
+    pair_stored,
 };
 use twixt_history::{History, HistoryError, ROWS_MAX, Row, RowQuestion, Step};
 use twixt_measure::{QuestionTemplate, Sealed, Stream};
@@ -50,13 +50,6 @@ pub(super) struct LateWork {
     realigned_epochs: i64,
 }
 
-/// Epochs of a series, from first to last, that may be paired now.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct LateRange {
-    pub(super) series: Series,
-    pub(super) range: (Epoch, Epoch),
-}
-
 impl LatePairing {
     pub(super) fn new(log: Log, history: Arc<History>, by: By) -> Self {
         Self { log, history, by, since: BTreeMap::new() }
@@ -81,12 +74,9 @@ impl LatePairing {
         ready
     }
 
-    /// Gaps of the last days that may be stored in halves by now: epochs that came late when the
-    /// collector was killed, or that a backup of the history lacks. Only of epochs that the engine
-    /// is done with.
-    pub(super) fn gaps(&self, progress: &[SeriesProgress]) -> Result<Vec<LateRange>, HistoryError> {
-        let through: BTreeMap<&Series, Epoch> =
-            progress.iter().map(|progress| (&progress.series, progress.through)).collect();
+    /// Gaps of the last days, by upstream's numbers. Halves may be stored by now: they came late when
+    /// the collector was killed, or a backup of the history lacks the estimates.
+    pub(super) fn gaps(&self) -> Result<Vec<(Series, (Epoch, Epoch))>, HistoryError> {
         let mut question = RowQuestion {
             scope: Some(Scope::All.to_string()),
             limit: ROWS_MAX,
@@ -99,14 +89,8 @@ impl LatePairing {
             let answer = self.history.answer(&question)?;
             for hour in answer.rows.iter().filter(|row| row.gaps > 0) {
                 let Some(series) = series_of(&hour.series) else { continue };
-                if let Some(&through) = through.get(&series) {
-                    let ranges = self.gaps_of_hour(hour)?;
-                    let ranges = ranges.into_iter().filter(|(first, _)| *first <= through);
-                    found.extend(ranges.map(|(first, last)| LateRange {
-                        series: series.clone(),
-                        range: (first, last.min(through)),
-                    }));
-                }
+                let ranges = self.gaps_of_hour(hour)?.into_iter();
+                found.extend(ranges.map(|range| (series.clone(), range)));
             }
             question.after = answer.next;
             if question.after.is_none() {

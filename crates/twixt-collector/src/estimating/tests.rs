@@ -115,7 +115,6 @@ fn points_that_are_behind_after_a_start_are_waited_for() {
     let sink = HistorySink::new(estimates, Box::new(kept.clone()), HistoryMetrics::default());
     let mut estimating = Estimating::new(config, EstimatingMetrics::default(), sink);
     let progress = estimating.file.read();
-    estimating.engine = Engine::resume(estimating.config.clone(), progress.clone());
     estimating.stage = estimating.following(CatchingUp::of(&progress));
     let expected = ups.len();
     let budget = ByteBudget::new(1, BudgetMetrics::default());

@@ -1,5 +1,7 @@
 //! Halves that come after their epoch was given up, and stored ones that are paired.
 
+use std::collections::BTreeSet;
+
 use twixt_measure::{CutKind, QuestionTemplate};
 use twixt_model::{Epoch, Estimate};
 
@@ -114,4 +116,40 @@ fn epochs_that_markers_cut_are_estimated_after_a_restart() {
     after.into_iter().for_each(|sealed| engine.receive(sealed));
     let events = drain(&mut engine);
     assert!(estimates(&events).len() >= 9, "{}", list(&events));
+}
+
+/// The gap was reported, then came a restart, then the half: within the epochs that are concluded
+/// again, it was taken for one that was reported, and dropped.
+#[test]
+fn a_half_that_comes_after_a_restart_closes_the_gap_before_it() {
+    let (ups, downs): (Vec<Sealed>, Vec<Sealed>) =
+        halves(100..130, 0).into_iter().partition(|sealed| sealed.point.0 == "up");
+    let upto = |halves: &[Sealed], end: i64| -> Vec<Sealed> {
+        halves.iter().filter(|sealed| sealed.epoch.0 < end).cloned().collect()
+    };
+    let mut engine = Engine::new(config(&[("up", "down")]));
+    upto(&ups, 110).into_iter().chain(upto(&downs, 110)).for_each(|half| engine.receive(half));
+    for half in ups.iter().filter(|half| (110..120).contains(&half.epoch.0)) {
+        engine.receive(half.clone());
+        engine.advance(at(half.epoch.0 + 2));
+    }
+    (122..140).for_each(|second| engine.advance(at(second)));
+    let gap = |event: &EngineEvent| match event {
+        EngineEvent::Gap(gap) => Some((gap.series.clone(), (gap.first, gap.last))),
+        _ => None,
+    };
+    let gaps: Vec<_> = drain(&mut engine).iter().filter_map(gap).collect();
+    let [(series, (Epoch(110), _)), ..] = gaps.as_slice() else { panic!("{gaps:?}") };
+    let last = gaps.last().map(|(_, (_, last))| *last).unwrap();
+    let mut engine = Engine::resume(config(&[("up", "down")]), engine.progress());
+    engine.note_gap(series, (Epoch(110), last));
+    let replayed = ups.iter().filter(|half| half.epoch.0 < 120).chain(&downs);
+    replayed.cloned().for_each(|half| engine.receive(half));
+    engine.advance(at(200));
+    let events = drain(&mut engine);
+    let mut closed: BTreeSet<i64> = estimates(&events).into_keys().collect();
+    closed.extend(
+        engine.late().iter().flat_map(|late| &late.ranges).flat_map(|range| range.0.0..=range.1.0),
+    );
+    assert!((110..119).all(|epoch| closed.contains(&epoch)), "{closed:?}\n{}", list(&events));
 }
