@@ -38,8 +38,10 @@ pub(crate) struct AgentMachine {
     observed_ns: i64,
     pub(crate) partitioned_until_ns: i64,
     pub(crate) suspended_until_ns: i64,
-    /// Epochs that processes before this one counted as lost.
-    counted_before: u64,
+    /// Epochs that processes before this one discarded for lack of room.
+    discarded_before: u64,
+    /// Bits that changed on its disk: each may cost an epoch.
+    pub(crate) changed_bits: u64,
 }
 
 /// A request without a response.
@@ -69,7 +71,8 @@ impl AgentMachine {
             observed_ns: 0,
             partitioned_until_ns: 0,
             suspended_until_ns: 0,
-            counted_before: 0,
+            discarded_before: 0,
+            changed_bits: 0,
         }
     }
 
@@ -85,7 +88,7 @@ impl AgentMachine {
 
     /// The process ends at once, or its machine loses power.
     pub(crate) fn end(&mut self, is_crash: bool) {
-        self.counted_before = self.counted_lost();
+        self.discarded_before = self.discarded();
         self.life += 1;
         self.in_flight = None;
         // First: the process must not tidy up.
@@ -169,10 +172,15 @@ impl AgentMachine {
         self.process.as_ref().map_or(0, |process| process.counts().epochs)
     }
 
-    /// Epochs that all processes so far counted as discarded or damaged.
-    pub(crate) fn counted_lost(&self) -> u64 {
+    /// Epochs that may be lost though they were durable: those that were discarded for lack of room,
+    /// and those that a changed bit hit.
+    pub(crate) fn lost_max(&self) -> u64 {
+        self.discarded() + self.changed_bits
+    }
+
+    fn discarded(&self) -> u64 {
         let counts = self.process.as_ref().map(SteppedAgent::counts).unwrap_or_default();
-        self.counted_before + counts.discarded + counts.damaged
+        self.discarded_before + counts.discarded
     }
 
     /// What is wrong with the bounds of the spools.

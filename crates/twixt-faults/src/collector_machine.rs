@@ -85,8 +85,12 @@ impl CollectorMachine {
 
     /// What is stored, whatever is wrong with the disk at present.
     pub(crate) fn stored(&self) -> Log {
-        let folder = PathBuf::from(DIRECTORY).join(EPOCHS_FOLDER);
-        Log::on(self.disk.view(), folder, Options::default())
+        log_on(&self.disk)
+    }
+
+    /// What would be left of it if the machine lost power now, and all that is not durable.
+    pub(crate) fn durable(&self) -> Log {
+        log_on(&self.disk.durable_copy())
     }
 
     pub(crate) fn check_bounds(&self) -> Result<(), String> {
@@ -117,6 +121,11 @@ fn config(plan: &Plan, clock: &WallClock) -> CollectorConfig {
         clock: clock.clone(),
         ..config
     }
+}
+
+fn log_on(disk: &SimulatedDisk) -> Log {
+    let folder = PathBuf::from(DIRECTORY).join(EPOCHS_FOLDER);
+    Log::on(disk.view(), folder, Options::default())
 }
 
 /// The path from point to point.

@@ -131,7 +131,7 @@ impl Ledger {
     }
 
     /// At the end every epoch that was durable at an agent is stored, was refused for good, or is among
-    /// those that the agent counted as lost.
+    /// those that may be lost.
     pub(crate) fn check_delivered(
         &self,
         agent: usize,
@@ -149,7 +149,7 @@ impl Ledger {
         match missing.first() {
             Some((key, _)) if missing.len() as u64 > lost_max => Err(format!(
                 "{key} was durable in the spool of agent {agent} and was never stored ({} were not; \
-                 {lost_max} were counted as lost)",
+                 {lost_max} may be lost)",
                 missing.len()
             )),
             _ => Ok(()),

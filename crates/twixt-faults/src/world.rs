@@ -152,6 +152,7 @@ struct World {
     /// Machines that lose power when their disk has seen so many operations.
     doomed: Vec<(Machine, u64, i64)>,
     disk_faults: u64,
+    /// Bits that changed on the collector's disk.
     changed_bits: usize,
     is_healing: bool,
 }
@@ -310,7 +311,10 @@ impl World {
             Fault::Rot { machine } => {
                 let changed = self.disk(machine).rot();
                 self.trace.note(self.now_ns, format_args!("changed bit: {changed:?}"));
-                self.changed_bits += usize::from(machine == Machine::Collector);
+                match machine {
+                    Machine::Agent(agent) => self.agents[agent].changed_bits += 1,
+                    Machine::Collector => self.changed_bits += 1,
+                }
             }
             Fault::Partition { agent, length_ns } => {
                 self.agents[agent].partitioned_until_ns = self.now_ns + length_ns;
@@ -630,6 +634,8 @@ impl World {
     }
 
     fn check_stored(&self) -> Result<Stored, String> {
+        let durable = self.ledger.check_stored(&self.collector.durable(), self.changed_bits);
+        durable.map_err(|problem| format!("if the power fails now: {problem}"))?;
         self.ledger.check_stored(&self.collector.stored(), self.changed_bits)
     }
 
@@ -641,7 +647,7 @@ impl World {
             .map_err(|error| format!("no start at the end: {error}"))?;
         let stored = self.check_stored()?;
         for (agent, machine) in self.agents.iter().enumerate() {
-            self.ledger.check_delivered(agent, &stored, machine.counted_lost())?;
+            self.ledger.check_delivered(agent, &stored, machine.lost_max())?;
         }
         if let Some((key, reason)) = self.ledger.refused().iter().next()
             && !self.plan.has_clock_faults()
