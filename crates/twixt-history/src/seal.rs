@@ -63,16 +63,20 @@ impl<'a> Sorted<'a> {
         self.writer.write(&rows)
     }
 
-    /// Puts the file in its place, and deletes what an earlier attempt left there.
+    /// Puts the file in its place, and deletes what an earlier attempt left there: durably, before the
+    /// log is deleted, or a crash would bring it back beside the new one.
     fn finish(mut self) -> Result<(), HistoryError> {
         self.write()?;
         let HourPart { hour, number } = self.part;
         let written = self.writer.finish(hour, number)?;
         let is_stale =
             |name: &&FileName| name.hour == hour && name.part == number && **name != written;
-        for name in self.folder.files_of(hour.day())?.iter().filter(is_stale) {
-            self.folder.delete(*name)?;
+        let stale: Vec<FileName> =
+            self.folder.files_of(hour.day())?.into_iter().filter(|name| is_stale(&name)).collect();
+        stale.iter().try_for_each(|name| self.folder.delete(*name))?;
+        match stale.is_empty() {
+            true => Ok(()),
+            false => self.folder.sync(hour.day()),
         }
-        Ok(())
     }
 }

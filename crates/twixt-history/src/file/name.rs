@@ -71,6 +71,12 @@ impl Folder {
         Ok(files)
     }
 
+    /// Makes the names of a day's files survive the death of the machine.
+    pub(crate) fn sync(&self, day: Day) -> Result<(), HistoryError> {
+        let path = self.day_path(day);
+        self.disk.sync_folder(&path).map_err(HistoryError::file("sync", &path))
+    }
+
     /// Deletes a file, and the folder of its day if nothing else is in it.
     pub(crate) fn delete(&self, name: FileName) -> Result<(), HistoryError> {
         let path = self.file_path(name);

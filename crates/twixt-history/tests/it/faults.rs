@@ -61,3 +61,21 @@ fn a_crash_while_an_hour_is_sealed_costs_nothing() {
         assert_eq!(epochs(&disk), 60, "seed {seed}, sealed");
     }
 }
+
+/// A crash undid that the log of a sealed hour was deleted, more came for it, and it was sealed again. A
+/// second crash brought the first file back beside the second.
+#[test]
+fn an_hour_that_is_sealed_twice_is_there_once() {
+    for seed in 0..SEEDS {
+        let disk = SimulatedDisk::new(seed);
+        let history = open(&disk);
+        store(&history, 0..60);
+        history.seal_all().unwrap();
+        disk.crash();
+        let history = open(&disk);
+        store(&history, 60..61);
+        history.seal_all().unwrap();
+        disk.crash();
+        assert_eq!(epochs(&disk), 61, "seed {seed}");
+    }
+}
