@@ -6,7 +6,7 @@ use twixt_agent::rehearsal::Moment;
 use twixt_agent::stepped::{Response, SteppedAgent, Upload, WrittenEpochs};
 use twixt_agent::{AgentConfig, AgentError, DeliveryConfig, PointConfig, SpoolConfig};
 use twixt_capture::LiveOptions;
-use twixt_model::{DigestHash, DigestProfile, EpochRule, Timestamp};
+use twixt_model::{DigestHash, DigestProfile, EpochRule, Timestamp, mix};
 use twixt_store::SimulatedDisk;
 use twixt_synopsis::{AnySynopsis, Purpose, find};
 use twixt_wire::{Digester, HashKey};
@@ -19,6 +19,8 @@ use crate::traffic::Traffic;
 const SPOOL_BYTES_MAX: u64 = 1 << 17;
 /// Cells of an LDA: epochs have some dozens of packets.
 const LDA_ROWS: i64 = 16;
+/// While the kernel drops frames, it drops one in so many.
+const DROPS_ONE_IN: u64 = 3;
 
 /// A machine with an agent.
 pub(crate) struct AgentMachine {
@@ -38,6 +40,7 @@ pub(crate) struct AgentMachine {
     observed_ns: i64,
     pub(crate) partitioned_until_ns: i64,
     pub(crate) suspended_until_ns: i64,
+    pub(crate) drops_until_ns: i64,
     /// Epochs that processes before this one discarded for lack of room.
     discarded_before: u64,
     /// Bits that changed on its disk: each may cost an epoch.
@@ -71,6 +74,7 @@ impl AgentMachine {
             observed_ns: 0,
             partitioned_until_ns: 0,
             suspended_until_ns: 0,
+            drops_until_ns: 0,
             discarded_before: 0,
             changed_bits: 0,
         }
@@ -103,7 +107,14 @@ impl AgentMachine {
     pub(crate) fn observe(&mut self, now_ns: i64, traffic: &Traffic) {
         let Some(process) = &mut self.process else { return };
         for (index, point) in self.points.iter().enumerate() {
-            let frames = traffic.frames(*point, self.observed_ns..now_ns);
+            let mut frames = traffic.frames(*point, self.observed_ns..now_ns);
+            let passed = frames.len();
+            let is_dropped = |at_ns: i64| {
+                at_ns < self.drops_until_ns
+                    && mix(at_ns.cast_unsigned()).is_multiple_of(DROPS_ONE_IN)
+            };
+            frames.retain(|(at_ns, _)| !is_dropped(*at_ns));
+            let dropped = (passed - frames.len()) as u64;
             let stamped = |(at_ns, frame)| (self.clock.wall(at_ns), frame);
             process.observe(
                 index,
@@ -111,7 +122,7 @@ impl AgentMachine {
                     steady: self.clock.steady(now_ns),
                     wall: self.clock.wall(now_ns),
                     frames: frames.into_iter().map(stamped).collect::<Vec<(Timestamp, _)>>(),
-                    dropped: 0,
+                    dropped,
                 },
             );
         }

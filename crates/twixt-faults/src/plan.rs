@@ -70,6 +70,8 @@ pub(crate) enum Fault {
     Drift { machine: Machine, ppm: i64 },
     /// The machine sleeps.
     Suspend { agent: usize, length_ns: i64 },
+    /// The kernel drops frames for a while, and counts them.
+    Drops { agent: usize, length_ns: i64 },
 }
 
 impl Plan {
@@ -115,7 +117,7 @@ impl Plan {
         let down_s_max = random.pick(&[1, 8, 20]);
         let down_ns = random_ns(random, down_s_max);
         let length_ns = random_ns(random, 10);
-        match random.within(0..16) {
+        match random.within(0..18) {
             0 | 1 => Fault::Kill { machine, down_ns },
             2..=4 => Fault::Crash { machine, down_ns },
             5 | 6 => {
@@ -131,7 +133,8 @@ impl Plan {
             12 => Fault::Partition { agent, length_ns: random_ns(random, 30) },
             13 => Fault::Step { machine, by_ns: step_ns(random) },
             14 => Fault::Drift { machine, ppm: random.within(-200..200) },
-            _ => Fault::Suspend { agent, length_ns },
+            15 => Fault::Suspend { agent, length_ns },
+            _ => Fault::Drops { agent, length_ns: random_ns(random, 4) },
         }
     }
 

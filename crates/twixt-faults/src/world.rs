@@ -330,6 +330,11 @@ impl World {
                 let now_ns = self.now_ns;
                 self.clock(machine).drift(now_ns, ppm);
             }
+            Fault::Drops { agent, length_ns } => {
+                let machine = &mut self.agents[agent];
+                machine.observe(self.now_ns, &self.traffic);
+                machine.drops_until_ns = self.now_ns + length_ns;
+            }
             Fault::Suspend { agent, length_ns } => {
                 let machine = &mut self.agents[agent];
                 machine.observe(self.now_ns, &self.traffic);
@@ -657,6 +662,9 @@ impl World {
         let process = self.collector.process.as_ref().ok_or("the collector is down")?;
         let answer =
             process.answer(&RowQuestion::all(Step::Epoch)).map_err(|error| error.to_string())?;
+        for (path, bytes) in self.collector.disk.files() {
+            self.trace.note(self.now_ns, format_args!("{}: {bytes} bytes", path.display()));
+        }
         for row in &answer.rows {
             let said = row.reason.as_deref().unwrap_or("");
             self.trace.note(
