@@ -156,6 +156,13 @@ impl Ledger {
         }
     }
 
+    /// Points and epochs that are stored, though no request that brought them was ever acknowledged:
+    /// these need not be estimated before the collector's next start.
+    pub(crate) fn unacknowledged(&self, stored: &Stored) -> BTreeSet<(String, i64)> {
+        let unknown = stored.keys().filter(|key| !self.acknowledged.contains(*key));
+        unknown.map(|key| (key.point.clone(), key.epoch)).collect()
+    }
+
     /// Epochs that were refused for good, and why.
     pub(crate) const fn refused(&self) -> &BTreeMap<EpochKey, String> {
         &self.refused

@@ -683,7 +683,11 @@ impl World {
             );
         }
         let estimated = match self.changed_bits {
-            0 => estimates::check(&self.plan, &self.traffic, &stored, &answer.rows)?,
+            0 => {
+                let unacknowledged = self.ledger.unacknowledged(&stored);
+                let (plan, traffic) = (&self.plan, &self.traffic);
+                estimates::check(plan, traffic, &stored, &unacknowledged, &answer.rows)?
+            }
             _ => 0,
         };
         Ok((stored.len() as u64, estimated))

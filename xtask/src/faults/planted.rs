@@ -32,7 +32,6 @@ struct Planted {
 
 /// How a fault was found.
 pub(crate) struct Found {
-    pub(crate) name: String,
     pub(crate) what: String,
     /// The first seed whose story fails, and how; `None` if none does.
     pub(crate) failure: Option<(u64, String)>,
@@ -53,7 +52,7 @@ pub(crate) fn run(seeds: u64) -> Result<Vec<Found>> {
             }
             None => println!("{}: NOT FOUND by {seeds} seeds ({seconds:.0} s)", fault.name),
         }
-        found.push(Found { name: fault.name, what: fault.what, failure });
+        found.push(Found { what: fault.what, failure });
     }
     let missed = found.iter().filter(|found| found.failure.is_none()).count();
     ensure!(missed == 0, "{missed} of {} planted faults were not found", found.len());

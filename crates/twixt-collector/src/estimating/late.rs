@@ -50,6 +50,9 @@ pub(super) struct LateWork {
     realigned_epochs: i64,
 }
 
+/// Epochs of a series, from first to last.
+pub(super) type SeriesRange = (Series, (Epoch, Epoch));
+
 impl LatePairing {
     pub(super) fn new(log: Log, history: Arc<History>, by: By) -> Self {
         Self { log, history, by, since: BTreeMap::new() }
@@ -76,7 +79,7 @@ impl LatePairing {
 
     /// Gaps of the last days, by upstream's numbers. Halves may be stored by now: they came late when
     /// the collector was killed, or a backup of the history lacks the estimates.
-    pub(super) fn gaps(&self) -> Result<Vec<(Series, (Epoch, Epoch))>, HistoryError> {
+    pub(super) fn gaps(&self) -> Result<Vec<SeriesRange>, HistoryError> {
         let mut question = RowQuestion {
             scope: Some(Scope::All.to_string()),
             limit: ROWS_MAX,

@@ -76,7 +76,9 @@ fn an_index_of_lost_records_hides_no_record() {
         drop(writer);
         disk.crash();
         let mut writer = log().writer("paris").unwrap();
-        (10..13).for_each(|epoch| drop(store(&mut writer, epoch).unwrap()));
+        for epoch in 10..13 {
+            store(&mut writer, epoch).unwrap();
+        }
         drop(writer);
         disk.crash();
         let found = log().scan(Query::all().at_point("paris")).unwrap();
