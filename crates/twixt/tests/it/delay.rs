@@ -243,7 +243,7 @@ fn flows_are_told_apart() {
 }
 
 /// The keys of an estimate, in the order in which they are written.
-const ESTIMATE_KEYS: [&str; 27] = [
+const ESTIMATE_KEYS: [&str; 29] = [
     "scope",
     "packets",
     "used",
@@ -271,6 +271,8 @@ const ESTIMATE_KEYS: [&str; 27] = [
     "p999_low_ns",
     "p999_high_ns",
     "jitter_ns",
+    "lost_min",
+    "lost_max",
 ];
 
 #[test]
@@ -280,9 +282,10 @@ fn csv_has_a_header_and_a_row_per_estimate() {
     assert_eq!(lines[0], ESTIMATE_KEYS.join(","));
     let one = MILLISECOND;
     let end = START + 99 * one;
-    // Without a reason; 100 packets of 92 bytes; percentiles and their intervals, and no jitter.
+    // Without a reason; 100 packets of 92 bytes; percentiles and their intervals, and no jitter; none
+    // lost at least, nor at most.
     let row = format!(
-        "all,100,100,0,{one},0,{one},{one},{one},{one},{one},{one},{one},{START},{end},,9200,{}",
+        "all,100,100,0,{one},0,{one},{one},{one},{one},{one},{one},{one},{START},{end},,9200,{},0,0",
         format!("{one},").repeat(9)
     );
     assert_eq!(lines[1..], [row]);
