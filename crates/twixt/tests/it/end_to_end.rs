@@ -85,7 +85,7 @@ fn record(
     (point, direction): (&str, &str),
 ) -> Capturing {
     let line = format!(
-        "record -i {point} --direction {direction} --ring 16MiB -w {name}-{point}.epochs \
+        "record -i {point} --direction {direction} --ring 64MiB -w {name}-{point}.epochs \
          {options} {EPOCHS} {CLASSES} {FILTER}"
     );
     bed.capture(Place::R, folder, &line)
