@@ -53,6 +53,8 @@ pub struct Unreadable {
     pub path: PathBuf,
     /// What is wrong with it.
     pub text: String,
+    /// The disk failed, so it may be readable later; else it is damaged, or of another format.
+    pub is_disk_error: bool,
 }
 
 impl std::fmt::Display for Unreadable {

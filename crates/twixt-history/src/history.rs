@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use twixt_model::{Span, Timestamp};
-use twixt_store::{Access, SharedDisk, make_folders, real_disk};
+use twixt_store::{SharedDisk, make_folders, real_disk};
 
 use crate::catalogue::Catalogue;
 use crate::error::{HistoryError, Unreadable};
@@ -424,12 +424,15 @@ fn sealed_before(reader: &HistoryReader, part: HourPart) -> Result<HashSet<u64>,
     let wanted = Wanted { segment: None, step: Step::Epoch, span, columns: Columns::Keys };
     for name in folders.epochs.files_of(part.hour.day())? {
         if name.hour == part.hour && name.part < part.number {
-            let path = folders.epochs.file_path(name);
-            let opened = folders.disk.open(&path, Access::Read);
-            opened.map_err(HistoryError::file("read", &path))?;
-            // What is damaged cannot be repeated either.
-            let rows = read(&folders.epochs, name, &wanted, &reader.footers).unwrap_or_default();
-            known.extend(rows.iter().map(identity));
+            match read(&folders.epochs, name, &wanted, &reader.footers) {
+                Ok(rows) => known.extend(rows.iter().map(identity)),
+                // What it has would be stored again.
+                Err(Unreadable { path, text, is_disk_error: true }) => {
+                    return Err(HistoryError::file("read", &path)(std::io::Error::other(text)));
+                }
+                // What is damaged is not repeated either.
+                Err(_) => {}
+            }
         }
     }
     Ok(known)

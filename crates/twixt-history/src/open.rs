@@ -165,7 +165,7 @@ impl OpenFolder {
     ) -> Result<(), HistoryError> {
         let log = self.log(part);
         let path = self.part_path(part);
-        let problem = |text: String| Unreadable { path: path.clone(), text };
+        let problem = |text: String| Unreadable { path: path.clone(), text, is_disk_error: false };
         for shard in wanted.shards() {
             let query = Query::between(wanted.span).at_point(&shard).to_depth(depth);
             let mut scan = log.scan(query)?;

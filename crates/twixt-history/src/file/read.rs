@@ -2,6 +2,7 @@
 //! columns that are needed.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -102,9 +103,34 @@ pub(crate) fn read(
     let path = folder.file_path(name);
     let read = footers.open(folder.disk(), &path, name).and_then(|(file, metadata)| {
         let opened = Opened { file: Arc::new(file), metadata };
-        opened.rows(wanted).map_err(|error| error.to_string())
+        Ok(opened.rows(wanted)?)
     });
-    read.map_err(|text| Unreadable { path, text })
+    read.map_err(|cause| Unreadable {
+        path,
+        is_disk_error: matches!(cause, Cause::Disk(_)),
+        text: cause.to_string(),
+    })
+}
+
+/// Why a file cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum Cause {
+    #[error("{0}")]
+    Disk(#[from] io::Error),
+    #[error("{0}")]
+    Content(String),
+}
+
+impl From<ParquetError> for Cause {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            ParquetError::External(source) => match source.downcast::<io::Error>() {
+                Ok(failed) => Self::Disk(*failed),
+                Err(other) => Self::Content(other.to_string()),
+            },
+            other => Self::Content(other.to_string()),
+        }
+    }
 }
 
 impl Footers {
@@ -114,10 +140,9 @@ impl Footers {
         disk: &SharedDisk,
         path: &Path,
         name: FileName,
-    ) -> Result<(Source, Arc<ParquetMetaData>), String> {
-        let text = |error: std::io::Error| error.to_string();
-        let file = disk.open(path, Access::Read).map_err(text)?;
-        let About { bytes, changed, .. } = file.about().map_err(text)?;
+    ) -> Result<(Source, Arc<ParquetMetaData>), Cause> {
+        let file = disk.open(path, Access::Read)?;
+        let About { bytes, changed, .. } = file.about()?;
         let file = Source::new(file, bytes);
         let now = SystemTime::now();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,16 +153,14 @@ impl Footers {
             return Ok((file, Arc::clone(&footer.metadata)));
         }
         drop(known);
-        if checksum(disk, path).map_err(text)? != name.checksum {
-            return Err(
-                "damaged: the checksum does not match; delete it, or restore a copy".to_owned()
-            );
+        if checksum(disk, path)? != name.checksum {
+            let problem = "damaged: the checksum does not match; delete it, or restore a copy";
+            return Err(Cause::Content(problem.to_owned()));
         }
         let metadata = ParquetMetaDataReader::new()
             .with_page_index_policy(PageIndexPolicy::Optional)
-            .parse_and_finish(&file)
-            .map_err(|error| error.to_string())?;
-        check_columns(&metadata)?;
+            .parse_and_finish(&file)?;
+        check_columns(&metadata).map_err(Cause::Content)?;
         let metadata = Arc::new(metadata);
         let footer = Footer { metadata: Arc::clone(&metadata), bytes, changed, used: now };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

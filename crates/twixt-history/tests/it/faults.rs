@@ -79,3 +79,23 @@ fn an_hour_that_is_sealed_twice_is_there_once() {
         assert_eq!(epochs(&disk), 61, "seed {seed}");
     }
 }
+
+/// A sealed hour that cannot be read at present is not taken for one that has nothing: what it has
+/// would be stored again.
+#[test]
+fn what_cannot_be_read_at_present_is_not_stored_again() {
+    for operation in [Operation::Open, Operation::Read] {
+        let disk = SimulatedDisk::new(1);
+        let history = open(&disk);
+        store(&history, 0..60);
+        history.seal_all().unwrap();
+        let history = open(&disk);
+        disk.set_faults(Faults { failing: vec![(operation, 1)], ..Faults::default() });
+        let again = history.append(&[row("b", 5)], Timestamp::MIN);
+        disk.set_faults(Faults::default());
+        assert!(again.is_err(), "{operation:?}");
+        store(&history, 5..6);
+        history.seal_all().unwrap();
+        assert_eq!(epochs(&disk), 60, "{operation:?}");
+    }
+}
