@@ -21,7 +21,7 @@ pub enum HistoryError {
         source: io::Error,
     },
     /// The log of an hour cannot be written. Check permissions and free space.
-    #[error("{}", describe(.0))]
+    #[error("{}", .0.with_cause())]
     Log(#[from] StoreError),
     /// An hour cannot be written as Parquet. Check free space.
     #[error("cannot write {}: {problem}", path.display())]
@@ -38,12 +38,6 @@ impl HistoryError {
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File { action, path: path.to_owned(), source }
     }
-}
-
-/// What went wrong, with what the system says.
-fn describe(error: &StoreError) -> String {
-    let cause = std::error::Error::source(error);
-    cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
 /// Something that an answer lacks because it cannot be read.

@@ -92,6 +92,13 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// What went wrong, with what the system says of it, as one line.
+    #[must_use]
+    pub fn with_cause(&self) -> String {
+        let cause = std::error::Error::source(self);
+        cause.map_or_else(|| self.to_string(), |cause| format!("{self}: {cause}"))
+    }
+
     /// For `map_err`, where something is opened, listed or created.
     pub(crate) fn open(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Open { action, path: path.to_owned(), source }

@@ -47,7 +47,7 @@ impl Writers {
         if let Err(error) = &appended
             && !is_final(error)
         {
-            self.broken.insert(point.to_owned(), describe(error));
+            self.broken.insert(point.to_owned(), error.with_cause());
         }
         appended
     }
@@ -58,7 +58,7 @@ impl Writers {
         for point in std::mem::take(&mut self.unsynced) {
             let Some((_, writer)) = self.open.get_mut(&point) else { continue };
             if let Err(error) = writer.sync() {
-                failed.insert(point, describe(&error));
+                failed.insert(point, error.with_cause());
             }
         }
         failed
@@ -90,10 +90,4 @@ pub(super) const fn is_final(error: &StoreError) -> bool {
             | StoreError::TooLong { .. }
             | StoreError::Span
     )
-}
-
-/// What went wrong, with what the system says.
-fn describe(error: &StoreError) -> String {
-    let cause = std::error::Error::source(error);
-    cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
