@@ -14,6 +14,7 @@
 mod catching_up;
 mod late;
 mod metrics;
+mod needs;
 mod progress;
 mod replay;
 
@@ -27,7 +28,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
-use twixt_engine::{Engine, EngineConfig, EngineEvent, Series, SeriesProgress};
+use twixt_engine::{Engine, EngineConfig, EngineEvent, SegmentConfig, Series, SeriesProgress};
 use twixt_history::Row;
 use twixt_model::{Epoch, Segment};
 use twixt_store::Log;
@@ -111,6 +112,8 @@ pub(crate) struct Estimating {
     log: Log,
     file: ProgressFile,
     resume_wait: Duration,
+    /// Those that the operator named.
+    segments: Vec<SegmentConfig>,
     clock: WallClock,
     metrics: EstimatingMetrics,
     sink: HistorySink,
@@ -172,6 +175,7 @@ impl Estimating {
             clock.instant() + if progress.is_empty() { Duration::ZERO } else { resume_wait };
         Self {
             late: LatePairing::new(log.clone(), sink.history(), engine.by),
+            segments: engine.segments.clone(),
             engine: Engine::resume(engine, progress.clone()),
             stage: Stage::Waiting { progress, points, until },
             log,
@@ -271,7 +275,7 @@ impl Estimating {
             (progress.series.clone(), (progress.replay_from, progress.short_delays))
         };
         self.needed = progress.iter().map(needed).collect();
-        let replay = Replay::new(&self.log, &progress, self.clock.now())?;
+        let replay = Replay::new(&self.log, &progress, &self.segments, self.clock.now())?;
         self.stage = Stage::Replaying { replay, progress };
         Ok(())
     }

@@ -62,7 +62,7 @@ impl SeriesCheck<'_> {
             if !row.is_gap() && !is_pair && !self.plan.has_clock_faults() {
                 return Err(format!("{self} epoch {epoch}: an estimate without both halves"));
             }
-            self.check_loss(*epoch, row)?;
+            self.check_loss(*epoch, &said)?;
         }
         if self.plan.has_clock_faults() {
             return Ok(said.values().filter(|row| !row.is_gap()).count() as u64);
@@ -150,13 +150,16 @@ impl SeriesCheck<'_> {
     }
 
     /// Loss is what the network lost, never what a point did not see.
-    fn check_loss(&self, epoch: i64, row: &Row) -> Result<(), String> {
+    fn check_loss(&self, epoch: i64, said: &ByEpoch<&Row>) -> Result<(), String> {
+        let Some(row) = said.get(&epoch) else { return Ok(()) };
         let range = row.loss_range().filter(|_| !self.plan.has_clock_faults());
         let Some(range) = range else { return Ok(()) };
         let truth = self.traffic.lost_behind(self.upstream, epoch_ns(epoch, self.plan.start_ns));
-        // Of packets that upstream did not see, none counts as lost, though some may be.
-        let is_above = truth > range.max && row.missed_upstream.dropped == Some(0);
-        match truth < range.min || is_above {
+        // Of packets that upstream did not see, none counts as lost, though some may be. Drops may be
+        // noted in the epoch before or after.
+        let nearby = said.range(epoch - 1..=epoch + 1);
+        let saw_all = nearby.into_iter().all(|(_, row)| row.missed_upstream.dropped == Some(0));
+        match truth < range.min || (saw_all && truth > range.max) {
             false => Ok(()),
             true => Err(format!("{self} epoch {epoch}: {range:?} lost, in truth {truth}: {row:?}")),
         }

@@ -1,17 +1,16 @@
 //! Reads from the log what the engine still needs after a start, in order of time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 
-use twixt_engine::SeriesProgress;
-use twixt_measure::{Sealed, Stream};
+use twixt_engine::{SegmentConfig, SeriesProgress};
+use twixt_measure::Sealed;
 use twixt_model::{Span, Timestamp};
 use twixt_store::{Depth, Found, Log, Query};
 
 use super::late::read;
+use super::needs::Needs;
 
-/// Of epochs that no series has come to a conclusion on, this much is read.
-const UNCONCLUDED_NS: i64 = 3_600 * 1_000_000_000;
 /// Read and sorted at a time: bounds memory, whatever the time to catch up with.
 const SLICE_NS: i64 = 600 * 1_000_000_000;
 
@@ -21,14 +20,19 @@ pub(super) struct Replay {
     log: Log,
     needs: Needs,
     slices: BTreeSet<i64>,
-    /// What is left of the present stretch.
+    /// What is left of the present slice.
     found: std::vec::IntoIter<Found>,
     replayed: u64,
 }
 
 impl Replay {
-    pub(super) fn new(log: &Log, progress: &[SeriesProgress], now: Timestamp) -> io::Result<Self> {
-        let needs = Needs::new(progress, now);
+    pub(super) fn new(
+        log: &Log,
+        progress: &[SeriesProgress],
+        segments: &[SegmentConfig],
+        now: Timestamp,
+    ) -> io::Result<Self> {
+        let needs = Needs::new(progress, segments, now);
         let slices = match log.has_folder().map_err(io::Error::other)? {
             true => needs.slices(log)?,
             false => BTreeSet::new(),
@@ -58,55 +62,13 @@ impl Replay {
     }
 }
 
-/// From when on epochs are needed.
-#[derive(Debug)]
-struct Needs {
-    /// By point, domain, class and algorithm.
-    series: BTreeMap<[String; 4], i64>,
-    /// By point.
-    points: BTreeMap<String, i64>,
-    /// Of all others.
-    others: i64,
-}
-
 impl Needs {
-    fn new(progress: &[SeriesProgress], now: Timestamp) -> Self {
-        let others = now.as_nanos().saturating_sub(UNCONCLUDED_NS);
-        let mut needs = Self { series: BTreeMap::new(), points: BTreeMap::new(), others };
-        for progress in progress {
-            let Some(length_ns) = progress.series.epoch_ns else { continue };
-            let ahead = progress.realigned_epochs.unwrap_or(0);
-            let (first, segment) = (progress.replay_from.0, &progress.series.segment);
-            needs.note(progress, &segment.upstream.0, first.saturating_mul(length_ns));
-            let first = first.saturating_add(ahead);
-            needs.note(progress, &segment.downstream.0, first.saturating_mul(length_ns));
-        }
-        needs
-    }
-
-    fn note(&mut self, progress: &SeriesProgress, point: &str, start_ns: i64) {
-        let series = &progress.series;
-        let algorithm = series.algorithm.to_owned();
-        let key = [point.to_owned(), series.domain.clone(), series.class.clone(), algorithm];
-        let earliest = self.series.entry(key).or_insert(start_ns);
-        *earliest = start_ns.min(*earliest);
-        let earliest = self.points.entry(point.to_owned()).or_insert(self.others);
-        *earliest = start_ns.min(*earliest);
-    }
-
-    fn wants(&self, found: &Found) -> bool {
-        let Ok(stream) = found.stream.parse::<Stream>() else { return false };
-        let key = [found.point.clone(), stream.domain, stream.class, stream.algorithm];
-        let start_ns = self.series.get(&key).copied().unwrap_or(self.others);
-        found.span.start.as_nanos() >= start_ns
-    }
-
     /// The intervals of time in which something is needed, by number.
     fn slices(&self, log: &Log) -> io::Result<BTreeSet<i64>> {
         let mut slices = BTreeSet::new();
         for point in log.points().map_err(io::Error::other)? {
-            let start_ns = self.points.get(&point).copied().unwrap_or(self.others);
-            let span = Span { start: Timestamp::from_nanos(start_ns), end: Timestamp::MAX };
+            let start = Timestamp::from_nanos(self.of_point_ns(&point));
+            let span = Span { start, end: Timestamp::MAX };
             self.scan(log, &point, span, |found| slices.extend([slice_of(&found)]))?;
         }
         Ok(slices)
