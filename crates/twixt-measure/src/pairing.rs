@@ -77,6 +77,8 @@ pub struct Pairing {
     /// The newest epoch that came of upstream, and of downstream.
     newest: [Option<Epoch>; 2],
     oldest_downstream: Option<Epoch>,
+    /// The newest that came when it was concluded or given up.
+    newest_late: Option<Epoch>,
     /// Whether points hand their epochs over in order.
     is_in_order: bool,
     learnt: Learnt,
@@ -95,6 +97,7 @@ impl Pairing {
             horizon: Epoch(i64::MIN),
             newest: [None; 2],
             oldest_downstream: None,
+            newest_late: None,
             is_in_order: false,
             learnt: Learnt::default(),
             events: VecDeque::new(),
@@ -161,6 +164,7 @@ impl Pairing {
         }
         if epoch <= self.horizon {
             self.counts.late += 1;
+            self.newest_late = self.newest_late.max(Some(epoch));
             return;
         }
         self.add(side, sealed);

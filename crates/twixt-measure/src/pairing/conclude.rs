@@ -45,11 +45,12 @@ impl Pairing {
         self.events.extend(event);
     }
 
-    /// Whether nothing came of a neighbour, and something of the epochs beyond it.
+    /// Whether a neighbour came too late, or nothing came of it and something of the epochs beyond it.
     fn has_gap_beside(&self, epoch: Epoch) -> bool {
         let Epoch(number) = epoch;
         let here = |number: i64| self.slots.contains_key(&Epoch(number));
-        let older = self.slots.first_key_value().is_some_and(|(&oldest, _)| oldest < epoch);
+        let older = self.newest_late >= Some(Epoch(number.saturating_sub(1)))
+            || self.slots.first_key_value().is_some_and(|(&oldest, _)| oldest < epoch);
         let newer = self.slots.last_key_value().is_some_and(|(&newest, _)| newest > epoch);
         self.needs_neighbours(epoch)
             && ((older && !here(number.saturating_sub(1)))

@@ -2,12 +2,12 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use twixt_model::{Delay, Estimate, Observation, Timestamp};
+use twixt_model::{Delay, Epoch, Estimate, Observation, Timestamp};
 
 use super::{delayed, list, pair, pairing, show};
 use crate::fixtures::{MS, at_ms, config, events, packet, seal};
 use crate::meter::MeterConfig;
-use crate::pairing::PairingEvent;
+use crate::pairing::{Pairing, PairingEvent};
 use crate::sealed::Sealed;
 
 /// So many packets, `spacing_ns` apart.
@@ -273,4 +273,21 @@ fn a_half_that_comes_when_the_start_is_settled_hides_no_loss() {
     let lost: Vec<Option<u64>> =
         events.iter().filter_map(estimate_of).map(|estimate| estimate.evidence.lost).collect();
     assert_eq!(lost[1], None, "{}", list(&events));
+}
+
+/// Nothing came of the epoch before until it was given up: what was in flight at its end is not known.
+#[test]
+fn an_epoch_behind_one_that_was_given_up_hides_no_loss() {
+    let sent = stream(60, 5 * MS);
+    let mut arrived = delayed(&sent, 9);
+    // Two packets of the second epoch.
+    arrived.retain(|packet| ![25, 30].contains(&packet.digest.0));
+    let learnt = (Epoch(1), 1_000);
+    let mut pairing = Pairing::resumed(pairing().config, Epoch(0), learnt);
+    both("lda", &sent, &arrived).into_iter().for_each(|sealed| pairing.receive(sealed));
+    pairing.finish();
+    let events = events(&mut pairing);
+    let lost: Vec<Option<u64>> =
+        events.iter().filter_map(estimate_of).map(|estimate| estimate.evidence.lost).collect();
+    assert_eq!(lost.first(), Some(&None), "{}", list(&events));
 }
