@@ -154,6 +154,8 @@ impl HistorySink {
 fn rows_of(event: &EngineEvent) -> Vec<Row> {
     match event {
         EngineEvent::Estimated(pair) => rows_of_pair(pair),
+        // It may be cut otherwise than before, and would count twice.
+        EngineEvent::Gap(gap) if gap.is_stored => Vec::new(),
         EngineEvent::Gap(gap) => vec![row_of_gap(gap)],
         _ => Vec::new(),
     }

@@ -159,7 +159,8 @@ impl AlignedPairing {
         reason: GapReason,
     ) -> Gap {
         let span = self.rule.span_of(first).union(self.rule.span_of(last));
-        Gap { series: self.series.clone(), first, last, span, point, reason }
+        let (series, is_stored) = (self.series.clone(), false);
+        Gap { series, first, last, span, point, reason, is_stored }
     }
 
     pub(crate) fn waiting_bytes(&self) -> u64 {

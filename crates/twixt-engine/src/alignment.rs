@@ -141,15 +141,17 @@ impl Alignment {
         Some(AlignmentState::Apart(GapReason::ClocksApart { offset: found.offset, rest, guard }))
     }
 
-    /// No more is waited for: decides by what there is.
+    /// No more is waited for: decides by what there is. That nothing is in common says something only
+    /// of epochs that both sent.
     pub(crate) fn decide(&mut self, up: Option<&PointSample>, down: Option<&PointSample>) {
         self.state = AlignmentState::Aligned { realigned_epochs: 0 };
         let (Some(up), Some(down)) = (up, down) else { return };
         let Some(guard) = common_guard(up, down) else { return };
-        let enough = |point: &PointSample| {
-            point.recent(SEARCHED_EPOCHS).take(PACKETS_MIN as usize).count() as u64 == PACKETS_MIN
+        let has_enough = |point: &PointSample, other: &PointSample| {
+            let both = point.recent_epochs(SEARCHED_EPOCHS).filter(|epoch| other.has(*epoch));
+            point.packets_in(both).take(PACKETS_MIN as usize).count() as u64 == PACKETS_MIN
         };
-        if enough(up) && enough(down) {
+        if has_enough(up, down) && has_enough(down, up) {
             self.state = AlignmentState::Apart(GapReason::NothingInCommon { guard });
             return;
         }

@@ -130,6 +130,8 @@ pub struct Gap {
     pub point: Option<PointId>,
     /// Why.
     pub reason: GapReason,
+    /// These epochs were a gap before a restart, and are stored as one.
+    pub is_stored: bool,
 }
 
 impl Gap {

@@ -55,6 +55,23 @@ impl EpochRanges {
         self.ranges.range(..=epoch).next_back().is_some_and(|(_, &last)| epoch <= last)
     }
 
+    /// Epochs from `first` to `last`, in runs, and whether they are in a range.
+    pub(crate) fn runs(&self, first: Epoch, last: Epoch) -> Vec<(Epoch, Epoch, bool)> {
+        let (mut runs, mut next) = (Vec::new(), first);
+        let reaching = self.iter().filter(|(start, end)| *start <= last && *end >= first);
+        for (start, end) in reaching.map(|(start, end)| (start.max(first), end.min(last))) {
+            if next < start {
+                runs.push((next, Epoch(start.0.saturating_sub(1)), false));
+            }
+            runs.push((start, end, true));
+            next = Epoch(end.0.saturating_add(1));
+        }
+        if next <= last {
+            runs.push((next, last, false));
+        }
+        runs
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Epoch, Epoch)> {
         self.ranges.iter().map(|(&first, &last)| (first, last))
     }
@@ -101,6 +118,21 @@ mod tests {
         check(&ranges, &[(1, 3), (6, 7), (26, 30)]);
         ranges.remove(Epoch(i64::MIN), Epoch(i64::MAX));
         check(&ranges, &[]);
+    }
+
+    #[test]
+    fn runs_are_inside_or_outside() {
+        let mut ranges = EpochRanges::default();
+        ranges.insert_range(Epoch(1), Epoch(4));
+        ranges.insert_range(Epoch(8), Epoch(9));
+        let runs = |first, last| {
+            let runs = ranges.runs(Epoch(first), Epoch(last)).into_iter();
+            runs.map(|(first, last, inside)| (first.0, last.0, inside)).collect::<Vec<_>>()
+        };
+        assert_eq!(runs(5, 7), [(5, 7, false)]);
+        assert_eq!(runs(2, 3), [(2, 3, true)]);
+        let expected = [(0, 0, false), (1, 4, true), (5, 7, false), (8, 8, true)];
+        assert_eq!(runs(0, 8), expected);
     }
 
     #[test]

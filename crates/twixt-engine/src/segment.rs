@@ -211,7 +211,7 @@ impl SegmentPairs {
             AlignmentState::Apart(reason) if sealed.point == self.segment.upstream => {
                 series.refuse(sealed.epoch, reason.clone(), output);
             }
-            AlignmentState::Apart(_) => {}
+            AlignmentState::Apart(_) => series.pass_over(sealed.epoch),
             AlignmentState::Unknown => {
                 self.is_holding = true;
                 series.hold(sealed);

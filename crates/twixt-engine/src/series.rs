@@ -35,6 +35,8 @@ pub(crate) struct PairSeries {
     reported: Reported,
     /// Epochs whose half came after they were concluded.
     late: EpochRanges,
+    /// Epochs that were not compared while none seemed to belong together, of late.
+    passed_over: Option<(Epoch, Epoch)>,
     /// Gaps that were reported before a restart, of epochs that may be concluded again.
     gaps: EpochRanges,
     minute_ns: i64, // positive
@@ -54,6 +56,7 @@ impl PairSeries {
             held: VecDeque::new(),
             reported: Reported::nothing(),
             late: EpochRanges::default(),
+            passed_over: None,
             gaps: EpochRanges::default(),
             minute_ns: config.minute.as_nanos().max(rule.length_ns().unwrap_or(i64::MAX)).max(1),
         }
@@ -133,6 +136,9 @@ impl PairSeries {
         // An agent sends the epochs of a point one after the other, the oldest first.
         self.pairing = AlignedPairing::new(aligned, self.reported.through, learnt).in_order();
         self.counted = PairingCounts::default();
+        if let Some((first, last)) = self.passed_over.take() {
+            self.late.insert_range(first, last);
+        }
         for sealed in std::mem::take(&mut self.held) {
             self.receive(sealed);
         }
@@ -210,6 +216,7 @@ impl PairSeries {
 
     /// Reports that nothing is known of an epoch of upstream's, and of those before it.
     pub(crate) fn refuse(&mut self, epoch: Epoch, reason: GapReason, output: &mut Output) {
+        self.pass_over(epoch);
         if epoch <= self.reported.through {
             return;
         }
@@ -218,14 +225,21 @@ impl PairSeries {
         self.report(Conclusion::Gap(self.pairing.gap(epoch, epoch, None, reason)), output);
     }
 
+    /// An epoch is not compared. It is looked at once more when some turn out to belong together.
+    pub(crate) fn pass_over(&mut self, epoch: Epoch) {
+        let (first, last) = self.passed_over.unwrap_or((epoch, epoch));
+        let (first, last) = (first.min(epoch), last.max(epoch));
+        let oldest = Epoch(last.0.saturating_sub(UNREPORTED_EPOCHS_MAX));
+        self.passed_over = Some((first.max(oldest), last));
+    }
+
     /// Refuses those that were kept.
     pub(crate) fn refuse_held(&mut self, reason: &GapReason, output: &mut Output) {
+        let held = std::mem::take(&mut self.held);
+        held.iter().for_each(|sealed| self.pass_over(sealed.epoch));
         let upstream = &self.series.segment.upstream;
-        let mut epochs: Vec<Epoch> = std::mem::take(&mut self.held)
-            .into_iter()
-            .filter(|sealed| sealed.point == *upstream)
-            .map(|sealed| sealed.epoch)
-            .collect();
+        let of_upstream = held.iter().filter(|sealed| sealed.point == *upstream);
+        let mut epochs: Vec<Epoch> = of_upstream.map(|sealed| sealed.epoch).collect();
         epochs.sort_unstable();
         for epoch in epochs {
             self.refuse(epoch, reason.clone(), output);
@@ -243,23 +257,26 @@ impl PairSeries {
         } else {
             for (first, last) in self.reported.missing_before(epoch) {
                 let missing = self.pairing.gap(first, last, None, GapReason::NothingCame);
-                self.report_gap(missing, output);
+                self.report_gap(&missing, output);
             }
             self.report_minute_before(epoch, output);
             self.reported.note(epoch);
         }
         match conclusion {
-            Conclusion::Gap(gap) => self.report_gap(gap, output),
+            Conclusion::Gap(gap) => self.report_gap(&gap, output),
             Conclusion::Estimate(estimate) => self.report_estimate(estimate, output),
         }
     }
 
-    fn report_gap(&mut self, gap: Gap, output: &mut Output) {
+    fn report_gap(&mut self, gap: &Gap, output: &mut Output) {
         match self.reported.unreported(gap.first, gap.last) {
             Some((first, last)) => {
-                let gap = self.pairing.gap(first, last, gap.point, gap.reason);
-                output.counts.gaps = output.counts.gaps.saturating_add(gap.epochs());
-                output.events.push_back(EngineEvent::Gap(gap));
+                for (first, last, is_stored) in self.gaps.runs(first, last) {
+                    let (point, reason) = (gap.point.clone(), gap.reason.clone());
+                    let gap = Gap { is_stored, ..self.pairing.gap(first, last, point, reason) };
+                    output.counts.gaps = output.counts.gaps.saturating_add(gap.epochs());
+                    output.events.push_back(EngineEvent::Gap(gap));
+                }
             }
             None => output.counts.replayed += gap.epochs(),
         }

@@ -68,6 +68,37 @@ fn stored_halves_of_other_packets_are_not_compared() {
     assert_eq!(pair_all(&[up, other].concat(), 0), BTreeMap::new());
 }
 
+/// A point sends its backlog of a time of which the other sent nothing: that they have nothing in common
+/// says nothing.
+#[test]
+fn a_backlog_of_another_time_is_not_taken_for_other_packets() {
+    let (ups, downs): (Vec<Sealed>, Vec<Sealed>) =
+        halves(100..160, 0).into_iter().partition(|sealed| sealed.point.0 == "up");
+    let mut engine = Engine::new(config(&[("up", "down")]));
+    let downs = downs.into_iter().filter(|sealed| sealed.epoch.0 >= 145);
+    let events = run(&mut engine, downs.chain(ups).collect());
+    let warned = |event: &EngineEvent| matches!(event, EngineEvent::Warning(warning) if warning.kind == WarningKind::NotTheSameStream);
+    assert!(!events.iter().any(warned), "{events:?}");
+    let estimated: Vec<i64> = estimates(&events).into_keys().collect();
+    assert!(estimated.iter().copied().eq(145..159), "{estimated:?}");
+}
+
+/// Points had nothing in common until a clock was set right. Epochs of which both halves are there may
+/// be compared by now.
+#[test]
+fn epochs_passed_over_while_clocks_were_apart_are_looked_at_once_more() {
+    let up = seal(&Seen::at("up", 0), 100..200, "lda");
+    let wrong = seal(&Seen::at("down", 5 * MS).clock(SECOND_NS / 2), 100..150, "lda");
+    let right = seal(&Seen { run: 2, ..Seen::at("down", 5 * MS) }, 150..200, "lda");
+    let mut engine = Engine::new(config(&[("up", "down")]));
+    let epochs = in_order(vec![up, wrong, right], &[0, 0, 0]);
+    let events = run(&mut engine, epochs);
+    assert!(estimates(&events).len() > 30, "{events:?}");
+    let late = engine.late();
+    let [LateEpochs { ranges, .. }] = late.as_slice() else { panic!("{late:?}") };
+    assert!(ranges.iter().any(|(first, last)| first.0 <= 110 && last.0 >= 145), "{ranges:?}");
+}
+
 #[test]
 fn a_half_that_comes_late_is_remembered_until_it_is_paired() {
     let (ups, downs): (Vec<Sealed>, Vec<Sealed>) =
