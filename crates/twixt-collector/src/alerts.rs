@@ -9,6 +9,7 @@ mod machine;
 mod measure;
 mod message;
 mod metrics;
+mod past;
 mod refill;
 mod remembered;
 mod webhook;
@@ -27,13 +28,14 @@ use std::sync::Arc;
 use tracing::{info, warn};
 use twixt_engine::{EngineEvent, Gap, PairEstimate, Series};
 use twixt_history::Row;
-use twixt_model::Scope;
+use twixt_model::{Estimate, Scope};
 use twixt_supervise::Supervisor;
 
 use crate::estimating::EventSink;
 use crate::stop::StopRequest;
 use machine::Alarm;
 use message::Message;
+use past::PastWindows;
 use remembered::{Stood, WatchName};
 use webhook::Webhooks;
 use window::{Reading, Window};
@@ -50,6 +52,7 @@ pub(crate) struct Alerting {
     file: AlertsFile,
     /// Whether the file is behind.
     is_unwritten: bool,
+    past: PastWindows,
     webhooks: Webhooks,
     metrics: AlertMetrics,
     next: Box<dyn EventSink>,
@@ -78,19 +81,45 @@ impl Alerting {
         let watches = alerts.iter().map(|_| BTreeMap::new()).collect();
         let mut stood = file.read();
         stood.retain(|name, _| alerts.iter().any(|alert| alert.name == name.alert()));
-        Ok(Self { alerts, watches, stood, file, is_unwritten: false, webhooks, metrics, next })
+        let past = PastWindows::default();
+        let is_unwritten = false;
+        Ok(Self { alerts, watches, stood, file, is_unwritten, past, webhooks, metrics, next })
     }
 
     fn note_pair(&mut self, pair: &PairEstimate) {
         let of_all = pair.estimates.iter().find(|estimate| estimate.scope == Scope::All);
         let Some(estimate) = of_all else { return };
-        self.on_each(&pair.series, |alert, window| match pair.is_late {
-            true => {
-                window.add_late(pair.span, estimate);
-                Vec::new()
-            }
-            false => window.add(pair.span, estimate, alert.minimum_packets).into_iter().collect(),
+        if pair.is_late {
+            return self.note_late(pair, estimate);
+        }
+        self.on_each(&pair.series, |alert, window| {
+            window.add(pair.span, estimate, alert.minimum_packets).into_iter().collect()
         });
+    }
+
+    /// An epoch that was a gap before counts in its window, which may be over.
+    fn note_late(&mut self, pair: &PairEstimate, estimate: &Estimate) {
+        let PairEstimate { series, span, .. } = pair;
+        let watched = self.alerts.iter().zip(&mut self.watches).enumerate();
+        for (number, (alert, watches)) in watched.filter(|(_, (alert, _))| alert.is_on(series)) {
+            let window = watches.get_mut(series).map(|watch| &mut watch.window);
+            let is_open = window.is_some_and(|window| window.add_late(*span, estimate));
+            if !is_open && !self.past.note(number, alert, series, *span) {
+                self.metrics.refused.inc();
+            }
+        }
+    }
+
+    /// Reports alerts that were due in windows that are over, by epochs that were estimated late.
+    fn check_past(&mut self) {
+        for window in self.past.settled() {
+            let Some(alert) = self.alerts.get(window.alert) else { continue };
+            self.metrics.checked_late();
+            if let Some((reading, transition)) = self.past.check(alert, &window) {
+                let news = News { reading: &reading, transition, is_late: true };
+                report(alert, &window.series, &news, &self.webhooks);
+            }
+        }
     }
 
     fn note_gap(&mut self, gap: &Gap) {
@@ -133,7 +162,8 @@ impl Alerting {
                 self.metrics.stands(Some(before.state()), watch.alarm.state());
                 if let Some(transition) = transition {
                     self.metrics.changed(transition);
-                    report(alert, series, &reading, transition, &self.webhooks);
+                    let news = News { reading: &reading, transition, is_late: false };
+                    report(alert, series, &news, &self.webhooks);
                 }
             }
         }
@@ -178,6 +208,7 @@ impl EventSink for Alerting {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.check_past();
         if self.is_unwritten {
             self.remember();
         }
@@ -189,20 +220,23 @@ impl EventSink for Alerting {
     }
 }
 
-/// Logs a change, and sends it to the webhook if there is one.
-fn report(
-    alert: &AlertConfig,
-    series: &Series,
-    reading: &Reading,
+/// A change of an alert.
+struct News<'a> {
+    reading: &'a Reading,
     transition: Transition,
-    webhooks: &Webhooks,
-) {
-    let message = Message::new(alert, series, reading, transition).to_json();
-    let (name, state) = (alert.name.as_str(), transition.to.name());
+    /// Its window was over long ago.
+    is_late: bool,
+}
+
+/// Logs a change, and sends it to the webhook if there is one.
+fn report(alert: &AlertConfig, series: &Series, news: &News<'_>, webhooks: &Webhooks) {
+    let message = Message::new(alert, series, news).to_json();
+    let (name, state) = (alert.name.as_str(), news.transition.to.name());
     let segment = format!("{}:{}", series.segment.upstream, series.segment.downstream);
-    match transition.to {
-        AlertState::Clear => info!(alert = name, %segment, state, %message, "alert"),
-        _ => warn!(alert = name, %segment, state, %message, "alert"),
+    let late = news.is_late;
+    match news.transition.to {
+        AlertState::Clear => info!(alert = name, %segment, state, late, %message, "alert"),
+        _ => warn!(alert = name, %segment, state, late, %message, "alert"),
     }
     if let Some(address) = &alert.webhook {
         webhooks.send(address, &Arc::from(message));

@@ -17,6 +17,7 @@ mod metrics;
 mod needs;
 mod progress;
 mod replay;
+mod starting;
 
 pub(crate) use metrics::EstimatingMetrics;
 pub(crate) use progress::ProgressFile;
@@ -27,7 +28,7 @@ use std::iter;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use tracing::{info, warn};
+use tracing::warn;
 use twixt_engine::{Engine, EngineConfig, EngineEvent, SegmentConfig, Series, SeriesProgress};
 use twixt_history::Row;
 use twixt_model::{Epoch, Segment};
@@ -129,6 +130,7 @@ pub(crate) struct Estimating {
     late_epochs: u64,
     late_warning: LogLimit,
     late_problem: LogLimit,
+    read_problem: LogLimit,
 }
 
 /// How far it came since the start.
@@ -137,7 +139,7 @@ enum Stage {
     /// which they are read in order of time afterwards.
     Waiting { progress: Vec<SeriesProgress>, points: CatchingUp, until: Instant },
     /// What the log has and the engine still needs is handed over.
-    Replaying { replay: Replay, progress: Vec<SeriesProgress> },
+    Replaying { replay: Replay, progress: Vec<SeriesProgress>, retry_at: Instant },
     /// Epochs are handed over as they come.
     Following(Pace),
 }
@@ -189,6 +191,7 @@ impl Estimating {
             late_epochs: 0,
             late_warning: LogLimit::default(),
             late_problem: LogLimit::default(),
+            read_problem: LogLimit::default(),
         }
     }
 
@@ -202,7 +205,7 @@ impl Estimating {
         loop {
             let wait = self.wait();
             if !self.takes_epochs() {
-                if stop.is_requested() && self.unstored.is_some() {
+                if stop.is_requested() && (self.unstored.is_some() || !self.metrics.is_readable()) {
                     return self.finish();
                 }
                 std::thread::sleep(wait.min(RETRY_STEP));
@@ -224,7 +227,7 @@ impl Estimating {
         let until = match (&self.unstored, &self.stage) {
             (Some(unstored), _) => unstored.retry_at,
             (None, Stage::Waiting { until, .. }) => *until,
-            (None, Stage::Replaying { .. }) => return Duration::ZERO,
+            (None, Stage::Replaying { retry_at, .. }) => *retry_at,
             (None, Stage::Following(_)) => return TICK,
         };
         until.saturating_duration_since(self.clock.instant())
@@ -248,7 +251,8 @@ impl Estimating {
                     points.note(&sealed, now);
                     self.engine.note_stored(&sealed);
                 }
-                self.begin_when_due()
+                self.begin_when_due();
+                Ok(())
             }
             Stage::Replaying { .. } => self.replay(),
             Stage::Following(_) => self.follow(came),
@@ -261,72 +265,6 @@ impl Estimating {
             self.tell()?;
         }
         self.unstored.map_or(Ok(()), |unstored| Err(unstored.problem))
-    }
-
-    /// Ends the waiting if all points have caught up, or were waited for long enough.
-    fn begin_when_due(&mut self) -> io::Result<()> {
-        let Stage::Waiting { progress, points, until } = &mut self.stage else { return Ok(()) };
-        if !points.is_over() && self.clock.instant() < *until {
-            return Ok(());
-        }
-        let progress = std::mem::take(progress);
-        self.note_gaps();
-        let needed = |progress: &SeriesProgress| {
-            (progress.series.clone(), (progress.replay_from, progress.short_delays))
-        };
-        self.needed = progress.iter().map(needed).collect();
-        let replay = Replay::new(&self.log, &progress, &self.segments, self.clock.now())?;
-        self.stage = Stage::Replaying { replay, progress };
-        Ok(())
-    }
-
-    /// Has the engine remember gaps whose halves may both be stored by now.
-    fn note_gaps(&mut self) {
-        match self.late.gaps() {
-            Ok(gaps) => {
-                gaps.iter().for_each(|(series, range)| self.engine.note_gap(series, *range));
-            }
-            Err(problem) => warn!(%problem, "cannot search for gaps to close"),
-        }
-    }
-
-    /// Hands over some of what the log has and the engine still needs.
-    fn replay(&mut self) -> io::Result<()> {
-        let Stage::Replaying { replay, progress } = &mut self.stage else { return Ok(()) };
-        for _ in 0..BATCH_MAX {
-            let Some(sealed) = replay.next()? else {
-                let (replayed, progress) = (replay.replayed(), std::mem::take(progress));
-                return self.end_replay(replayed, &progress);
-            };
-            self.engine.receive(sealed);
-        }
-        self.tell().map(drop)
-    }
-
-    fn end_replay(&mut self, replayed: u64, progress: &[SeriesProgress]) -> io::Result<()> {
-        self.needed.clear();
-        self.metrics.replayed.inc_by(replayed);
-        if replayed > 0 {
-            info!(epochs = replayed, "replayed");
-        }
-        // Meanwhile points had to wait, and are behind again.
-        self.stage = self.following(CatchingUp::of(progress));
-        if !self.tell()? {
-            self.take_place(self.prepare());
-        }
-        Ok(())
-    }
-
-    fn following(&self, behind: CatchingUp) -> Stage {
-        let now = self.clock.instant();
-        let patient_until = now + self.resume_wait;
-        Stage::Following(Pace {
-            behind,
-            patient_until,
-            ticked: now,
-            publish_after: now,
-            look_after: now,
-        })
     }
 
     /// Hands over epochs as they come, and does what is due.

@@ -90,13 +90,14 @@ fn takes_protobuf(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Healthy if all threads run, and epochs and estimates can be stored as far as was tried.
+/// Healthy if all threads run, and epochs and estimates can be stored and read as far as was tried.
 async fn health(State((telemetry, supervisor)): State<(Arc<Telemetry>, Supervisor)>) -> Response {
     let history = &telemetry.history;
     let work = [
         (telemetry.journal.healthy.get() == 1, "cannot store epochs\n"),
         (history.is_healthy(Work::Storing), "cannot store estimates\n"),
         (history.is_healthy(Work::Sealing), "cannot seal hours of estimates\n"),
+        (telemetry.estimating.is_readable(), "cannot read stored epochs\n"),
     ];
     let failed = work.iter().filter(|(is_healthy, _)| !is_healthy).map(|(_, problem)| *problem);
     let failure = supervisor.failure().map(|failure| format!("{failure}\n"));

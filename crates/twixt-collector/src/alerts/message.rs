@@ -4,9 +4,8 @@
 use serde::Serialize;
 use twixt_engine::Series;
 
-use super::AlertConfig;
-use super::machine::Transition;
 use super::window::Reading;
+use super::{AlertConfig, News};
 
 /// A transition, as JSON.
 #[derive(Debug, Serialize)]
@@ -34,15 +33,13 @@ pub(super) struct Message<'a> {
     gaps: u64,
     /// Why the value is not known.
     reason: Option<&'a str>,
+    /// The window was over before: an epoch in it was estimated late.
+    late: bool,
 }
 
 impl<'a> Message<'a> {
-    pub(super) fn new(
-        alert: &'a AlertConfig,
-        series: &'a Series,
-        reading: &'a Reading,
-        transition: Transition,
-    ) -> Self {
+    pub(super) fn new(alert: &'a AlertConfig, series: &'a Series, news: &News<'a>) -> Self {
+        let News { reading, transition, is_late } = *news;
         let Reading { span, epochs, gaps, packets, value } = reading;
         Self {
             alert: &alert.name,
@@ -64,6 +61,7 @@ impl<'a> Message<'a> {
             epochs: *epochs,
             gaps: *gaps,
             reason: value.as_ref().err().map(String::as_str),
+            late: is_late,
         }
     }
 

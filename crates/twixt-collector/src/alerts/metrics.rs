@@ -17,6 +17,7 @@ pub(crate) struct AlertMetrics {
     pub(super) refused: Counter,
     messages: Family<Label, Counter>,
     retries: Counter,
+    windows_late: Counter,
 }
 
 impl AlertMetrics {
@@ -42,6 +43,11 @@ impl AlertMetrics {
             "webhook_retries",
             "Retries of messages to webhooks",
             metrics.retries.clone(),
+        );
+        registry.register(
+            "alert_windows_late",
+            "Windows checked again because epochs in them were estimated late",
+            metrics.windows_late.clone(),
         );
         for state in [AlertState::Unknown, AlertState::Clear, AlertState::Raised] {
             drop(metrics.alerts.get_or_create(&[("state", state.name())]));
@@ -71,6 +77,10 @@ impl AlertMetrics {
 
     pub(super) fn dropped(&self) {
         self.messages.get_or_create(&[("outcome", "dropped")]).inc();
+    }
+
+    pub(super) fn checked_late(&self) {
+        self.windows_late.inc();
     }
 
     pub(super) fn retried(&self) {

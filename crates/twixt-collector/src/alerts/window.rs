@@ -111,14 +111,19 @@ impl Window {
         self.add_seen(span, &Seen::of(estimate, self.measure), minimum_packets)
     }
 
-    /// Adds an epoch that was a gap before. What is over was judged: that an alert was due then is
-    /// no news now.
-    pub(super) fn add_late(&mut self, span: Span, estimate: &Estimate) {
+    /// Adds an epoch that was a gap before, if its window is not over. Whether it is not.
+    pub(super) fn add_late(&mut self, span: Span, estimate: &Estimate) -> bool {
         let number = span.start.as_nanos().div_euclid(self.length_ns);
-        if let Some(window) = self.open.as_mut().filter(|window| window.number == number) {
-            window.gaps = window.gaps.saturating_sub(1);
-            window.add(&Seen::of(estimate, self.measure));
-        }
+        let open = self.open.as_mut().filter(|window| window.number == number);
+        let Some(window) = open else { return false };
+        window.gaps = window.gaps.saturating_sub(1);
+        window.add(&Seen::of(estimate, self.measure));
+        true
+    }
+
+    /// What it comes to so far.
+    pub(super) fn close(self, minimum_packets: u64) -> Option<Reading> {
+        self.open.as_ref().map(|open| open.reading(&self, minimum_packets))
     }
 
     fn add_seen(&mut self, span: Span, seen: &Seen, minimum_packets: u64) -> Option<Reading> {

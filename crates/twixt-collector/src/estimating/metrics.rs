@@ -25,6 +25,7 @@ pub(crate) struct EstimatingMetrics {
     warnings: ByName,
     late: Counter,
     unrouted: Counter,
+    unreadable: Gauge,
 }
 
 impl EstimatingMetrics {
@@ -68,6 +69,11 @@ impl EstimatingMetrics {
             "Epochs of points that are not an end of any segment",
             metrics.unrouted.clone(),
         );
+        registry.register(
+            "replay_unreadable",
+            "Whether stored epochs that are needed after the start cannot be read",
+            metrics.unreadable.clone(),
+        );
         // Zero is news too, for those who compare with it.
         for kind in ["estimated", "observed", "gap", "warning", "summary"] {
             drop(metrics.events.get_or_create(&[("kind", kind)]));
@@ -76,6 +82,15 @@ impl EstimatingMetrics {
             drop(metrics.warnings.get_or_create(&[("kind", kind.name())]));
         }
         metrics
+    }
+
+    pub(super) fn note_readable(&self, is_readable: bool) {
+        self.unreadable.set(i64::from(!is_readable));
+    }
+
+    /// Whether all that is needed after a start could be read.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.unreadable.get() == 0
     }
 
     pub(super) fn count(&self, event: &EngineEvent) {

@@ -7,7 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use twixt_collector::CollectorConfig;
 use twixt_collector::alerts::{AlertConfig, Measure, SegmentPattern, Thresholds};
+use twixt_engine::EngineEvent;
 use twixt_testing::{DEADLINE, wait_for};
 
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
@@ -57,7 +59,7 @@ fn a_webhook_is_told_once_and_told_again_if_it_was_unwell() {
     assert_eq!((&told["upstream"], &told["downstream"]), (&"up".into(), &"down".into()));
     assert_eq!((&told["measure"], &told["unit"]), (&"mean".into(), &"ns".into()));
     assert_eq!(told["value"], DELAY_NS as f64);
-    assert_eq!(told["reason"], Value::Null);
+    assert_eq!((&told["reason"], &told["late"]), (&Value::Null, &false.into()));
     let metrics = collector.metrics();
     for line in [
         "twixt_collector_alert_transitions_total{to=\"raised\"} 1\n",
@@ -67,21 +69,49 @@ fn a_webhook_is_told_once_and_told_again_if_it_was_unwell() {
     }
 }
 
+/// A point was cut off while delays were long: that is reported when its epochs are there, and changes
+/// nothing at present.
+#[test]
+fn an_alert_that_was_due_is_reported_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, heard) = webhook(None);
+    let collector = Running::start(with_short_windows(folder.path(), url));
+    let first = (epoch_now() / 2 - 30) * 2;
+    let [up, down] = [Agent::at("up"), Agent::at("down").after(DELAY_NS)];
+    collector.send(&body(&up.seal(first, 8))).counts();
+    wait_for("gaps", || {
+        let is_gap = |event: &EngineEvent| matches!(event, EngineEvent::Gap(_));
+        let gaps = collector.events().iter().filter(|event| is_gap(event)).count();
+        if gaps >= 8 { Ok(()) } else { Err(gaps) }
+    });
+    collector.send(&body(&down.seal(first, 4))).counts();
+    collector.estimated(4);
+    // Something happens, as always in a network.
+    collector.send(&body(&up.seal(epoch_now(), 1))).counts();
+    let told = heard.recv_timeout(DEADLINE).unwrap();
+    assert_eq!((&told["state"], &told["before"]), (&"raised".into(), &"unknown".into()));
+    assert_eq!((&told["late"], &told["value"]), (&true.into(), &(DELAY_NS as f64).into()));
+    assert_eq!((&told["epochs"], &told["gaps"]), (&2.into(), &0.into()));
+    let metrics = collector.metrics();
+    for line in [
+        "twixt_collector_alerts{state=\"raised\"} 0\n",
+        "twixt_collector_alert_transitions_total{to=\"raised\"} 0\n",
+    ] {
+        assert!(metrics.contains(line), "{line}{metrics}");
+    }
+}
+
+/// An alert of two epochs on long delays.
+fn with_short_windows(folder: &std::path::Path, url: String) -> CollectorConfig {
+    let mut config = config(folder);
+    let (window, segment) = (Duration::from_millis(200), "u*:down".parse().unwrap());
+    config.alerts = vec![AlertConfig { segment, window, minimum_packets: 50, ..slow(url) }];
+    config
+}
+
 /// A collector with an alert that is raised by now.
 fn raised(folder: &std::path::Path, url: String) -> Running {
-    let mut config = config(folder);
-    config.alerts = vec![AlertConfig {
-        name: "slow".to_owned(),
-        segment: "u*:down".parse().unwrap(),
-        class: None,
-        algorithm: None,
-        measure: Measure::Mean,
-        thresholds: Thresholds { above: DELAY_NS as f64 / 2.0, clear_below: None },
-        window: Duration::from_millis(200),
-        minimum_packets: 50,
-        webhook: Some(url),
-    }];
-    let collector = Running::start(config);
+    let collector = Running::start(with_short_windows(folder, url));
     let first = epoch_now() - 12;
     for agent in [Agent::at("up"), Agent::at("down").after(DELAY_NS)] {
         collector.send(&body(&agent.seal(first, 12))).counts();

@@ -16,6 +16,7 @@ mod metrics;
 mod pairing;
 mod prometheus;
 mod python;
+mod replaying;
 mod rollups;
 mod running;
 mod storing;

@@ -125,16 +125,16 @@ fn gaps_end_stretches_and_one_speaks_for_many() {
 }
 
 #[test]
-fn an_epoch_that_comes_late_closes_its_gap_while_its_stretch_is_open() {
+fn an_epoch_that_comes_late_closes_its_gap_while_its_window_is_open() {
     let known = epoch(20, Some(0), 1_000, None);
     let mut window = Window::new(MINUTE, Measure::Gaps, THRESHOLDS);
     assert_eq!(window.add(span(0, SECOND), &known, 10), None);
     assert_eq!(window.add_gap(span(SECOND, 3 * SECOND), 3, 10), vec![]);
-    window.add_late(span(2 * SECOND, SECOND), &known);
+    assert!(window.add_late(span(2 * SECOND, SECOND), &known));
     let reading = window.add(span(MINUTE, SECOND), &known, 10).expect("the minute is over");
     assert_eq!((reading.epochs, reading.gaps, reading.value), (2, 2, Ok(0.5)));
     // Of one that is over, nothing changes.
-    window.add_late(span(3 * SECOND, SECOND), &known);
+    assert!(!window.add_late(span(3 * SECOND, SECOND), &known));
     let reading = window.add(span(2 * MINUTE, SECOND), &known, 10).expect("the minute is over");
     assert_eq!((reading.epochs, reading.gaps), (1, 0));
 }
