@@ -39,6 +39,8 @@ pub(crate) struct AgentMachine {
     /// All packets before were seen, or passed while the process was not there.
     observed_ns: i64,
     pub(crate) partitioned_until_ns: i64,
+    /// Until when it is of a newer release than the collector.
+    pub(crate) newer_until_ns: i64,
     pub(crate) suspended_until_ns: i64,
     pub(crate) drops_until_ns: i64,
     /// Epochs that processes before this one discarded for lack of room.
@@ -73,6 +75,7 @@ impl AgentMachine {
             next_spool: 0,
             observed_ns: 0,
             partitioned_until_ns: 0,
+            newer_until_ns: 0,
             suspended_until_ns: 0,
             drops_until_ns: 0,
             discarded_before: 0,

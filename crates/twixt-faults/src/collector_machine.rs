@@ -27,6 +27,8 @@ pub(crate) struct CollectorMachine {
     /// Which start of the process: what was planned for an earlier one does not happen.
     pub(crate) life: u64,
     pub(crate) is_commit_planned: bool,
+    /// Until when it is of a newer release than the agents.
+    pub(crate) newer_until_ns: i64,
 }
 
 /// Estimates are read from the history.
@@ -53,6 +55,7 @@ impl CollectorMachine {
             process: None,
             life: 0,
             is_commit_planned: false,
+            newer_until_ns: 0,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What was sealed, what the collector acknowledged, and whether it is stored: the check at the heart of
 //! the simulation.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use twixt_agent::stepped::WrittenEpochs;
@@ -10,7 +10,7 @@ use twixt_measure::{Sealed, Stream};
 use twixt_store::{Log, Query};
 
 /// Bodies of this story are smaller when unpacked.
-const BODY_BYTES_MAX: usize = 64 << 20;
+pub(crate) const BODY_BYTES_MAX: usize = 64 << 20;
 
 /// An epoch of a point, by what tells it from all others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +24,8 @@ pub(crate) struct EpochKey {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     sealed: BTreeMap<EpochKey, SealedEpoch>,
+    /// By their bytes: what is compared again and again need not be decoded each time.
+    keys: HashMap<Vec<u8>, EpochKey>,
     /// What each request brought.
     requests: BTreeMap<u64, Vec<EpochKey>>,
     acknowledged: BTreeSet<EpochKey>,
@@ -49,6 +51,7 @@ impl Ledger {
     pub(crate) fn written(&mut self, agent: usize, written: WrittenEpochs) -> Result<(), String> {
         for bytes in written.epochs {
             let key = key_of(&bytes)?;
+            self.keys.insert(bytes.clone(), key.clone());
             let sealed = SealedEpoch { agent, bytes, is_durable: written.is_durable };
             if let Some(before) = self.sealed.insert(key.clone(), sealed) {
                 return Err(format!("{key} was sealed twice: {} bytes before", before.bytes.len()));
@@ -71,11 +74,13 @@ impl Ledger {
 
     /// The key of an epoch that was sealed as it is.
     fn known(&self, bytes: &[u8]) -> Result<EpochKey, String> {
+        if let Some(key) = self.keys.get(bytes) {
+            return Ok(key.clone());
+        }
         let key = key_of(bytes)?;
-        match self.sealed.get(&key) {
-            Some(sealed) if sealed.bytes == bytes => Ok(key),
-            Some(_) => Err(format!("{key} is not what was sealed")),
-            None => Err(format!("{key} was never sealed")),
+        match self.sealed.contains_key(&key) {
+            true => Err(format!("{key} is not what was sealed")),
+            false => Err(format!("{key} was never sealed")),
         }
     }
 

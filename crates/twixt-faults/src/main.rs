@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use twixt_faults::Outcome;
 use twixt_faults::seeds::{Stories, StoryTotals, run_all};
 
 /// Simulate faults of disks, networks, clocks and processes
@@ -34,8 +35,12 @@ fn main() -> ExitCode {
 fn tell(seed: u64, steps_max: u64) -> ExitCode {
     let ended = twixt_faults::run(seed, steps_max, true);
     match ended {
-        Ok(outcome) => {
-            println!("seed {seed}: {outcome:?}");
+        Ok(Outcome { trace, steps, stored, estimated, story }) => {
+            story.iter().for_each(|line| println!("{line}"));
+            println!(
+                "seed {seed}: all holds; {steps} steps, {stored} epochs stored, {estimated} estimated, \
+                 trace {trace:016x}"
+            );
             ExitCode::SUCCESS
         }
         Err(failure) => {

@@ -72,6 +72,11 @@ pub(crate) enum Fault {
     Suspend { agent: usize, length_ns: i64 },
     /// The kernel drops frames for a while, and counts them.
     Drops { agent: usize, length_ns: i64 },
+    /// The agent is of a newer release than the collector for a while: what it sends has a format that
+    /// the collector does not know.
+    NewerAgent { agent: usize, length_ns: i64 },
+    /// The collector is of a newer release than the agents for a while: its receipts say more.
+    NewerCollector { length_ns: i64 },
 }
 
 impl Plan {
@@ -117,7 +122,7 @@ impl Plan {
         let down_s_max = random.pick(&[1, 8, 20]);
         let down_ns = random_ns(random, down_s_max);
         let length_ns = random_ns(random, 10);
-        match random.within(0..18) {
+        match random.within(0..20) {
             0 | 1 => Fault::Kill { machine, down_ns },
             2..=4 => Fault::Crash { machine, down_ns },
             5 | 6 => {
@@ -134,6 +139,8 @@ impl Plan {
             13 => Fault::Step { machine, by_ns: step_ns(random) },
             14 => Fault::Drift { machine, ppm: random.within(-200..200) },
             15 => Fault::Suspend { agent, length_ns },
+            16 => Fault::NewerAgent { agent, length_ns: random_ns(random, 20) },
+            17 => Fault::NewerCollector { length_ns: random_ns(random, 20) },
             _ => Fault::Drops { agent, length_ns: random_ns(random, 4) },
         }
     }

@@ -49,6 +49,8 @@ pub struct Outcome {
     pub stored: u64,
     /// Epochs of pairs estimated.
     pub estimated: u64,
+    /// What happened, if it was wanted.
+    pub story: Vec<String>,
 }
 
 /// What did not hold.
@@ -69,7 +71,10 @@ pub fn run(seed: u64, steps_max: u64, keeps_story: bool) -> Result<Outcome, Fail
     let ended = world.run(steps_max);
     let World { trace, now_ns, steps, .. } = world;
     match ended {
-        Ok((stored, estimated)) => Ok(Outcome { trace: trace.hash(), steps, stored, estimated }),
+        Ok((stored, estimated)) => {
+            let (trace, story) = (trace.hash(), trace.into_lines());
+            Ok(Outcome { trace, steps, stored, estimated, story })
+        }
         Err(problem) => {
             let at = format!("{:.3} s, step {steps}", now_ns as f64 / 1e9);
             Err(Failure { problem: format!("{problem} (at {at})"), story: trace.into_lines() })
@@ -273,7 +278,7 @@ impl World {
             }
             Event::Respond { agent, request, response } => self.respond(agent, request, &response),
             Event::Commit { life } => self.commit(life)?,
-            Event::Estimate { life } => self.estimate(life),
+            Event::Estimate { life } => self.estimate(life)?,
             Event::Keep { life } => {
                 if self.collector.life == life
                     && let Some(process) = self.collector.at(self.now_ns)

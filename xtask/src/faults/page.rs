@@ -17,7 +17,7 @@ const PLANTED_SEEDS: u64 = 1_000;
 
 /// Runs so many stories and plants the known faults, and writes the page.
 pub(super) fn write(seeds: u64) -> Result<()> {
-    let mut command = cargo(&["run", "--quiet", "--package", "twixt-faults", "--"]);
+    let mut command = cargo(&["run", "--quiet", "--release", "--package", "twixt-faults", "--"]);
     let output = command.arg(format!("--seeds={seeds}")).stderr(Stdio::inherit()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     ensure!(output.status.success(), "a story failed; the page is not written:\n{text}");

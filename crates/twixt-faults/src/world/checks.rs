@@ -45,14 +45,13 @@ impl World {
             self.trace.note(self.now_ns, format_args!("{}: {bytes} bytes", path.display()));
         }
         self.note_rows(&answer.rows);
-        let estimated = match self.changed_bits {
-            0 => {
-                let unacknowledged = self.ledger.unacknowledged(&stored);
-                let (plan, traffic) = (&self.plan, &self.traffic);
-                estimates::check(plan, traffic, &stored, &unacknowledged, &answer.rows)?
-            }
-            _ => 0,
+        let story = estimates::Story {
+            plan: &self.plan,
+            traffic: &self.traffic,
+            unacknowledged: &self.ledger.unacknowledged(&stored),
+            is_rotten: self.changed_bits > 0,
         };
+        let estimated = story.check(&stored, &answer.rows)?;
         Ok((stored.len() as u64, estimated))
     }
 

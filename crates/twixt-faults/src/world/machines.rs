@@ -55,6 +55,12 @@ impl World {
                 machine.observe(self.now_ns, &self.traffic);
                 machine.drops_until_ns = self.now_ns + length_ns;
             }
+            Fault::NewerAgent { agent, length_ns } => {
+                self.agents[agent].newer_until_ns = self.now_ns + length_ns;
+            }
+            Fault::NewerCollector { length_ns } => {
+                self.collector.newer_until_ns = self.now_ns + length_ns;
+            }
             Fault::Suspend { agent, length_ns } => {
                 let machine = &mut self.agents[agent];
                 machine.observe(self.now_ns, &self.traffic);
@@ -159,6 +165,7 @@ impl World {
         self.trace.note(self.now_ns, "faults end");
         self.is_healing = true;
         self.network.heal();
+        self.collector.newer_until_ns = 0;
         self.doomed.clear();
         self.disk_faults += 1;
         let agents = (0..self.agents.len()).map(Machine::Agent);
@@ -171,6 +178,7 @@ impl World {
             let machine = &mut self.agents[agent];
             machine.partitioned_until_ns = 0;
             machine.suspended_until_ns = 0;
+            machine.newer_until_ns = 0;
             machine.observe(self.now_ns, &self.traffic);
             machine.stop_observing();
             self.seal(agent)?;

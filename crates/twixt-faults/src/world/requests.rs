@@ -2,11 +2,15 @@
 
 use twixt_agent::stepped::Response;
 use twixt_collector::stepped::SteppedResponse;
-use twixt_delivery::{Receipt, ResponseParts};
+use twixt_delivery::{Receipt, ResponseParts, UploadWriter, read_upload};
 
-use super::{Answer, ESTIMATE_EVERY_NS, Event, OBSERVE_EVERY_NS, RESTART_NS, World};
+use super::{Answer, ESTIMATE_EVERY_NS, Event, OBSERVE_EVERY_NS, World};
+use crate::ledger::BODY_BYTES_MAX;
 use crate::network::{Passage, TIMEOUT_NS};
 use crate::plan::{MS, Machine, SECOND};
+
+/// Where the version of its format stands in an epoch.
+const FORMAT_BYTE: usize = 4;
 
 impl World {
     /// When a machine that sleeps can go on, if it sleeps.
@@ -91,6 +95,9 @@ impl World {
     }
 
     pub(super) fn arrive(&mut self, agent: usize, request: u64, body: &[u8], is_whole: bool) {
+        let is_newer = is_whole && self.agents[agent].newer_until_ns > self.now_ns;
+        let newer = is_newer.then(|| of_newer_release(body));
+        let body = newer.as_deref().unwrap_or(body);
         let Some(process) = self.collector.at(self.now_ns) else {
             // Nothing listens.
             self.after(MS, Event::Respond { agent, request, response: Answer::Nothing });
@@ -131,6 +138,10 @@ impl World {
 
     pub(super) fn send_back(&mut self, request: u64, response: SteppedResponse) {
         let Some(agent) = self.senders.get(&request).copied() else { return };
+        let response = match self.collector.newer_until_ns > self.now_ns {
+            true => SteppedResponse { body: say_more(response.body), ..response },
+            false => response,
+        };
         let arrival = self.network.response();
         self.trace.note(
             self.now_ns,
@@ -166,17 +177,37 @@ impl World {
         }
     }
 
-    pub(super) fn estimate(&mut self, life: u64) {
+    pub(super) fn estimate(&mut self, life: u64) -> Result<(), String> {
         if self.collector.life != life {
-            return;
+            return Ok(());
         }
-        let Some(process) = self.collector.at(self.now_ns) else { return };
+        let Some(process) = self.collector.at(self.now_ns) else { return Ok(()) };
         match process.estimate() {
             Ok(()) => self.after(ESTIMATE_EVERY_NS, Event::Estimate { life }),
-            Err(error) => {
-                self.trace.note(self.now_ns, format_args!("collector ends: {error}"));
-                self.end(Machine::Collector, false, RESTART_NS);
-            }
+            // A machine without power does nothing; its disk refuses everything.
+            Err(_) if self.is_dead(Machine::Collector) => {}
+            Err(error) => return Err(format!("the collector ended by itself: {error}")),
         }
+        Ok(())
+    }
+}
+
+/// A body whose epochs have a format of which this release knows nothing.
+fn of_newer_release(body: &[u8]) -> Vec<u8> {
+    let body = zstd::bulk::decompress(body, BODY_BYTES_MAX).expect("an agent packed it");
+    let mut newer = UploadWriter::new();
+    for epoch in read_upload(&body).expect("an agent wrote it") {
+        let mut epoch = epoch.to_vec();
+        epoch[FORMAT_BYTE] = u8::MAX;
+        newer.push(&epoch).expect("it is as long as before");
+    }
+    zstd::bulk::compress(&newer.into_body(), 1).expect("memory can be packed")
+}
+
+/// A response with keys that this release does not know.
+fn say_more(body: String) -> String {
+    match body.strip_prefix('{') {
+        Some(rest) => format!(r#"{{"release":{{"name":"newer","number":[9,9]}},{rest}"#),
+        None => body,
     }
 }

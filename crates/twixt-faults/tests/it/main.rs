@@ -3,7 +3,7 @@
 use twixt_faults::seeds::{Stories, run_all, run_one};
 
 /// As many as fit into a gating run.
-const STORIES: u64 = 900;
+const STORIES: u64 = 1_000;
 
 #[test]
 fn no_story_of_faults_loses_an_epoch() {
