@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::compress::LEVEL_DEFAULT;
 use crate::day::Day;
 use crate::day_files::{self, DayFiles};
-use crate::disk::{Disk, SharedDisk, is_folder, real_disk};
+use crate::disk::{Disk, SharedDisk, real_disk};
 use crate::error::StoreError;
 use crate::name;
 use crate::payloads::Payloads;
@@ -66,9 +66,14 @@ impl Log {
     /// Whether the folder is there.
     ///
     /// # Errors
-    /// When the system cannot tell.
+    /// When the system cannot tell, or a file is in its place.
     pub fn has_folder(&self) -> Result<bool, StoreError> {
-        is_folder(self.disk(), &self.folder).map_err(StoreError::open("look for", &self.folder))
+        let found = match self.disk().about(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Ok(about) if !about.is_folder => Err(io::ErrorKind::NotADirectory.into()),
+            found => found.map(|_| true),
+        };
+        found.map_err(StoreError::open("look for", &self.folder))
     }
 
     /// Whether the folder is there and looks like a log: it has a folder with a day in it.

@@ -17,7 +17,7 @@ use crate::exit::usage;
 
 /// What was written. Everything may be left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct Configuration {
     /// The algorithm, where the command line names none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,7 +33,7 @@ pub(crate) struct Configuration {
 
 /// How packets are recognised.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct DigestSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) profile: Option<String>,
@@ -49,7 +49,7 @@ pub(crate) struct DigestSettings {
 
 /// How time is cut.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct EpochSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) length: Option<String>,
@@ -80,7 +80,7 @@ impl SynopsisSettings {
 
 /// A class of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct ClassSettings {
     pub(crate) name: String,
     pub(crate) filter: String,

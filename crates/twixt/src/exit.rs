@@ -89,14 +89,25 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> ExitCode {
         Err(error) => {
             let offline = error.downcast_ref::<OfflineError>();
             match offline.and_then(advice) {
-                Some(advice) => note(format_args!("{error:#}: {advice}")),
-                None => note(format_args!("{error:#}")),
+                Some(advice) => note(format_args!("{}: {advice}", explained(&error))),
+                None => note(explained(&error)),
             }
             let failure = error.downcast_ref::<Failure>().map(|failure| failure.exit);
             failure.or(offline.map(Exit::of)).unwrap_or(Exit::Failed)
         }
     };
     ExitCode::from(exit as u8)
+}
+
+/// An error and its causes. Many an error names its cause already.
+pub(crate) fn explained(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| {
+        match text.is_empty() || text.ends_with(&cause) {
+            true if text.is_empty() => cause,
+            true => text,
+            false => format!("{text}: {cause}"),
+        }
+    })
 }
 
 /// The reader of our output has closed it: that is not an error.

@@ -12,7 +12,7 @@ use twixt_model::{Delay, Scope, Segment, Span, Timestamp};
 
 use super::query::estimates::{SourceArgs, segment, totals};
 use crate::args::Threshold;
-use crate::exit::{Exit, note, usage};
+use crate::exit::{Exit, explained, note, usage};
 use crate::output;
 use judging::{Finding, State, judge};
 
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let checked = args.check();
     match checked {
         Err(error) if args.nagios => {
-            output::text(&format!("TWIXT UNKNOWN - {error:#}\n"))?;
+            output::text(&format!("TWIXT UNKNOWN - {}\n", explained(&error)))?;
             Ok(NAGIOS_UNKNOWN)
         }
         checked => checked,

@@ -20,7 +20,7 @@ use crate::exit::usage;
 
 /// What was written. The keys of the general configuration file mean the same here.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct AgentSettings {
     pub(crate) algorithm: Option<String>,
     pub(crate) domain: String,
@@ -37,7 +37,7 @@ pub(crate) struct AgentSettings {
 
 /// How time is cut.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct AgentEpochSettings {
     pub(crate) length: Option<String>,
     pub(crate) guard: Option<String>,
@@ -45,7 +45,7 @@ pub(crate) struct AgentEpochSettings {
 
 /// Where packets are observed.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct PointSettings {
     pub(crate) name: String,
     pub(crate) interface: String,
@@ -62,7 +62,7 @@ pub(crate) struct PointSettings {
 
 /// Where epochs wait.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct SpoolSettings {
     pub(crate) directory: Option<PathBuf>,
     pub(crate) bytes_max: Option<String>,
@@ -70,7 +70,7 @@ pub(crate) struct SpoolSettings {
 
 /// Where epochs go.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct CollectorSettings {
     pub(crate) url: Option<String>,
     pub(crate) token_file: Option<PathBuf>,
@@ -82,14 +82,14 @@ pub(crate) struct CollectorSettings {
 
 /// Where metrics are served.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct MetricsSettings {
     pub(crate) listen: Option<String>,
 }
 
 /// As whom it runs.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(crate) struct RunSettings {
     pub(crate) user: Option<String>,
 }

@@ -333,3 +333,18 @@ fn clocks_may_be_years_apart_in_one_pass_too() {
     let run = scene.delay("-F json --one-pass -a lda --rows 4 --banks 1 udp").expect(0);
     assert_eq!(number(&run.json(), "/estimates/0/mean_ns"), TEN_YEARS + truth.mean_ns());
 }
+
+/// A collector does not start where its files cannot be, and says which, once.
+#[test]
+fn a_file_in_the_place_of_a_folder_stops_a_collector() {
+    for name in ["epochs", "estimates"] {
+        let scene = crossing().scene();
+        fs::create_dir(scene.path().join("d")).unwrap();
+        fs::write(scene.path().join("d").join(name), "notes").unwrap();
+        let run = scene.run("collector --listen 127.0.0.1:0 --directory d --segment a:b");
+        let run = run.expect(FAILED).says(&[&format!("d/{name}"), "ot a directory"]);
+        assert_eq!(run.stderr.to_lowercase().matches("not a directory").count(), 1);
+        let content = fs::read_to_string(scene.path().join("d").join(name)).unwrap();
+        assert_eq!(content, "notes");
+    }
+}

@@ -14,7 +14,7 @@ const MINIMUM_PACKETS_DEFAULT: u64 = 100;
 
 /// An alert as it is written.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct AlertWritten {
     name: String,
     segment: Option<String>,

@@ -21,7 +21,7 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// What was written. Everything but the directory may be left out.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(super) struct Written {
     pub(super) listen: Option<SocketAddr>,
     pub(super) directory: Option<PathBuf>,
@@ -42,7 +42,7 @@ pub(super) struct Written {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Tls {
     certificate: PathBuf,
     key: PathBuf,
@@ -51,7 +51,7 @@ struct Tls {
 
 /// A token: itself in a file, or its hash.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct Token {
     name: String,
     token_file: Option<PathBuf>,
@@ -61,7 +61,7 @@ pub(super) struct Token {
 
 /// Who may ask: a token in a file, or its hash.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Reader {
     name: String,
     token_file: Option<PathBuf>,
@@ -70,7 +70,7 @@ struct Reader {
 
 /// How estimates are kept.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 struct HistoryWritten {
     epochs_days: Option<u32>,
     rollups_days: Option<u32>,
@@ -80,7 +80,7 @@ struct HistoryWritten {
 
 /// A segment: names of points, and a class if only that is meant.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct SegmentEntry {
     pub(super) upstream: String,
     pub(super) downstream: String,
@@ -88,20 +88,20 @@ pub(super) struct SegmentEntry {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct Metrics {
     pub(super) listen: SocketAddr,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 struct RetentionWritten {
     days: Option<u32>,
     bytes_max: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 struct LimitsWritten {
     body_bytes_max: Option<String>,
     /// Also by its name before, which bounded bodies only.
