@@ -12,8 +12,8 @@ use crate::row::Row;
 use crate::step::Step;
 
 /// Rows that are sorted and written at a time. A row group has this many at least, unless there
-/// are no more.
-const GROUP_ROWS: usize = 1 << 16;
+/// are no more. All of them are in memory: about 2 KiB each.
+const GROUP_ROWS: usize = 1 << 14;
 
 /// Writes the files of a part. Returns what of its log is damaged. What the system cannot read at
 /// present is an error: the log would be deleted with it.
