@@ -3,6 +3,7 @@
 mod crowd;
 mod kills;
 pub(crate) mod process;
+mod replayed;
 mod sealing;
 pub(crate) mod sender;
 

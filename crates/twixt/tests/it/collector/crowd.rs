@@ -52,14 +52,14 @@ fn scrape(process: &Process) -> String {
 }
 
 /// A number among the collector's metrics; 0 if it is not there.
-fn metric(process: &Process, name: &str) -> f64 {
+pub(crate) fn metric(process: &Process, name: &str) -> f64 {
     let page = scrape(process);
     let line = page.lines().find(|line| line.starts_with(&format!("twixt_collector_{name}")));
     line.map_or(0.0, |line| line.rsplit(' ').next().unwrap().parse().unwrap())
 }
 
 /// Memory of the collector, in KiB.
-fn memory_kib(process: &Process) -> u64 {
+pub(crate) fn memory_kib(process: &Process) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
