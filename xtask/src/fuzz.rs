@@ -13,19 +13,22 @@ use anyhow::{Context, Result, bail};
 
 use crate::repository::{root, target_folder};
 use crate::seeds::Seeds;
-use crate::step::{Steps, cargo, program};
+use crate::step::{self, Steps, cargo, program};
 
 /// Counts edges and compares operands, so that libFuzzer learns from each input. Dead code is kept
 /// because the linker would otherwise drop counters and their table of places unevenly.
-const INSTRUMENTATION: &str = "--cfg fuzzing -Cpasses=sancov-module \
-    -Cllvm-args=-sanitizer-coverage-level=4 \
-    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
-    -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares \
-    -Clink-dead-code";
+const INSTRUMENTATION: [&str; 7] = [
+    "--cfg=fuzzing",
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Clink-dead-code",
+];
 
-/// As in the manifest of the workspace.
-const PROFILE: &str = "fuzz";
+/// Set when cargo calls this program in place of the compiler.
+const IS_COMPILER: &str = "TWIXT_INSTRUMENT";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -76,15 +79,23 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Builds all targets and says where they are.
+/// Builds all targets and says where they are. Only code of our own is instrumented: dependencies are
+/// those of every other build.
 fn build(steps: &Steps) -> Result<PathBuf> {
-    let host = host_triple()?;
-    // Naming the host as target keeps the instrumentation out of build scripts and macros.
-    let mut command = cargo(&["build", "--package", "twixt-fuzz", "--features", "libfuzzer"]);
-    command.args(["--bins", "--profile", PROFILE, "--target", &host]);
-    command.env("RUSTFLAGS", INSTRUMENTATION).env_remove("CARGO_ENCODED_RUSTFLAGS");
+    let mut command =
+        cargo(&["build", "--package", "twixt-fuzz", "--features", "libfuzzer", "--bins"]);
+    let this = std::env::current_exe().context("cannot find this program")?;
+    command.env("RUSTC_WORKSPACE_WRAPPER", this).env(IS_COMPILER, "1");
     steps.run("build of the fuzz targets", &mut command)?;
-    Ok(target_folder().join(host).join(PROFILE))
+    Ok(target_folder().join("debug"))
+}
+
+/// Compiles as cargo asks, with instrumentation; `None` if this is not asked for.
+pub(crate) fn compile() -> Option<Result<()>> {
+    std::env::var_os(IS_COMPILER)?;
+    let mut asked = std::env::args_os().skip(1);
+    let compiler = asked.next()?;
+    Some(step::run(program(compiler).args(asked).args(INSTRUMENTATION)))
 }
 
 fn run_target(
@@ -99,14 +110,6 @@ fn run_target(
         Length::Inputs(inputs) => format!("fuzz {target}, {inputs} inputs"),
     });
     libfuzzer::run(&folder.join(target), target, length, seeds)
-}
-
-fn host_triple() -> Result<String> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = program(rustc).arg("-vV").output().context("cannot run rustc")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).context("`rustc -vV` does not name the host")
 }
 
 #[cfg(test)]

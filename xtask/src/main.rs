@@ -45,7 +45,10 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().task {
+    if let Some(compiled) = fuzz::compile() {
+        return report(compiled);
+    }
+    report(match Arguments::parse().task {
         Task::Setup => setup::install_all(),
         Task::Test(arguments) => test::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
@@ -53,7 +56,10 @@ fn main() -> ExitCode {
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Faults(arguments) => faults::run(&arguments),
         Task::Docs(arguments) => docs::run(&arguments),
-    };
+    })
+}
+
+fn report(outcome: anyhow::Result<()>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
