@@ -3,6 +3,8 @@
 mod page;
 mod planted;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 
 use crate::step::{self, cargo};
@@ -27,10 +29,14 @@ pub(crate) struct Arguments {
     /// Run the stories, then plant the known faults, and write docs/reliability.md
     #[arg(long, conflicts_with_all = ["seed", "planted"])]
     page: bool,
+    /// With --page: take what an earlier run of the stories printed, instead of running them
+    #[arg(long, value_name = "FILE", requires = "page")]
+    stories: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match arguments {
+        Arguments { page: true, stories: Some(file), .. } => page::write_from(file),
         Arguments { page: true, .. } => page::write(arguments.seeds),
         Arguments { planted: true, .. } => planted::run(arguments.seeds).map(drop),
         _ => step::run(

@@ -1,6 +1,7 @@
 //! The page on reliability: what is promised, what is simulated, and what came of it.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
@@ -21,7 +22,19 @@ pub(super) fn write(seeds: u64) -> Result<()> {
     let output = command.arg(format!("--seeds={seeds}")).stderr(Stdio::inherit()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     ensure!(output.status.success(), "a story failed; the page is not written:\n{text}");
-    let stories = text.lines().last().context("the simulation says nothing")?;
+    write_with(&text)
+}
+
+/// The same with what an earlier run printed.
+pub(super) fn write_from(file: &Path) -> Result<()> {
+    let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    write_with(&text)
+}
+
+fn write_with(printed: &str) -> Result<()> {
+    let stories = printed.lines().find(|line| line.split(' ').nth(1) == Some("stories,"));
+    let stories = stories.context("the simulation says nothing")?;
+    ensure!(!printed.contains("repeat with: "), "a story failed; the page is not written");
     let planted = planted::run(PLANTED_SEEDS)?;
     let page = TEXT.replace("{stories}", stories).replace("{planted}", &table(&planted));
     let path = repository::root().join(PAGE);
