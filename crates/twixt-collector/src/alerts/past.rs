@@ -18,6 +18,8 @@ use crate::history::series_key;
 
 /// Windows that wait for their check; epochs of further ones are counted.
 const WINDOWS_MAX: usize = 20_000;
+/// Windows that are checked at a time: estimates of the present must not wait for long.
+const CHECKED_MAX: usize = 32;
 
 /// Windows to check once more.
 #[derive(Debug, Default)]
@@ -63,10 +65,16 @@ impl PastWindows {
         has_room
     }
 
-    /// Windows of which no more epochs came since this was asked last.
+    /// Some of the windows of which no more epochs came since this was asked last.
     pub(super) fn settled(&mut self) -> Vec<PastWindow> {
-        let settled = self.waiting.extract_if(.., |_, came| !std::mem::take(came));
-        settled.map(|(window, _)| window).collect()
+        let mut settled = 0;
+        let mut is_next = |came: &mut bool| {
+            let is_settled = !std::mem::take(came) && settled < CHECKED_MAX;
+            settled += usize::from(is_settled);
+            is_settled
+        };
+        let found = self.waiting.extract_if(.., |_, came| is_next(came));
+        found.map(|(window, _)| window).collect()
     }
 
     /// What a window comes to with late epochs, if it is above the threshold and was not without
@@ -131,4 +139,74 @@ fn reading<'a>(
     readings.extend(window.close(alert.minimum_packets));
     let span = of.span(alert);
     readings.into_iter().find(|reading| reading.span == span)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use twixt_model::{PointId, Segment};
+
+    use super::*;
+    use crate::alerts::{SegmentPattern, Thresholds};
+
+    const SECOND: i64 = 1_000_000_000;
+
+    fn alert(measure: Measure) -> AlertConfig {
+        AlertConfig {
+            name: "slow".to_owned(),
+            segment: SegmentPattern::all(),
+            class: None,
+            algorithm: None,
+            measure,
+            thresholds: Thresholds { above: 1.0, clear_below: None },
+            window: Duration::from_secs(10),
+            minimum_packets: 1,
+            webhook: None,
+        }
+    }
+
+    fn series() -> Series {
+        let point = |name: &str| PointId(name.to_owned());
+        Series {
+            domain: String::new(),
+            segment: Segment { upstream: point("up"), downstream: point("down") },
+            class: String::new(),
+            algorithm: "lda",
+            tag: 1,
+            epoch_ns: Some(SECOND),
+        }
+    }
+
+    fn note(past: &mut PastWindows, measure: Measure, second: i64) -> bool {
+        let at = Timestamp::from_nanos(second * SECOND);
+        past.note(0, &alert(measure), &series(), Span { start: at, end: at })
+    }
+
+    #[test]
+    fn a_window_is_settled_when_no_more_epochs_come_and_few_are_at_a_time() {
+        let mut past = PastWindows::default();
+        assert!(note(&mut past, Measure::Mean, 5) && note(&mut past, Measure::Mean, 12));
+        assert_eq!(past.settled().len(), 0);
+        assert!(note(&mut past, Measure::Mean, 15));
+        let numbers: Vec<i64> = past.settled().iter().map(|window| window.number).collect();
+        assert_eq!(numbers, [0]);
+        assert_eq!(past.settled().len(), 1);
+        (0..100).for_each(|window| assert!(note(&mut past, Measure::Mean, window * 10)));
+        assert_eq!(past.settled().len(), 0);
+        let lengths = [0; 5].map(|_| past.settled().len());
+        assert_eq!(lengths, [32, 32, 32, 4, 0]);
+    }
+
+    #[test]
+    fn windows_too_many_are_refused_and_fewer_gaps_raise_nothing() {
+        let mut past = PastWindows::default();
+        let has_room: Vec<bool> = (0..=WINDOWS_MAX as i64)
+            .map(|window| note(&mut past, Measure::Mean, window * 10))
+            .collect();
+        assert_eq!(has_room.iter().filter(|has_room| !**has_room).count(), 1);
+        let mut past = PastWindows::default();
+        assert!(note(&mut past, Measure::Gaps, 5));
+        assert!(past.settled().is_empty() && past.settled().is_empty());
+    }
 }
