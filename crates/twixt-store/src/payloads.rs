@@ -47,6 +47,7 @@ impl<'a> Payloads<'a> {
             Ok(Some((Packing::None, start))) => return Ok(&self.frame[start..]),
             Ok(Some((Packing::Zstd, _))) => return Ok(&self.unpacked),
             Ok(None) => Cause::Payload,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Cause::Missing,
             Err(error) => Cause::Unreadable(error.to_string()),
         };
         Err(Damage {

@@ -116,6 +116,14 @@ impl fmt::Display for Cause {
     }
 }
 
+impl Damage {
+    /// Whether the system could not read it: it may be sound, and readable later.
+    #[must_use]
+    pub const fn is_disk_error(&self) -> bool {
+        matches!(self.cause, Cause::Unreadable(_))
+    }
+}
+
 impl fmt::Display for Damage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { point, place, bytes, cause, epoch, .. } = self;

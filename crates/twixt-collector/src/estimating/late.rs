@@ -148,7 +148,7 @@ impl LatePairing {
             ups.into_iter().chain(downs).map(|((epoch, _), found)| (epoch, found)).collect();
         records.retain(|(epoch, _)| is_near(epoch));
         records.sort_by_key(|(epoch, _)| *epoch);
-        Ok(self.pair_records(work, &records, &wanted))
+        self.pair_records(work, &records, &wanted)
     }
 
     fn pair_records(
@@ -156,15 +156,22 @@ impl LatePairing {
         work: &LateWork,
         records: &[(Epoch, Found)],
         wanted: &BTreeSet<Epoch>,
-    ) -> Vec<PairEstimate> {
+    ) -> io::Result<Vec<PairEstimate>> {
         let series = StoredSeries {
             series: work.series.clone(),
             question: QuestionTemplate { by: self.by, ..QuestionTemplate::default() },
             realigned_epochs: work.realigned_epochs,
             check: StreamCheck::Boundaries,
         };
-        let sealed = records.iter().filter_map(|(_, found)| read(&self.log, found));
-        let halves = sealed.map(|sealed| StoredHalf { sealed, flows: None });
+        let mut unreadable = None;
+        let sealed = records.iter().map_while(|(_, found)| match read(&self.log, found) {
+            Ok(sealed) => Some(sealed),
+            Err(problem) => {
+                unreadable = Some(problem);
+                None
+            }
+        });
+        let halves = sealed.flatten().map(|sealed| StoredHalf { sealed, flows: None });
         let mut estimates = Vec::new();
         pair_stored(series, halves, |conclusion| {
             if let Conclusion::Estimate(pair) = conclusion
@@ -173,7 +180,7 @@ impl LatePairing {
                 estimates.push(PairEstimate { is_late: true, ..pair });
             }
         });
-        estimates
+        unreadable.map_or(Ok(estimates), Err)
     }
 
     /// The stored halves of a point near the epochs in question, by upstream's number and name of
@@ -247,13 +254,16 @@ const fn forth(epoch: Epoch, epochs: i64) -> Epoch {
     Epoch(epoch.0.saturating_add(epochs))
 }
 
-/// The epoch of a record. What cannot be read is logged, and left out.
-pub(super) fn read(log: &Log, found: &Found) -> Option<Sealed> {
-    let payload = log.payload(found).map_err(|damage| damage.to_string());
-    let sealed = payload.and_then(|payload| {
-        Sealed::from_bytes(&payload).map_err(|error| found.damage(&error.to_string()).to_string())
-    });
-    sealed.inspect_err(|problem| warn!(%problem, "cannot read a stored epoch")).ok()
+/// The epoch of a record. What is damaged is logged, and left out; an error if it may be readable later.
+pub(super) fn read(log: &Log, found: &Found) -> io::Result<Option<Sealed>> {
+    let sealed = match log.payload(found) {
+        Ok(payload) => {
+            Sealed::from_bytes(&payload).map_err(|error| found.damage(&error.to_string()))
+        }
+        Err(damage) if damage.is_disk_error() => return Err(io::Error::other(damage.to_string())),
+        Err(damage) => Err(damage),
+    };
+    Ok(sealed.inspect_err(|problem| warn!(%problem, "cannot read a stored epoch")).ok())
 }
 
 #[cfg(test)]

@@ -41,13 +41,15 @@ impl Replay {
         Ok(Self { log: log.clone(), needs, slices, found, replayed: 0 })
     }
 
-    /// The next epoch. What cannot be read is logged, and left out.
+    /// The next epoch. What is damaged is logged, and left out.
     pub(super) fn next(&mut self) -> io::Result<Option<Sealed>> {
         loop {
-            for found in self.found.by_ref() {
-                if let Some(sealed) = read(&self.log, &found) {
+            while let Some(found) = self.found.as_slice().first() {
+                let sealed = read(&self.log, found)?;
+                self.found.next();
+                if sealed.is_some() {
                     self.replayed += 1;
-                    return Ok(Some(sealed));
+                    return Ok(sealed);
                 }
             }
             let Some(&slice) = self.slices.first() else { return Ok(None) };

@@ -6,6 +6,7 @@ use tracing::{info, warn};
 use twixt_engine::SeriesProgress;
 
 use super::catching_up::CatchingUp;
+use super::late::SeriesRange;
 use super::replay::Replay;
 use super::{BATCH_MAX, Estimating, Pace, RETRY, Stage};
 
@@ -16,10 +17,11 @@ impl Estimating {
         if !points.is_over() && self.clock.instant() < *until {
             return;
         }
-        match Replay::new(&self.log, progress, &self.segments, self.clock.now()) {
-            Ok(replay) => {
+        let replay = Replay::new(&self.log, progress, &self.segments, self.clock.now());
+        match replay.and_then(|replay| Ok((replay, self.late.gaps().map_err(io::Error::other)?))) {
+            Ok((replay, gaps)) => {
                 let progress = std::mem::take(progress);
-                self.begin(replay, progress);
+                self.begin(replay, progress, &gaps);
             }
             Err(problem) => {
                 *until = self.clock.instant() + RETRY;
@@ -28,24 +30,16 @@ impl Estimating {
         }
     }
 
-    fn begin(&mut self, replay: Replay, progress: Vec<SeriesProgress>) {
-        self.note_gaps();
+    /// Has the engine remember gaps whose halves may both be stored by now, and hands over what it
+    /// needs from now on.
+    fn begin(&mut self, replay: Replay, progress: Vec<SeriesProgress>, gaps: &[SeriesRange]) {
+        gaps.iter().for_each(|(series, range)| self.engine.note_gap(series, *range));
         let needed = |progress: &SeriesProgress| {
             (progress.series.clone(), (progress.replay_from, progress.short_delays))
         };
         self.needed = progress.iter().map(needed).collect();
         let retry_at = self.clock.instant();
         self.stage = Stage::Replaying { replay, progress, retry_at };
-    }
-
-    /// Has the engine remember gaps whose halves may both be stored by now.
-    fn note_gaps(&mut self) {
-        match self.late.gaps() {
-            Ok(gaps) => {
-                gaps.iter().for_each(|(series, range)| self.engine.note_gap(series, *range));
-            }
-            Err(problem) => warn!(%problem, "cannot search for gaps to close"),
-        }
     }
 
     /// Hands over some of what the log has and the engine still needs.
