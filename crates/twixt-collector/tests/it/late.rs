@@ -13,13 +13,27 @@ use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
 use crate::pairing::copy_folder;
 use crate::running::{Running, config, estimated_epoch};
 
-/// Far more than wait for their other half in memory.
-const EPOCHS: i64 = 220;
+/// Far more than wait for their other half in memory; unless the variable `TWIXT_LATE_EPOCHS` says
+/// otherwise: an hour has 3600 epochs of a second, a day 86400.
+fn epochs() -> i64 {
+    std::env::var("TWIXT_LATE_EPOCHS").map_or(220, |text| text.parse().unwrap())
+}
 
 /// Epochs of both points, all of them given up by now.
 fn halves() -> [Vec<Sealed>; 2] {
-    let first = epoch_now() - 2 * EPOCHS;
-    [Agent::at("up"), Agent::at("down").after(DELAY_NS)].map(|agent| agent.seal(first, EPOCHS))
+    let first = epoch_now() - 2 * epochs();
+    [Agent::at("up"), Agent::at("down").after(DELAY_NS)].map(|agent| agent.seal(first, epochs()))
+}
+
+/// As an agent does: so many at a time, and again if the collector has too much to do.
+fn deliver(collector: &Running, sealed: &[Sealed]) {
+    for part in sealed.chunks(256) {
+        let body = body(part);
+        wait_for("a receipt", || match collector.send(&body) {
+            answer if answer.status == 200 => Ok(()),
+            answer => Err(answer),
+        });
+    }
 }
 
 /// Waits until the collector has reported something.
@@ -59,13 +73,13 @@ fn check_history(directory: &Path, late_at_least: u64) {
     for step in [Step::Epoch, Step::Minute, Step::Hour] {
         let rows = rows(directory, step);
         let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
-        assert_eq!((sum(|row| row.epochs), sum(|row| row.gaps)), (EPOCHS as u64, 0), "{step:?}");
+        assert_eq!((sum(|row| row.epochs), sum(|row| row.gaps)), (epochs() as u64, 0), "{step:?}");
         assert!(
             sum(|row| row.late_epochs) >= late_at_least,
             "{step:?}: {}",
             sum(|row| row.late_epochs)
         );
-        assert_eq!(sum(|row| row.packets.unwrap()), 50 * EPOCHS as u64, "{step:?}");
+        assert_eq!(sum(|row| row.packets.unwrap()), 50 * epochs() as u64, "{step:?}");
         for row in rows.iter().filter(|row| !row.is_gap()) {
             assert_eq!(row.delay.as_ref().map(twixt_history::DelayPart::mean_ns), Some(DELAY_NS));
         }
@@ -77,37 +91,37 @@ fn a_point_that_was_cut_off_leaves_no_gap() {
     let folder = tempfile::tempdir().unwrap();
     let [up, down] = halves();
     let collector = Running::start(config(folder.path()));
-    collector.send(&body(&up)).counts();
+    deliver(&collector, &up);
     wait_for_events(&collector, "a gap for each epoch", |events| {
-        gap_epochs(events) == EPOCHS as u64
+        gap_epochs(events) == epochs() as u64
     });
-    collector.send(&body(&down)).counts();
-    wait_for_events(&collector, "estimates", |events| estimated(events).len() == EPOCHS as usize);
+    deliver(&collector, &down);
+    wait_for_events(&collector, "estimates", |events| estimated(events).len() == epochs() as usize);
     let events = collector.stop();
     let late = |event: &&EngineEvent| matches!(event, EngineEvent::Estimated(pair) if pair.is_late);
-    assert_eq!(events.iter().filter(late).count(), EPOCHS as usize);
+    assert_eq!(events.iter().filter(late).count(), epochs() as usize);
     // Loss is known, but for the epochs at the ends.
     let known = |event: &&EngineEvent| matches!(event, EngineEvent::Estimated(pair) if pair.estimates[0].evidence.lost == Some(0));
-    assert_eq!(events.iter().filter(known).count(), EPOCHS as usize - 2);
-    check_history(folder.path(), EPOCHS as u64);
+    assert_eq!(events.iter().filter(known).count(), epochs() as usize - 2);
+    check_history(folder.path(), epochs() as u64);
 }
 
 #[test]
 fn points_that_were_cut_off_in_turn_leave_no_gap() {
     let folder = tempfile::tempdir().unwrap();
     let [up, down] = halves();
-    let half = EPOCHS as usize / 2;
+    let half = epochs() as usize / 2;
     let collector = Running::start(config(folder.path()));
-    collector.send(&body(&up[..half])).counts();
-    collector.send(&body(&down[half..])).counts();
+    deliver(&collector, &up[..half]);
+    deliver(&collector, &down[half..]);
     wait_for_events(&collector, "a gap for each epoch", |events| {
-        gap_epochs(events) == EPOCHS as u64
+        gap_epochs(events) == epochs() as u64
     });
-    collector.send(&body(&down[..half])).counts();
-    collector.send(&body(&up[half..])).counts();
-    wait_for_events(&collector, "estimates", |events| estimated(events).len() == EPOCHS as usize);
+    deliver(&collector, &down[..half]);
+    deliver(&collector, &up[half..]);
+    wait_for_events(&collector, "estimates", |events| estimated(events).len() == epochs() as usize);
     drop(collector);
-    check_history(folder.path(), EPOCHS as u64);
+    check_history(folder.path(), epochs() as u64);
 }
 
 #[test]
@@ -115,25 +129,25 @@ fn what_came_late_before_a_restart_is_paired_once_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let [up, down] = halves();
     let collector = Running::start(config(folder.path()));
-    collector.send(&body(&up)).counts();
+    deliver(&collector, &up);
     wait_for_events(&collector, "a gap for each epoch", |events| {
-        gap_epochs(events) == EPOCHS as u64
+        gap_epochs(events) == epochs() as u64
     });
-    collector.send(&body(&down)).counts();
+    deliver(&collector, &down);
     let mut all = collector.stop();
     let collector = Running::start(config(folder.path()));
-    let missing = EPOCHS as usize - estimated(&all).len();
+    let missing = epochs() as usize - estimated(&all).len();
     wait_for_events(&collector, "the rest", |events| estimated(events).len() == missing);
     all.extend(collector.stop());
     let mut once = estimated(&all);
     once.dedup();
     assert_eq!(once, estimated(&all), "none twice");
-    check_history(folder.path(), EPOCHS as u64);
+    check_history(folder.path(), epochs() as u64);
     // And nothing is left to do.
     let collector = Running::start(config(folder.path()));
     collector.send(&body(&Agent::at("up").seal(epoch_now(), 1))).counts();
     assert_eq!(estimated(&collector.stop()), Vec::<i64>::new());
-    check_history(folder.path(), EPOCHS as u64);
+    check_history(folder.path(), epochs() as u64);
 }
 
 /// All agents are well, and deliver what they kept, one point after the other.
@@ -141,18 +155,18 @@ fn what_came_late_before_a_restart_is_paired_once_after_it() {
 fn a_collector_that_was_away_leaves_no_gap() {
     let folder = tempfile::tempdir().unwrap();
     let [up, down] = halves();
-    let (seen, spooled) = (20, EPOCHS as usize);
+    let (seen, spooled) = (20, epochs() as usize);
     let collector = Running::start(config(folder.path()));
-    collector.send(&body(&up[..seen])).counts();
-    collector.send(&body(&down[..seen])).counts();
+    deliver(&collector, &up[..seen]);
+    deliver(&collector, &down[..seen]);
     wait_for_events(&collector, "the first", |events| estimated(events).len() >= seen - 2);
     let mut all = collector.stop();
     // It waits for no point to catch up.
     let config = CollectorConfig { resume_wait: Duration::ZERO, ..config(folder.path()) };
     let collector = Running::start(config);
-    collector.send(&body(&up[seen..spooled])).counts();
-    collector.send(&body(&down[seen..spooled])).counts();
-    let missing = EPOCHS as usize - estimated(&all).len();
+    deliver(&collector, &up[seen..spooled]);
+    deliver(&collector, &down[seen..spooled]);
+    let missing = epochs() as usize - estimated(&all).len();
     wait_for_events(&collector, "the rest", |events| estimated(events).len() == missing);
     all.extend(collector.stop());
     let mut once = estimated(&all);
@@ -168,17 +182,17 @@ fn what_was_stored_and_not_noted_is_paired_after_a_restart() {
     let (directory, other) = (folder.path().join("collector"), folder.path().join("other"));
     let [up, down] = halves();
     let collector = Running::start(config(&directory));
-    collector.send(&body(&up)).counts();
+    deliver(&collector, &up);
     wait_for_events(&collector, "a gap for each epoch", |events| {
-        gap_epochs(events) == EPOCHS as u64
+        gap_epochs(events) == epochs() as u64
     });
     drop(collector);
     let elsewhere = Running::start(config(&other));
-    elsewhere.send(&body(&down)).counts();
+    deliver(&elsewhere, &down);
     drop(elsewhere);
     copy_folder(&other.join(EPOCHS_FOLDER), &directory.join(EPOCHS_FOLDER));
     let collector = Running::start(config(&directory));
-    wait_for_events(&collector, "estimates", |events| estimated(events).len() == EPOCHS as usize);
+    wait_for_events(&collector, "estimates", |events| estimated(events).len() == epochs() as usize);
     drop(collector);
-    check_history(&directory, EPOCHS as u64);
+    check_history(&directory, epochs() as u64);
 }
