@@ -10,6 +10,7 @@
 
 mod coverage;
 mod disk;
+mod golden;
 mod isolation;
 mod network;
 mod requirement;
@@ -19,6 +20,7 @@ mod waiting;
 
 pub use coverage::{FALSE_ALARM, check_coverage};
 pub use disk::{SmallDisk, copy_folder};
+pub use golden::{check_golden, golden};
 pub use isolation::{run_again, without_capabilities};
 pub use network::{await_up, in_namespace, lay_cable, run};
 pub use requirement::{Requirement, obtain};

@@ -1,7 +1,6 @@
-use std::path::PathBuf;
-
 use proptest::prelude::*;
 use twixt_model::{Batch, Detail, FlowKey};
+use twixt_testing::{check_golden, golden};
 
 use super::*;
 use crate::fixtures::{at_ms, config, packet, seal};
@@ -54,15 +53,18 @@ fn a_sealed_epoch_reads_back() {
     assert_eq!(read.to_bytes(), sealed.to_bytes());
 }
 
-fn golden(version: u8) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden");
-    folder.join(format!("sealed-v{version}.bin"))
+fn golden_name(version: u8) -> String {
+    format!("sealed-v{version}.bin")
+}
+
+fn of_version(version: u8) -> Vec<u8> {
+    golden(&golden_name(version))
 }
 
 /// What was written before groups says nothing of them.
 #[test]
 fn golden_bytes_of_version_1_read_back() {
-    let read = Sealed::from_bytes(&std::fs::read(golden(1)).unwrap()).unwrap();
+    let read = Sealed::from_bytes(&of_version(1)).unwrap();
     let mut expected = sealed();
     expected.digest.groups = GroupPrefixes::default();
     let stashes = [&mut expected.head, &mut expected.tail];
@@ -77,27 +79,22 @@ fn golden_bytes_of_version_1_read_back() {
 /// What was written before observations were in columns.
 #[test]
 fn golden_bytes_of_version_2_read_back() {
-    let read = Sealed::from_bytes(&std::fs::read(golden(2)).unwrap()).unwrap();
+    let read = Sealed::from_bytes(&of_version(2)).unwrap();
     assert_eq!(format!("{read:?}"), format!("{:?}", sealed()));
 }
 
 /// Checks that a release that writes this version still reads and writes these bytes.
 #[track_caller]
-fn check_golden(version: u8, sealed: &Sealed) {
-    let (path, bytes) = (golden(version), sealed.to_bytes());
-    if std::env::var_os("TWIXT_BLESS").is_some() && !path.exists() {
-        std::fs::write(&path, &bytes).unwrap();
-    }
-    let golden = std::fs::read(&path).expect("run with TWIXT_BLESS=1 to write the file");
-    let read = Sealed::from_bytes(&golden).unwrap();
+fn check_version(version: u8, sealed: &Sealed) {
+    check_golden(&golden_name(version), &sealed.to_bytes());
+    let read = Sealed::from_bytes(&of_version(version)).unwrap();
     assert_eq!(format!("{read:?}"), format!("{sealed:?}"));
-    assert_eq!(read.to_bytes(), golden);
-    assert!(golden == bytes, "the format changed: it needs a new version");
+    assert_eq!(read.to_bytes(), of_version(version));
 }
 
 #[test]
 fn golden_bytes_of_version_3_read_back() {
-    check_golden(3, &sealed());
+    check_version(3, &sealed());
 }
 
 /// Only an epoch that states how many packets are missing needs what older releases do not read.
@@ -105,7 +102,7 @@ fn golden_bytes_of_version_3_read_back() {
 fn golden_bytes_of_version_4_read_back() {
     let mut sealed = sealed();
     sealed.tally.missing_max = Some(9);
-    check_golden(4, &sealed);
+    check_version(4, &sealed);
 }
 
 /// Trusted bytes need no checksums.
@@ -234,7 +231,7 @@ fn decoding_takes_no_more_memory_than_was_told() {
 #[test]
 fn memory_is_told_for_every_version() {
     for version in 1..=VERSION {
-        let bytes = std::fs::read(golden(version)).unwrap();
+        let bytes = of_version(version);
         let taken = allocation_counter::measure(|| drop(Sealed::from_bytes(&bytes).unwrap()));
         let announced = Sealed::decoded_bytes(&bytes).unwrap();
         assert!(taken.bytes_max <= announced, "{version}: {taken:?}, {announced} announced");

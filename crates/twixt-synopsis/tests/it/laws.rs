@@ -1,7 +1,5 @@
 //! The laws of `Synopsis` and `TwoPoint`, for every entry of the registry, and golden bytes.
 
-use std::path::PathBuf;
-
 use proptest::prelude::*;
 use twixt_model::{
     Batch, ClassId, Detail, FlowHash, FlowKey, GroupId, Observation, PacketDigest, Timestamp,
@@ -9,6 +7,7 @@ use twixt_model::{
 use twixt_synopsis::{
     ALGORITHMS, Algorithm, AnySynopsis, Estimator, Purpose, SplitMerge, decode, encode,
 };
+use twixt_testing::{check_golden, golden};
 
 /// Packets of a few flows; digests from a small range, so that some packets are identical.
 fn packets(most: usize) -> impl Strategy<Value = Vec<Observation>> {
@@ -152,9 +151,8 @@ proptest! {
 /// `TWIXT_BLESS=1` to write the file of a new algorithm.
 #[test]
 fn golden_bytes_read_back_to_the_bit() {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden"));
     for algorithm in ALGORITHMS {
-        let path = folder.join(golden_name(algorithm, algorithm.version));
+        let name = golden_name(algorithm, algorithm.version);
         let packets: Vec<Observation> = (0..100)
             .map(|number| Observation {
                 time: Timestamp::from_nanos(1_700_000_000_000_000_000 + number * 1_000),
@@ -165,18 +163,12 @@ fn golden_bytes_read_back_to_the_bit() {
                 group: GroupId((number % 7) as u16 * 0x1357),
             })
             .collect();
-        let bytes = encode(of(algorithm, &packets).as_ref());
-        if std::env::var_os("TWIXT_BLESS").is_some() && !path.exists() {
-            std::fs::write(&path, &bytes).unwrap();
-        }
-        let golden =
-            std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert_eq!(encode(decode(&golden).unwrap().1.as_ref()), golden, "{}", algorithm.name);
-        assert_eq!(bytes, golden, "{}: its version is written differently now", algorithm.name);
+        check_golden(&name, &encode(of(algorithm, &packets).as_ref()));
+        let present = golden(&name);
+        assert_eq!(encode(decode(&present).unwrap().1.as_ref()), present, "{}", algorithm.name);
         for version in 1..algorithm.version {
-            let path = folder.join(golden_name(algorithm, version));
-            let older = decode(&std::fs::read(path).unwrap()).unwrap().1;
-            assert_eq!(encode(older.as_ref()), golden, "{} version {version}", algorithm.name);
+            let older = decode(&golden(&golden_name(algorithm, version))).unwrap().1;
+            assert_eq!(encode(older.as_ref()), present, "{} version {version}", algorithm.name);
         }
     }
 }
