@@ -13,6 +13,8 @@ const RANGES_MAX: usize = 256;
 pub(crate) struct EpochRanges {
     /// Last by first.
     ranges: BTreeMap<Epoch, Epoch>, // at most RANGES_MAX
+    /// There were too many: some epochs in them were never inserted.
+    is_coarse: bool,
 }
 
 impl EpochRanges {
@@ -55,8 +57,11 @@ impl EpochRanges {
         self.ranges.range(..=epoch).next_back().is_some_and(|(_, &last)| epoch <= last)
     }
 
-    /// Epochs from `first` to `last`, in runs, and whether they are in a range.
+    /// Epochs from `first` to `last`, in runs, and whether they are known to have been inserted.
     pub(crate) fn runs(&self, first: Epoch, last: Epoch) -> Vec<(Epoch, Epoch, bool)> {
+        if self.is_coarse {
+            return vec![(first, last, false)];
+        }
         let (mut runs, mut next) = (Vec::new(), first);
         let reaching = self.iter().filter(|(start, end)| *start <= last && *end >= first);
         for (start, end) in reaching.map(|(start, end)| (start.max(first), end.min(last))) {
@@ -80,6 +85,7 @@ impl EpochRanges {
         let first = self.ranges.first_key_value().map(|(&first, _)| first);
         let last = self.ranges.values().max().copied();
         self.ranges = first.zip(last).into_iter().collect();
+        self.is_coarse = true;
     }
 }
 
@@ -142,5 +148,7 @@ mod tests {
             ranges.insert(Epoch(number * 2));
         }
         check(&ranges, &[(0, 2 * RANGES_MAX as i64)]);
+        // Epoch 1 was never inserted.
+        assert_eq!(ranges.runs(Epoch(0), Epoch(1)), [(Epoch(0), Epoch(1), false)]);
     }
 }
