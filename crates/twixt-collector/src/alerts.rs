@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use tracing::{info, warn};
 use twixt_engine::{EngineEvent, Gap, PairEstimate, Series};
-use twixt_history::Row;
+use twixt_history::{History, Row};
 use twixt_model::{Estimate, Scope};
 use twixt_supervise::Supervisor;
 
@@ -74,6 +74,7 @@ impl Alerting {
         metrics: AlertMetrics,
         stop: &StopRequest,
         supervisor: &Supervisor,
+        history: Arc<History>,
         next: Box<dyn EventSink>,
     ) -> io::Result<Self> {
         let addresses = alerts.iter().filter_map(|alert| alert.webhook.as_ref());
@@ -81,8 +82,7 @@ impl Alerting {
         let watches = alerts.iter().map(|_| BTreeMap::new()).collect();
         let mut stood = file.read();
         stood.retain(|name, _| alerts.iter().any(|alert| alert.name == name.alert()));
-        let past = PastWindows::default();
-        let is_unwritten = false;
+        let (past, is_unwritten) = (PastWindows::new(history), false);
         Ok(Self { alerts, watches, stood, file, is_unwritten, past, webhooks, metrics, next })
     }
 

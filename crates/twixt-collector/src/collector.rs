@@ -149,7 +149,8 @@ impl Collector {
         let (disk, writers_max) = (real_disk(), limits.writers_max(descriptors));
         let (writing, receiver) = self.journal(&disk, &telemetry, writers_max)?;
         let estimates = self.estimates(&disk)?;
-        let mut sink = self.alerting(&telemetry, stop, &supervisor, sink)?;
+        let history = Arc::clone(&estimates.history);
+        let mut sink = self.alerting(&telemetry, stop, &supervisor, history, sink)?;
         sink.refill(&estimates.history);
         let estimating = self.estimating(&disk, &telemetry, &estimates, Box::new(sink));
         let listeners = runtime.block_on(self.bind())?;
@@ -275,12 +276,13 @@ impl Collector {
         telemetry: &Telemetry,
         stop: &StopRequest,
         supervisor: &Supervisor,
+        history: Arc<History>,
         next: Box<dyn EventSink>,
     ) -> Result<Alerting, CollectorError> {
         let alerts = self.config.alerts.clone();
         let file = AlertsFile::new(real_disk(), self.config.directory.join(ALERTS_FILE));
-        let alerting =
-            Alerting::new(alerts, file, telemetry.alerts.clone(), stop, supervisor, next);
+        let metrics = telemetry.alerts.clone();
+        let alerting = Alerting::new(alerts, file, metrics, stop, supervisor, history, next);
         alerting.map_err(CollectorError::Start)
     }
 

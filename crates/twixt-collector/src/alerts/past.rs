@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tracing::warn;
 use twixt_engine::Series;
 use twixt_history::{History, HistoryError, Row, RowQuestion, Step};
-use twixt_model::{Scope, Span, Timestamp};
+use twixt_model::{Scope, Span};
 
 use super::config::AlertConfig;
 use super::machine::{AlertState, Transition};
@@ -22,9 +22,9 @@ const WINDOWS_MAX: usize = 20_000;
 const CHECKED_MAX: usize = 32;
 
 /// Windows to check once more.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PastWindows {
-    history: Option<Arc<History>>,
+    history: Arc<History>,
     /// And whether an epoch of theirs came since they were looked at last: more may come.
     waiting: BTreeMap<PastWindow, bool>, // at most WINDOWS_MAX
 }
@@ -39,9 +39,8 @@ pub(super) struct PastWindow {
 }
 
 impl PastWindows {
-    /// Where estimates are stored.
-    pub(super) fn read_from(&mut self, history: Arc<History>) {
-        self.history = Some(history);
+    pub(super) const fn new(history: Arc<History>) -> Self {
+        Self { history, waiting: BTreeMap::new() }
     }
 
     /// An epoch of a window that is over was estimated. Whether there is room for it.
@@ -56,7 +55,7 @@ impl PastWindows {
             // There are fewer gaps than were reported.
             return true;
         }
-        let number = span.start.as_nanos().div_euclid(of.window_ns().max(1));
+        let number = empty_window(of).number_of(span.start);
         let window = PastWindow { alert, series: series.clone(), number };
         let has_room = self.waiting.len() < WINDOWS_MAX || self.waiting.contains_key(&window);
         if has_room {
@@ -101,30 +100,24 @@ impl PastWindows {
     }
 
     fn rows(&self, alert: &AlertConfig, window: &PastWindow) -> Result<Vec<Row>, HistoryError> {
-        let Some(history) = &self.history else { return Ok(Vec::new()) };
         let key = series_key(&window.series);
         let question = RowQuestion {
             segment: Some(window.series.segment.clone()),
             class: Some(key.class.clone()),
             algorithm: Some(key.algorithm.clone()),
             scope: Some(Scope::All.to_string()),
-            span: window.span(alert),
+            span: empty_window(alert).span_of(window.number),
             histograms: true,
             ..RowQuestion::all(Step::Epoch)
         };
-        let mut rows = history.answer(&question)?.rows;
+        let mut rows = self.history.answer(&question)?.rows;
         rows.retain(|row| row.series == key);
         Ok(rows)
     }
 }
 
-impl PastWindow {
-    fn span(&self, alert: &AlertConfig) -> Span {
-        let length_ns = alert.window_ns().max(1);
-        let start_ns = self.number.saturating_mul(length_ns);
-        let moment = Timestamp::from_nanos;
-        Span { start: moment(start_ns), end: moment(start_ns.saturating_add(length_ns - 1)) }
-    }
+fn empty_window(alert: &AlertConfig) -> Window {
+    Window::new(alert.window_ns(), alert.measure, alert.thresholds)
 }
 
 /// What a window comes to with these rows.
@@ -133,11 +126,11 @@ fn reading<'a>(
     of: &PastWindow,
     rows: impl Iterator<Item = &'a Row>,
 ) -> Option<Reading> {
-    let mut window = Window::new(alert.window_ns(), alert.measure, alert.thresholds);
+    let mut window = empty_window(alert);
+    let span = window.span_of(of.number);
     let mut readings: Vec<Reading> =
         rows.flat_map(|row| window.add_stored(row, alert.minimum_packets)).collect();
     readings.extend(window.close(alert.minimum_packets));
-    let span = of.span(alert);
     readings.into_iter().find(|reading| reading.span == span)
 }
 
@@ -145,7 +138,8 @@ fn reading<'a>(
 mod tests {
     use std::time::Duration;
 
-    use twixt_model::{PointId, Segment};
+    use twixt_history::HistoryConfig;
+    use twixt_model::{PointId, Segment, Timestamp};
 
     use super::*;
     use crate::alerts::{SegmentPattern, Thresholds};
@@ -178,6 +172,11 @@ mod tests {
         }
     }
 
+    fn nothing_waits() -> PastWindows {
+        let folder = tempfile::tempdir().unwrap();
+        PastWindows::new(Arc::new(History::open(folder.path(), HistoryConfig::default()).unwrap()))
+    }
+
     fn note(past: &mut PastWindows, measure: Measure, second: i64) -> bool {
         let at = Timestamp::from_nanos(second * SECOND);
         past.note(0, &alert(measure), &series(), Span { start: at, end: at })
@@ -185,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_window_is_settled_when_no_more_epochs_come_and_few_are_at_a_time() {
-        let mut past = PastWindows::default();
+        let mut past = nothing_waits();
         assert!(note(&mut past, Measure::Mean, 5) && note(&mut past, Measure::Mean, 12));
         assert_eq!(past.settled().len(), 0);
         assert!(note(&mut past, Measure::Mean, 15));
@@ -200,12 +199,12 @@ mod tests {
 
     #[test]
     fn windows_too_many_are_refused_and_fewer_gaps_raise_nothing() {
-        let mut past = PastWindows::default();
+        let mut past = nothing_waits();
         let has_room: Vec<bool> = (0..=WINDOWS_MAX as i64)
             .map(|window| note(&mut past, Measure::Mean, window * 10))
             .collect();
         assert_eq!(has_room.iter().filter(|has_room| !**has_room).count(), 1);
-        let mut past = PastWindows::default();
+        let mut past = nothing_waits();
         assert!(note(&mut past, Measure::Gaps, 5));
         assert!(past.settled().is_empty() && past.settled().is_empty());
     }

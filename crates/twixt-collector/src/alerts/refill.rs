@@ -1,8 +1,6 @@
 //! Refills windows that a restart interrupted, from the history, so that
 //! half a window is not mistaken for a whole one.
 
-use std::sync::Arc;
-
 use tracing::warn;
 use twixt_history::{History, HistoryError, Row, RowQuestion, Step};
 use twixt_model::{Delay, Scope, Span, Timestamp};
@@ -18,8 +16,7 @@ const PAGE_ROWS: usize = 20_000;
 impl Alerting {
     /// Reads from the history the epochs of windows that may not be over, and of the one
     /// before. Windows that ended without a check are checked now.
-    pub(crate) fn refill(&mut self, history: &Arc<History>) {
-        self.past.read_from(Arc::clone(history));
+    pub(crate) fn refill(&mut self, history: &History) {
         let Some(longest_ns) = self.alerts.iter().map(super::AlertConfig::window_ns).max() else {
             return;
         };

@@ -5,7 +5,7 @@
 
 use twixt_history::Row;
 use twixt_model::{
-    Delay, Estimate, Evidence, Histogram, LossRange, Scope, Span, needed_for, total,
+    Delay, Estimate, Evidence, Histogram, LossRange, Scope, Span, Timestamp, needed_for, total,
 };
 
 use super::machine::Thresholds;
@@ -113,7 +113,7 @@ impl Window {
 
     /// Adds an epoch that was a gap before, if its window is not over. Whether it is not.
     pub(super) fn add_late(&mut self, span: Span, estimate: &Estimate) -> bool {
-        let number = span.start.as_nanos().div_euclid(self.length_ns);
+        let number = self.number_of(span.start);
         let open = self.open.as_mut().filter(|window| window.number == number);
         let Some(window) = open else { return false };
         window.gaps = window.gaps.saturating_sub(1);
@@ -127,7 +127,7 @@ impl Window {
     }
 
     fn add_seen(&mut self, span: Span, seen: &Seen, minimum_packets: u64) -> Option<Reading> {
-        let number = span.start.as_nanos().div_euclid(self.length_ns);
+        let number = self.number_of(span.start);
         let ended = self.turn_to(number, minimum_packets);
         let open = self.open.as_mut();
         if let Some(window) = open.filter(|window| window.number == number) {
@@ -147,8 +147,7 @@ impl Window {
         if Some(span.end.as_nanos()) <= self.stored_ns {
             return Vec::new();
         }
-        let number = |ns: i64| ns.div_euclid(self.length_ns);
-        let (first, last) = (number(span.start.as_nanos()), number(span.end.as_nanos()));
+        let (first, last) = (self.number_of(span.start), self.number_of(span.end));
         let inner = (last - first > 1).then_some(last - 1);
         let parts = (last - first).clamp(0, 2) as u64 + 1;
         let mut ended = Vec::new();
@@ -159,6 +158,18 @@ impl Window {
             }
         }
         ended
+    }
+
+    /// The number of the window that a moment is in.
+    pub(super) const fn number_of(&self, moment: Timestamp) -> i64 {
+        moment.as_nanos().div_euclid(self.length_ns)
+    }
+
+    /// The time of a window.
+    pub(super) const fn span_of(&self, number: i64) -> Span {
+        let start_ns = number.saturating_mul(self.length_ns);
+        let end_ns = start_ns.saturating_add(self.length_ns - 1);
+        Span { start: Timestamp::from_nanos(start_ns), end: Timestamp::from_nanos(end_ns) }
     }
 
     /// Opens a window, unless it is an earlier one: those were reported.
@@ -184,12 +195,8 @@ impl OpenWindow {
     }
 
     fn reading(&self, window: &Window, minimum_packets: u64) -> Reading {
-        let length_ns = window.length_ns;
-        let start_ns = self.number.saturating_mul(length_ns);
-        let end_ns = start_ns.saturating_add(length_ns - 1);
-        let moment = twixt_model::Timestamp::from_nanos;
         Reading {
-            span: Span { start: moment(start_ns), end: moment(end_ns) },
+            span: window.span_of(self.number),
             epochs: self.epochs,
             gaps: self.gaps,
             packets: self.sum.as_ref().map_or(0, |sum| sum.evidence.packets),
