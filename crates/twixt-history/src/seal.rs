@@ -12,7 +12,7 @@ use crate::row::Row;
 use crate::step::Step;
 
 /// Rows that are sorted and written at a time. A row group has this many at least, unless there
-/// are no more. All of them are in memory: about 2 KiB each.
+/// are no more. All of them are in memory meanwhile.
 const GROUP_ROWS: usize = 1 << 14;
 
 /// Writes the files of a part. Returns what of its log is damaged. What the system cannot read at
