@@ -14,7 +14,7 @@ use crate::support::live::Capturing;
 use crate::support::testbed::load::{Datagrams, Traffic};
 use crate::support::testbed::referee::{Counted, TCP, Tcpdump, UDP, longest_frame, truth};
 use crate::support::testbed::system::wait_for_epochs;
-use crate::support::testbed::{FILTER, Offloads, Place, QUEUE_BURST, Testbed};
+use crate::support::testbed::{FILTER, Offloads, Place, Testbed};
 use crate::support::{folder, twixt_in};
 
 /// A cell of LDS that holds a whole flow is lost with the flow's first lost packet. Spread, it is
@@ -126,9 +126,7 @@ fn super_packets_are_measured_as_the_packets_of_the_wire() {
     let measured = measure(Offloads::On);
     let longest = longest_frame(&measured.capture("r-in"));
     assert!(longest > 1514, "R received super-packets, or nothing was tested");
-    // Two short segments may be one super-packet that is no longer than what the queue lets through.
-    let longest = longest_frame(&measured.capture("r-out"));
-    assert!(longest <= QUEUE_BURST, "they are split in the queue: {longest} bytes");
+    assert!(longest_frame(&measured.capture("r-out")) <= 1514, "they are split in the queue");
     // Datagrams are no super-packets: tcpdump tells the truth about them.
     let datagrams = measured.truth(UDP);
     for (algorithm, told) in &measured.told {

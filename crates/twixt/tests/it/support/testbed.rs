@@ -31,9 +31,7 @@ use super::live::Capturing;
 pub(crate) const FILTER: &str = "src net 10.0.1.0/24 and dst net 10.0.2.0/24";
 /// So slow that no capture on a busy machine drops anything. The bucket holds a packet of the wire
 /// and no super-packet, so that each is split before it is queued or dropped. The queue holds 40 ms.
-const QUEUE: &str = "tbf rate 30mbit burst 1600 limit 150kb";
-/// As above: bytes of a frame that is let through as it is.
-pub(crate) const QUEUE_BURST: u32 = 1_600;
+const QUEUE: &str = "tbf rate 30mbit burst 1516 limit 150kb";
 const PREFIX: &str = "twixt-test";
 
 /// A namespace.
