@@ -101,13 +101,13 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> ExitCode {
 
 /// An error and its causes. Many an error names its cause already.
 pub(crate) fn explained(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| {
-        match text.is_empty() || text.ends_with(&cause) {
-            true if text.is_empty() => cause,
-            true => text,
-            false => format!("{text}: {cause}"),
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
         }
-    })
+    }
+    text
 }
 
 /// The reader of our output has closed it: that is not an error.
