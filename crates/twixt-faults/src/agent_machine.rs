@@ -1,5 +1,6 @@
 //! A machine with an agent: its disk, its clock, and the process as long as it lives.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use twixt_agent::rehearsal::Moment;
@@ -13,7 +14,7 @@ use twixt_wire::{Digester, HashKey};
 
 use crate::clock::MachineClock;
 use crate::plan::{Plan, SECOND};
-use crate::traffic::Traffic;
+use crate::traffic::{Passing, Traffic};
 
 /// Small enough that a story fills it.
 const SPOOL_BYTES_MAX: u64 = 1 << 17;
@@ -41,6 +42,8 @@ pub(crate) struct AgentMachine {
     pub(crate) partitioned_until_ns: i64,
     /// Until when it is of a newer release than the collector.
     pub(crate) newer_until_ns: i64,
+    /// Packets that its kernel dropped.
+    pub(crate) dropped: BTreeSet<Passing>,
     pub(crate) suspended_until_ns: i64,
     pub(crate) drops_until_ns: i64,
     /// Epochs that processes before this one discarded for lack of room.
@@ -76,6 +79,7 @@ impl AgentMachine {
             observed_ns: 0,
             partitioned_until_ns: 0,
             newer_until_ns: 0,
+            dropped: BTreeSet::new(),
             suspended_until_ns: 0,
             drops_until_ns: 0,
             discarded_before: 0,
@@ -116,6 +120,8 @@ impl AgentMachine {
                 at_ns < self.drops_until_ns
                     && mix(at_ns.cast_unsigned()).is_multiple_of(DROPS_ONE_IN)
             };
+            let dropped = frames.iter().filter(|(at_ns, _)| is_dropped(*at_ns));
+            self.dropped.extend(dropped.map(|(at_ns, _)| (*point, *at_ns)));
             frames.retain(|(at_ns, _)| !is_dropped(*at_ns));
             let dropped = (passed - frames.len()) as u64;
             let stamped = |(at_ns, frame)| (self.clock.wall(at_ns), frame);

@@ -11,7 +11,7 @@ use crate::agent_machine::point_name;
 use crate::collector_machine::segments;
 use crate::ledger::Stored;
 use crate::plan::Plan;
-use crate::traffic::{Traffic, epoch_ns};
+use crate::traffic::{Passing, Traffic, epoch_ns};
 
 /// What is said of the epochs of a series.
 type ByEpoch<T> = BTreeMap<i64, T>;
@@ -23,6 +23,8 @@ pub(crate) struct Story<'a> {
     pub(crate) traffic: &'a Traffic,
     /// Points and epochs that are stored, though that was never acknowledged.
     pub(crate) unacknowledged: &'a BTreeSet<(String, i64)>,
+    /// Packets that a kernel dropped.
+    pub(crate) dropped: &'a BTreeSet<Passing>,
     /// Bits changed on the collector's disk: what was estimated may be lost, and what was estimated
     /// from may be lost.
     pub(crate) is_rotten: bool,
@@ -69,7 +71,7 @@ impl SeriesCheck<'_> {
             if !row.is_gap() && !is_pair && is_sure {
                 return Err(format!("{self} epoch {epoch}: an estimate without both halves"));
             }
-            self.check_loss(*epoch, &said)?;
+            self.check_loss(*epoch, row)?;
         }
         for conclusion in expected.iter().filter(|conclusion| self.is_about(conclusion)) {
             let last = match conclusion {
@@ -171,22 +173,17 @@ impl SeriesCheck<'_> {
         }
     }
 
-    /// Loss is what the network lost, never what a point did not see.
-    fn check_loss(&self, epoch: i64, said: &ByEpoch<&Row>) -> Result<(), String> {
-        let Some(row) = said.get(&epoch) else { return Ok(()) };
+    /// Loss is what the network lost of what upstream saw, never what a point did not see.
+    fn check_loss(&self, epoch: i64, row: &Row) -> Result<(), String> {
         let range = row.loss_range().filter(|_| !self.has_clock_faults());
         let Some(range) = range else { return Ok(()) };
-        let truth = self
-            .story
-            .traffic
-            .lost_behind(self.upstream, epoch_ns(epoch, self.story.plan.start_ns));
-        // Of packets that upstream did not see, none counts as lost, though some may be. Drops may be
-        // noted in the epoch before or after.
-        let nearby = said.range(epoch - 1..=epoch + 1);
-        let saw_all = nearby.into_iter().all(|(_, row)| row.missed_upstream.dropped == Some(0));
-        match truth < range.min || (saw_all && truth > range.max) {
-            false => Ok(()),
-            true => Err(format!("{self} epoch {epoch}: {range:?} lost, in truth {truth}: {row:?}")),
+        let within_ns = epoch_ns(epoch, self.story.plan.start_ns);
+        let truth = self.story.traffic.lost_behind(self.upstream, within_ns, self.story.dropped);
+        match (range.min..=range.max).contains(&truth) {
+            true => Ok(()),
+            false => {
+                Err(format!("{self} epoch {epoch}: {range:?} lost, in truth {truth}: {row:?}"))
+            }
         }
     }
 }

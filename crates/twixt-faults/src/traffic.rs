@@ -2,6 +2,7 @@
 //!
 //! Everything about a packet follows from its number, so that nothing need be remembered of it.
 
+use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 
 use twixt_model::mix;
@@ -10,6 +11,9 @@ use crate::plan::{MS, Plan, SECOND};
 
 /// Longest delay from one point to the next.
 const DELAY_NS_MAX: i64 = 12 * MS;
+
+/// A packet at a point: which point, and when.
+pub(crate) type Passing = (usize, i64);
 
 /// The packets of a story.
 #[derive(Clone, Debug)]
@@ -40,11 +44,16 @@ impl Traffic {
         passing
     }
 
-    /// Packets of an epoch that pass a point and are lost before the next.
-    pub(crate) fn lost_behind(&self, point: usize, within_ns: Range<i64>) -> u64 {
+    /// Packets that a point sees within a time and that are lost before the next point.
+    pub(crate) fn lost_behind(
+        &self,
+        point: usize,
+        within_ns: Range<i64>,
+        dropped: &BTreeSet<Passing>,
+    ) -> u64 {
+        let is_seen = |at_ns: i64| within_ns.contains(&at_ns) && !dropped.contains(&(point, at_ns));
         let is_lost = |number: &i64| {
-            let at_ns = self.passes(*number, point);
-            at_ns.is_some_and(|at_ns| within_ns.contains(&at_ns))
+            self.passes(*number, point).is_some_and(is_seen)
                 && self.passes(*number, point + 1).is_none()
         };
         self.sent_by(point, &within_ns).filter(is_lost).count() as u64

@@ -49,6 +49,7 @@ impl World {
             plan: &self.plan,
             traffic: &self.traffic,
             unacknowledged: &self.ledger.unacknowledged(&stored),
+            dropped: &self.agents.iter().flat_map(|agent| agent.dropped.iter().copied()).collect(),
             is_rotten: self.changed_bits > 0,
         };
         let estimated = story.check(&stored, &answer.rows)?;
