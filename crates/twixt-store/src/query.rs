@@ -1,5 +1,7 @@
 //! What one asks of a log, and what one gets.
 
+use std::collections::HashSet;
+
 use twixt_model::{Epoch, Span, Timestamp};
 
 use crate::day::Day;
@@ -11,8 +13,16 @@ use crate::report::{Cause, Damage};
 pub struct Query {
     pub(crate) span: Span,
     pub(crate) point: Option<String>,
-    pub(crate) stream: Option<(String, u64)>,
+    streams: Option<Streams>,
     pub(crate) depth: Depth,
+}
+
+/// Streams that are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Streams {
+    names: HashSet<String>,
+    /// Of the names: what the index knows.
+    hashes: HashSet<u64>,
 }
 
 /// How much of a record is read.
@@ -37,7 +47,7 @@ impl Query {
     /// Records whose interval of time overlaps `span`.
     #[must_use]
     pub fn between(span: Span) -> Self {
-        Self { span, point: None, stream: None, depth: Depth::Payloads }
+        Self { span, point: None, streams: None, depth: Depth::Payloads }
     }
 
     /// Of one point only.
@@ -46,10 +56,12 @@ impl Query {
         Self { point: Some(point.to_owned()), ..self }
     }
 
-    /// Of one stream only.
+    /// Of some streams only.
     #[must_use]
-    pub fn of_stream(self, stream: &str) -> Self {
-        Self { stream: Some((stream.to_owned(), checksum(stream.as_bytes()))), ..self }
+    pub fn of_streams<'a>(self, streams: impl IntoIterator<Item = &'a str>) -> Self {
+        let names: HashSet<String> = streams.into_iter().map(str::to_owned).collect();
+        let hashes = names.iter().map(|name| checksum(name.as_bytes())).collect();
+        Self { streams: Some(Streams { names, hashes }), ..self }
     }
 
     /// How much of each record to read.
@@ -64,7 +76,13 @@ impl Query {
 
     /// Whether a record is asked for, by what heads and index say of it.
     pub(crate) fn wants(&self, span: Span, stream_hash: u64) -> bool {
-        self.overlaps(span) && self.stream.as_ref().is_none_or(|(_, hash)| *hash == stream_hash)
+        let is_hash = |streams: &Streams| streams.hashes.contains(&stream_hash);
+        self.overlaps(span) && self.streams.as_ref().is_none_or(is_hash)
+    }
+
+    /// Whether a stream is asked for: two names may have one hash.
+    pub(crate) fn wants_stream(&self, name: &str) -> bool {
+        self.streams.as_ref().is_none_or(|streams| streams.names.contains(name))
     }
 }
 

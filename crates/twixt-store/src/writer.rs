@@ -110,8 +110,7 @@ impl PointWriter {
         durability: Durability,
     ) -> Result<Appended, StoreError> {
         check(entry, payload)?;
-        let known = self.day(Day::of(entry.span.start))?.holds(entry.stream, entry.epoch);
-        if !self.keep_if(known)? {
+        if !self.holds(entry)? {
             self.append(entry, payload, durability)?;
             return Ok(Appended::Stored);
         }
@@ -119,6 +118,15 @@ impl PointWriter {
             self.sync()?;
         }
         Ok(Appended::AlreadyThere)
+    }
+
+    /// Whether a sound record of the same stream and epoch lies in the file of that day.
+    ///
+    /// # Errors
+    /// When another writer has the file, or the disk is broken.
+    pub fn holds(&mut self, entry: &EpochEntry<'_>) -> Result<bool, StoreError> {
+        let known = self.day(Day::of(entry.span.start))?.holds(entry.stream, entry.epoch);
+        self.keep_if(known)
     }
 
     /// Makes all that was appended survive the death of the machine.

@@ -217,11 +217,7 @@ impl DayScan {
         report: &mut Report,
     ) -> Option<Found> {
         let cause = match read_body(&mut self.data, place, head, query.depth) {
-            Ok(Some((stream, _)))
-                if query.stream.as_ref().is_some_and(|(name, _)| *name != stream) =>
-            {
-                return None;
-            }
+            Ok(Some((stream, _))) if !query.wants_stream(&stream) => return None,
             Ok(Some((stream, payload))) => {
                 return Some(Found {
                     point: self.files.point.clone(),

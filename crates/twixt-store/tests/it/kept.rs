@@ -28,9 +28,11 @@ fn records_are_found_by_point_stream_and_time() {
     };
     assert_eq!(folder.log.points().unwrap(), ["", "a/b c", "paris"]);
     check(Query::all().at_point("paris"), &[0, 1, 2, 1000, 1001, 1002]);
-    check(Query::all().at_point("a/b c").of_stream("lda"), &[0, 1, 2]);
-    check(Query::all().of_stream("lds web").at_point(""), &[1000, 1001, 1002]);
-    check(Query::all().of_stream("lds"), &[]);
+    check(Query::all().at_point("a/b c").of_streams(["lda"]), &[0, 1, 2]);
+    check(Query::all().of_streams(["lds web"]).at_point(""), &[1000, 1001, 1002]);
+    check(Query::all().of_streams(["lds"]), &[]);
+    let both = Query::all().of_streams(["lds web", "lds", "lda"]);
+    check(both.at_point("paris"), &[0, 1, 2, 1000, 1001, 1002]);
     check(Query::all().at_point("rome"), &[]);
     check(Query::between(minute(1)).at_point("paris"), &[1, 1001]);
     check(Query::between(minute(3)), &[]);

@@ -71,7 +71,7 @@ proptest! {
             expected.retain(|record| record.point == POINTS[point]);
         }
         if let Some(stream) = stream {
-            query = query.of_stream(STREAMS[stream]);
+            query = query.of_streams([STREAMS[stream]]);
             expected.retain(|record| record.stream == STREAMS[stream]);
         }
         expected.sort_by_key(|record| key(record));
