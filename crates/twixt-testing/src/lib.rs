@@ -6,12 +6,14 @@
 //! - [`seed`] and [`cases`] give the same random numbers in every run, unless a run explores.
 //! - [`check_coverage`] tells a confidence interval that holds from one that does not.
 //! - [`check_snapshot`] and [`check_wording`] compare texts with committed files.
+//! - [`peak_kib`] and [`resident_kib`] tell what a process takes in memory.
 //! - [`in_namespace`] and [`SmallDisk`] make a network and a disk that a test may break.
 
 mod coverage;
 mod disk;
 mod golden;
 mod isolation;
+mod memory;
 mod network;
 mod requirement;
 mod seed;
@@ -22,6 +24,7 @@ pub use coverage::{FALSE_ALARM, check_coverage};
 pub use disk::{SmallDisk, copy_folder};
 pub use golden::{check_golden, golden};
 pub use isolation::{run_again, without_capabilities};
+pub use memory::{peak_kib, resident_kib};
 pub use network::{await_up, in_namespace, lay_cable, run};
 pub use requirement::{Requirement, obtain};
 pub use seed::{cases, seed};

@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::Child;
 
+use twixt_testing::resident_kib;
+
 use crate::system::System;
 
 /// A tenth more than in the first tenth of the time is growth; so are this many KiB at least.
@@ -58,10 +60,7 @@ impl Taken {
         let entries = |name: &str| {
             fs::read_dir(format!("{folder}/{name}")).expect("the process runs").count() as u64
         };
-        let status = fs::read_to_string(format!("{folder}/status")).expect("the process runs");
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = resident.and_then(|text| text.split_whitespace().next()?.parse().ok());
-        let resident_kib = kib.expect("the kernel reports resident memory");
+        let resident_kib = resident_kib(process.id());
         Self { resident_kib, files: entries("fd"), threads: entries("task") }
     }
 

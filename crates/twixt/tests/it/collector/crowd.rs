@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use twixt_testing::wait_until;
+use twixt_testing::{resident_kib, wait_until};
 
 use super::process::Process;
 use super::sender::post;
@@ -58,13 +58,6 @@ pub(crate) fn metric(process: &Process, name: &str) -> f64 {
     line.map_or(0.0, |line| line.rsplit(' ').next().unwrap().parse().unwrap())
 }
 
-/// Memory of the collector, in KiB.
-pub(crate) fn memory_kib(process: &Process) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
 /// An empty body is malformed, and refused at once.
 #[track_caller]
 fn check_served(process: &Process) {
@@ -85,13 +78,13 @@ fn idle_connections_cost_little_and_hold_up_nobody() {
     );
     let process = start(folder.path(), &limits);
     check_served(&process);
-    let before_kib = memory_kib(&process);
+    let before_kib = resident_kib(process.id());
     let crowd = crowd(process.address, count);
     let open = || metric(&process, "connections_open");
     wait_until("all are let in, or as many as there are descriptors for", || {
         open() + metric(&process, "connections_refused_total") >= count as f64
     });
-    let (held, grown_kib) = (open(), memory_kib(&process).saturating_sub(before_kib));
+    let (held, grown_kib) = (open(), resident_kib(process.id()).saturating_sub(before_kib));
     println!("{held} of {count} connections are held, for {grown_kib} KiB");
     check_served(&process);
     assert!(held > 0.9 * count as f64, "{held}");

@@ -13,7 +13,7 @@ use serde_json::Value;
 use twixt_collector::ESTIMATES_FOLDER;
 use twixt_history::{HistoryReader, RowQuestion, Step};
 use twixt_store::{Depth, Log, Options, Query};
-use twixt_testing::{SmallDisk, pace, require, seed, wait_until};
+use twixt_testing::{SmallDisk, pace, require, resident_kib, seed, wait_until};
 
 use super::process::{Process, printed};
 use super::sender::{Shared, epoch_now, send_all};
@@ -136,12 +136,6 @@ fn endure(folder: &Path, mut round: impl FnMut(&Shared, &mut dyn FnMut())) -> En
     println!("{} acknowledged, 0 lost; at most {resident_max_kib} KiB", acknowledged.len());
     assert!(resident_max_kib < RESIDENT_MAX_KIB);
     end
-}
-
-fn resident_kib(process: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    resident.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 /// Everything is there, once.

@@ -9,9 +9,9 @@ use twixt_delivery::UploadWriter;
 use twixt_measure::{Meter, MeterConfig, Sealed};
 use twixt_model::{Batch, EpochRule, FlowHash, Observation, PacketDigest, PointId, Timestamp};
 use twixt_synopsis::{Purpose, find};
-use twixt_testing::{pace, wait_for};
+use twixt_testing::{pace, resident_kib, wait_for};
 
-use super::crowd::{memory_kib, metric};
+use super::crowd::metric;
 use super::process::Process;
 use super::sender::post;
 
@@ -88,7 +88,7 @@ fn deliver(process: &Process, sealed: &[Sealed]) {
 fn settle(process: &Process) -> (u64, u64) {
     let (mut most_kib, mut before, mut since) = (0, 0.0, Instant::now());
     while since.elapsed() < Duration::from_secs(4) {
-        most_kib = most_kib.max(memory_kib(process));
+        most_kib = most_kib.max(resident_kib(process.id()));
         let events = metric(process, "events_total{kind=\"estimated\"}")
             + metric(process, "epochs_replayed_total");
         if events != before {
@@ -96,7 +96,7 @@ fn settle(process: &Process) -> (u64, u64) {
         }
         pace(Duration::from_millis(20));
     }
-    (memory_kib(process), most_kib)
+    (resident_kib(process.id()), most_kib)
 }
 
 /// As much as if it had been there all the while, within twice, and never more than allowed.
