@@ -121,7 +121,7 @@ impl HistorySink {
 
     /// Hands on what is stored.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.metrics.copy(self.estimates.history.counts());
+        self.metrics.copy(&self.estimates.history);
         self.sum_up()?;
         self.next.flush()
     }

@@ -41,7 +41,7 @@ impl HistoryError {
 }
 
 /// Something that an answer lacks because it cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unreadable {
     /// The file or folder.
     pub path: PathBuf,

@@ -11,12 +11,12 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use twixt_model::{Span, Timestamp};
-use twixt_store::{SharedDisk, make_folders, real_disk};
+use twixt_store::{Depth, SharedDisk, make_folders, real_disk};
 
 use crate::catalogue::Catalogue;
 use crate::error::{HistoryError, Unreadable};
 use crate::file::{Columns, Wanted, read};
-use crate::open::{Appended, HourPart, OpenWanted, PartWriter, identity};
+use crate::open::{Appended, HourPart, OpenWanted, PartWriter, identity, identity_of};
 use crate::question::{RowAnswer, RowQuestion};
 use crate::reader::HistoryReader;
 use crate::retention::{HistoryRetention, RemovedFiles, expire};
@@ -30,7 +30,7 @@ use open_sums::OpenSums;
 /// they are needed.
 const WRITERS_MAX: usize = 4;
 /// Roll-ups of hours that are not sealed that are kept in memory. Beyond this the logs are read.
-pub const ROLLUPS_MAX: usize = 400_000;
+const ROLLUP_BYTES_MAX: usize = 256 << 20;
 /// Hours at either end of a gap that it is stored in. Between them nothing is stored, which an
 /// answer says as well.
 const GAP_HOURS: usize = 2;
@@ -141,10 +141,13 @@ impl History {
         let mut state = State { parts: BTreeMap::new(), catalogue, counts: Counts::default() };
         let mut writers = BTreeMap::new();
         for part in open.parts()? {
-            let rows = open.all_rows(part, &OpenWanted::all(part.hour))?.rows;
+            let mut scan = open.scan(part, &OpenWanted::all(part.hour), Depth::Payloads)?;
+            while let Some(rows) = scan.next_rows() {
+                state.add(part, &rows);
+            }
+            scan.finish()?;
             let writer = PartWriter::new(open.log(part), sealed_before(&reader, part)?);
             writers.insert(part, OpenWriter { writer, touched: Timestamp::MIN });
-            state.add(part, &rows);
         }
         let (writers, state) = (Mutex::new(writers), Mutex::new(state));
         Ok(Self { reader, config, writers, state })
@@ -306,6 +309,12 @@ impl History {
         self.state().counts
     }
 
+    /// What minutes and hours that are not sealed take in memory.
+    #[must_use]
+    pub fn rollup_bytes(&self) -> usize {
+        self.state().rollup_bytes()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
@@ -378,10 +387,14 @@ impl State {
         self.bound_rollups();
     }
 
+    fn rollup_bytes(&self) -> usize {
+        self.parts.values().map(OpenSums::memory_bytes).sum()
+    }
+
     /// Forgets roll-ups of the largest hours if there are too many.
     fn bound_rollups(&mut self) {
-        while self.parts.values().map(OpenSums::len).sum::<usize>() > ROLLUPS_MAX {
-            let largest = self.parts.values_mut().max_by_key(|sums| sums.len());
+        while self.rollup_bytes() > ROLLUP_BYTES_MAX {
+            let largest = self.parts.values_mut().max_by_key(|sums| sums.memory_bytes());
             let Some(largest) = largest else { return };
             largest.forget();
             self.counts.rollups_refused += 1;
@@ -416,8 +429,11 @@ fn sealed_before(reader: &HistoryReader, part: HourPart) -> Result<HashSet<u64>,
     let folders = &reader.folders;
     for earlier in folders.open.parts()?.into_iter().filter(|open| open.hour == part.hour) {
         if earlier.number < part.number {
-            let rows = folders.open.all_rows(earlier, &OpenWanted::all(part.hour))?.rows;
-            known.extend(rows.iter().map(identity));
+            let wanted = OpenWanted::all(part.hour);
+            // What is damaged may come again.
+            let mut scan = folders.open.scan(earlier, &wanted, Depth::Checks)?;
+            known.extend(scan.by_ref().map(|found| identity_of(&found.stream, found.epoch)));
+            scan.finish()?;
         }
     }
     let span: Span = part.hour.span();

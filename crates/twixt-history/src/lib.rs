@@ -39,7 +39,7 @@ pub use catalogue::Catalogue;
 pub use column::{COLUMNS, Column, Kind};
 pub use error::{HistoryError, Unreadable};
 pub use file::{schema, to_parquet};
-pub use history::{Counts, History, HistoryConfig, ROLLUPS_MAX, UpkeepDone};
+pub use history::{Counts, History, HistoryConfig, UpkeepDone};
 pub use moment::{ParseMomentError, moment_text, parse_moment};
 pub use question::{Cursor, ParseCursorError, ROWS_MAX, RowAnswer, RowQuestion};
 pub use reader::HistoryReader;

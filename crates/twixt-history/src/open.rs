@@ -6,21 +6,22 @@
 //! an hour was sealed already begin a new one. A folder is renamed before it is deleted: one that
 //! is still there was not touched.
 
+mod scanning;
 mod writing;
 
-pub(crate) use writing::{Appended, PartWriter, identity, series_of, shard_of};
+pub(crate) use scanning::OpenWanted;
+pub(crate) use writing::{Appended, PartWriter, identity, identity_of, series_of, shard_of};
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use twixt_model::{Segment, Span};
-use twixt_store::{Depth, Log, Options, Query, SharedDisk, StoreError};
+use twixt_store::{Depth, Log, Options, SharedDisk};
 
-use crate::error::{HistoryError, Unreadable};
+use crate::error::HistoryError;
 use crate::file::names;
-use crate::record;
-use crate::row::{Row, SeriesKey};
+use crate::row::SeriesKey;
 use crate::step::Hour;
 
 /// Files that the rows of an hour are spread over.
@@ -107,116 +108,23 @@ impl OpenFolder {
         Ok(bytes)
     }
 
-    /// Rows of a part, in the order in which they came.
-    pub(crate) fn rows(
-        &self,
-        part: HourPart,
-        wanted: &OpenWanted<'_>,
-    ) -> Result<Scanned, HistoryError> {
-        let mut scanned = Scanned::default();
-        let mut rows = Vec::new();
-        self.scan(part, wanted, Depth::Payloads, &mut scanned, |found| {
-            let decoded = record::decode(&found.payload).map_err(|error| error.to_string())?;
-            let of_segment = |row: &Row| wanted.segment.is_none_or(|of| row.series.is_of(of));
-            rows.extend(decoded.into_iter().filter(of_segment));
-            Ok(())
-        })?;
-        Ok(Scanned { rows, ..scanned })
-    }
-
-    /// The same for those who must not go on without what the system could not read.
-    pub(crate) fn all_rows(
-        &self,
-        part: HourPart,
-        wanted: &OpenWanted<'_>,
-    ) -> Result<Scanned, HistoryError> {
-        let mut scanned = self.rows(part, wanted)?;
-        match scanned.unreadable.take() {
-            Some(error) => Err(error.into()),
-            None => Ok(scanned),
-        }
-    }
-
     /// The series of a part, and from when to when there is something of them.
     pub(crate) fn series(
         &self,
         part: HourPart,
-        wanted: &OpenWanted<'_>,
+        segment: Option<&Segment>,
     ) -> Result<BTreeMap<SeriesKey, Span>, HistoryError> {
         let mut series: BTreeMap<SeriesKey, Span> = BTreeMap::new();
-        self.scan(part, wanted, Depth::Heads, &mut Scanned::default(), |found| {
-            let key = series_of(&found.stream).ok_or("the name of a stream is damaged")?;
-            if wanted.segment.is_none_or(|segment| key.is_of(segment)) {
+        let wanted = OpenWanted { segment, ..OpenWanted::all(part.hour) };
+        for found in self.scan(part, &wanted, Depth::Heads)? {
+            let Some(key) = series_of(&found.stream) else { continue };
+            if segment.is_none_or(|segment| key.is_of(segment)) {
                 let span = series.entry(key).or_insert(found.span);
                 *span = span.union(found.span);
             }
-            Ok(())
-        })?;
+        }
         Ok(series)
     }
-
-    fn scan(
-        &self,
-        part: HourPart,
-        wanted: &OpenWanted<'_>,
-        depth: Depth,
-        scanned: &mut Scanned,
-        mut take: impl FnMut(&twixt_store::Found) -> Result<(), String>,
-    ) -> Result<(), HistoryError> {
-        let log = self.log(part);
-        let path = self.part_path(part);
-        let problem = |text: String| Unreadable { path: path.clone(), text, is_disk_error: false };
-        for shard in wanted.shards() {
-            let query = Query::between(wanted.span).at_point(&shard).to_depth(depth);
-            let mut scan = log.scan(query)?;
-            for found in scan.by_ref() {
-                if let Err(text) = take(&found) {
-                    scanned.problems.push(problem(text));
-                }
-            }
-            // What is unfinished is being written, or was never acknowledged.
-            let damages = scan.report().damages.iter();
-            scanned.problems.extend(damages.map(|damage| problem(damage.to_string())));
-            scanned.unreadable = scanned.unreadable.take().or(scan.finish().err());
-        }
-        Ok(())
-    }
-}
-
-/// Which rows of an open part are asked for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OpenWanted<'a> {
-    /// All when `None`.
-    pub(crate) segment: Option<&'a Segment>,
-    /// One of [`SHARDS`]; all when `None` and no segment is named.
-    pub(crate) shard: Option<u64>,
-    /// Rows that have a moment in common with it.
-    pub(crate) span: Span,
-}
-
-impl OpenWanted<'_> {
-    /// All of an hour.
-    pub(crate) const fn all(hour: Hour) -> Self {
-        Self { segment: None, shard: None, span: hour.span() }
-    }
-
-    fn shards(&self) -> Vec<String> {
-        let of_segment =
-            self.segment.map(|segment| shard_of(&segment.upstream.0, &segment.downstream.0));
-        match self.shard.or(of_segment) {
-            Some(shard) => vec![shard.to_string()],
-            None => (0..SHARDS).map(|shard| shard.to_string()).collect(),
-        }
-    }
-}
-
-/// What was read of an open part.
-#[derive(Debug, Default)]
-pub(crate) struct Scanned {
-    pub(crate) rows: Vec<Row>,
-    pub(crate) problems: Vec<Unreadable>,
-    /// What the system could not read may be sound: the first of it.
-    pub(crate) unreadable: Option<StoreError>,
 }
 
 fn parse(name: &str) -> Option<HourPart> {

@@ -14,7 +14,7 @@ use crate::catalogue::Catalogue;
 use crate::error::HistoryError;
 use crate::file::{Columns, Footers, Wanted, read};
 use crate::folders::Folders;
-use crate::open::{HourPart, OpenWanted};
+use crate::open::HourPart;
 use crate::question::{Cursor, ROWS_MAX, RowAnswer, RowQuestion};
 use crate::row::{Row, SeriesKey};
 use crate::step::{Hour, Step};
@@ -53,8 +53,7 @@ impl HistoryReader {
     pub fn catalogue(&self, segment: Option<&Segment>) -> Result<Catalogue, HistoryError> {
         let mut catalogue = self.sealed_catalogue()?;
         for part in self.folders.open.parts()? {
-            let wanted = OpenWanted { segment, ..OpenWanted::all(part.hour) };
-            for (series, span) in self.folders.open.series(part, &wanted)? {
+            for (series, span) in self.folders.open.series(part, segment)? {
                 catalogue.note(&series, span);
             }
         }

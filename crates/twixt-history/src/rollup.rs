@@ -5,6 +5,7 @@
 //! as when the engine adds up a minute.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use twixt_model::{DelayEstimate, Histogram, Span, Timestamp, needed_for};
 
@@ -55,13 +56,14 @@ impl SeriesTotals {
 pub struct RollUps {
     step: Step,
     sums: BTreeMap<(SeriesKey, String, String, i64), RollUp>,
+    memory_bytes: usize,
 }
 
 impl RollUps {
     /// None yet.
     #[must_use]
     pub const fn new(step: Step) -> Self {
-        Self { step, sums: BTreeMap::new() }
+        Self { step, sums: BTreeMap::new(), memory_bytes: 0 }
     }
 
     /// Adds a row of an epoch.
@@ -70,20 +72,22 @@ impl RollUps {
             let Row { series, scope_kind, scope, .. } = row;
             let start_ns = span_of(&piece, self.step).start.as_nanos();
             let key = (series.clone(), scope_kind.clone(), scope.clone(), start_ns);
-            self.sums.entry(key).or_insert_with(|| RollUp::like(&piece, self.step)).add(&piece);
+            let sum = match self.sums.entry(key) {
+                Entry::Vacant(entry) => entry.insert(RollUp::like(&piece, self.step)),
+                Entry::Occupied(entry) => {
+                    self.memory_bytes -= entry.get().memory_bytes();
+                    entry.into_mut()
+                }
+            };
+            sum.add(&piece);
+            self.memory_bytes += sum.memory_bytes();
         }
     }
 
-    /// How many there are.
+    /// What they take in memory.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.sums.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.sums.is_empty()
+    pub const fn memory_bytes(&self) -> usize {
+        self.memory_bytes
     }
 
     /// What they come to, in order of series, scope and time.
@@ -217,6 +221,12 @@ impl RollUp {
             smallest_ns: Sum::Nothing,
             largest_ns: Sum::Nothing,
         }
+    }
+
+    /// With its key, which has the same texts.
+    fn memory_bytes(&self) -> usize {
+        let histogram = self.histogram.known().map_or(0, |histogram| histogram.memory_bytes());
+        size_of::<Self>() + 2 * self.row.memory_bytes() + histogram
     }
 
     fn add(&mut self, row: &Row) {

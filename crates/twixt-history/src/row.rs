@@ -256,6 +256,25 @@ impl Row {
         (self.step, &self.series, &self.scope_kind, &self.scope, self.start_ns)
     }
 
+    /// What it takes in memory, near enough to be bounded by.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let series = &self.series;
+        let texts = [
+            &series.upstream,
+            &series.downstream,
+            &series.class,
+            &series.algorithm,
+            &series.domain,
+            &self.scope_kind,
+            &self.scope,
+        ];
+        let histogram = self.delay.as_ref().and_then(|delay| delay.histogram.as_ref());
+        size_of::<Self>()
+            + texts.iter().map(|text| text.capacity()).sum::<usize>()
+            + self.reason.as_ref().map_or(0, String::capacity)
+            + histogram.map_or(0, Vec::capacity)
+    }
+
     /// In answers, rows come in order of time.
     #[must_use]
     pub fn answer_order(&self) -> impl Ord + '_ {

@@ -114,6 +114,12 @@ impl Histogram {
         }
     }
 
+    /// What it takes in memory.
+    #[must_use]
+    pub const fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.buckets.capacity() * size_of::<Bucket>()
+    }
+
     /// How many values were added.
     #[must_use]
     pub const fn count(&self) -> u64 {

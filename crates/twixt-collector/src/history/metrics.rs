@@ -6,7 +6,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use twixt_history::{Counts, RemovedFiles};
+use twixt_history::{History, RemovedFiles};
 
 /// What can fail by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,7 @@ pub(crate) struct HistoryMetrics {
     repeated: Counter,
     sealed: Counter,
     rollups_refused: Counter,
+    rollup_bytes: Gauge<i64>,
     pub(crate) failed: Counter,
     pub(super) unreadable: Counter,
     bytes: Gauge<i64>,
@@ -66,6 +67,11 @@ impl HistoryMetrics {
         for (name, help, counter) in counters {
             registry.register(name, help, counter.clone());
         }
+        registry.register(
+            "history_rollup_bytes",
+            "Memory of minutes and hours that are not sealed",
+            new.rollup_bytes.clone(),
+        );
         registry.register("history_bytes", "Bytes of all stored estimates", new.bytes.clone());
         registry.register(
             "history_healthy",
@@ -85,12 +91,14 @@ impl HistoryMetrics {
     }
 
     /// The history counts by itself.
-    pub(super) fn copy(&self, counts: Counts) {
+    pub(super) fn copy(&self, history: &History) {
+        let counts = history.counts();
         let copy = |counter: &Counter, count| counter.inner().store(count, Ordering::Relaxed);
         copy(&self.rows, counts.rows);
         copy(&self.repeated, counts.repeated);
         copy(&self.sealed, counts.sealed);
         copy(&self.rollups_refused, counts.rollups_refused);
+        self.rollup_bytes.set(i64::try_from(history.rollup_bytes()).unwrap_or(i64::MAX));
     }
 
     pub(super) fn removed(&self, removed: &RemovedFiles) {

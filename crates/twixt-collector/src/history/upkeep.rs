@@ -62,7 +62,7 @@ impl Upkeep {
         if let Ok(done) = done {
             self.log(&done);
         }
-        self.metrics.copy(history.counts());
+        self.metrics.copy(history);
     }
 
     /// Says once when it begins to fail, and once when it works again.

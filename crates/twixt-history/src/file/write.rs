@@ -205,22 +205,23 @@ fn write_group<W: Write + Send>(
     group.close().map(drop)
 }
 
-/// Writes the next column. `value` is `None` for what is not known.
+/// Writes the next column, a page at a time: its values are copied for it. `value` is `None` for
+/// what is not known.
 fn write_column<'a, T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     cells: impl Iterator<Item = Cell<'a>>,
     required: bool,
     value: impl Fn(Cell<'a>) -> Option<T::T>,
 ) -> Result<()> {
-    let (mut values, mut levels) = (Vec::new(), Vec::new());
-    for cell in cells {
-        let known = value(cell);
-        levels.push(i16::from(known.is_some()));
-        values.extend(known);
-    }
     let next = group.next_column()?;
     let mut column = next.ok_or_else(|| ParquetError::General("no more columns".to_owned()))?;
-    let levels = (!required).then_some(levels.as_slice());
-    column.typed::<T>().write_batch(&values, levels, None)?;
+    let mut cells = cells.peekable();
+    while cells.peek().is_some() {
+        let known: Vec<Option<T::T>> = cells.by_ref().take(PAGE_ROWS).map(&value).collect();
+        let levels: Vec<i16> = known.iter().map(|value| i16::from(value.is_some())).collect();
+        let values: Vec<T::T> = known.into_iter().flatten().collect();
+        let levels = (!required).then_some(levels.as_slice());
+        column.typed::<T>().write_batch(&values, levels, None)?;
+    }
     column.close()
 }

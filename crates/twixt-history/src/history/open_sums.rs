@@ -35,8 +35,8 @@ impl OpenSums {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.sums.iter().flatten().map(RollUps::len).sum()
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.sums.iter().flatten().map(RollUps::memory_bytes).sum()
     }
 
     pub(super) fn forget(&mut self) {

@@ -1,6 +1,7 @@
 //! Appends rows to a part of an hour, and names their streams: a series, and whether the record is
 //! a gap.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use twixt_model::Epoch;
@@ -42,20 +43,21 @@ impl PartWriter {
         if self.sealed.contains(&identity(first)) {
             return Ok(Appended::AlreadyThere);
         }
-        let shard = shard_of(&first.series.upstream, &first.series.downstream);
-        let writer = match self.shards.entry(shard) {
-            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                entry.insert(self.log.writer(&shard.to_string())?)
-            }
-        };
         let stream = stream_of(first);
-        let epoch = Epoch(first.epoch.unwrap_or(first.start_ns));
-        let entry = EpochEntry { stream: &stream, span: first.span(), epoch };
-        self.unsynced.insert(shard);
+        let entry = EpochEntry { stream: &stream, span: first.span(), epoch: epoch_of(first) };
+        self.unsynced.insert(shard_of_row(first));
+        let writer = self.writer_of(first)?;
         match writer.append_once(&entry, &record::encode(rows), Durability::Written)? {
             twixt_store::Appended::Stored => Ok(Appended::Stored),
             twixt_store::Appended::AlreadyThere => Ok(Appended::AlreadyThere),
+        }
+    }
+
+    fn writer_of(&mut self, row: &Row) -> Result<&mut PointWriter, HistoryError> {
+        let shard = shard_of_row(row);
+        match self.shards.entry(shard) {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => Ok(entry.insert(self.log.writer(&shard.to_string())?)),
         }
     }
 
@@ -84,8 +86,20 @@ impl PartWriter {
 
 /// What tells the rows of one event from others.
 pub(crate) fn identity(row: &Row) -> u64 {
-    let epoch = row.epoch.unwrap_or(row.start_ns);
-    xxh3_64_with_seed(stream_of(row).as_bytes(), epoch as u64)
+    identity_of(&stream_of(row), epoch_of(row))
+}
+
+fn epoch_of(row: &Row) -> Epoch {
+    Epoch(row.epoch.unwrap_or(row.start_ns))
+}
+
+fn shard_of_row(row: &Row) -> u64 {
+    shard_of(&row.series.upstream, &row.series.downstream)
+}
+
+/// The same of a record.
+pub(crate) fn identity_of(stream: &str, epoch: Epoch) -> u64 {
+    xxh3_64_with_seed(stream.as_bytes(), epoch.0 as u64)
 }
 
 /// The shard of a segment.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use twixt_model::Span;
-use twixt_store::is_folder;
+use twixt_store::{Depth, is_folder};
 
 use super::listing::{HourListing, Listing};
 use super::{HistoryReader, Live};
@@ -12,7 +12,7 @@ use crate::file::{Columns, Wanted, read};
 use crate::holes::{Hole, close_gaps, holes, note_missing};
 use crate::open::{HourPart, OpenWanted};
 use crate::question::RowQuestion;
-use crate::rollup::rolled_up;
+use crate::rollup::{RollUps, rolled_up};
 use crate::row::{Row, SeriesKey};
 use crate::step::{Hour, Step};
 
@@ -129,13 +129,26 @@ impl HistoryReader {
         if span.start > span.end {
             return Ok(());
         }
-        let wanted = OpenWanted { segment: question.segment.as_ref(), shard: None, span };
-        let scanned = self.folders.open.rows(part, &wanted)?;
-        found.problems.extend(scanned.problems);
-        match question.step {
-            Step::Epoch => found.rows.extend(scanned.rows),
-            step => found.rows.extend(rolled_up(&scanned.rows, step)),
+        let segment = question.segment.as_ref();
+        let wanted = OpenWanted { segment, span, ..OpenWanted::all(part.hour) };
+        let mut scan = self.folders.open.scan(part, &wanted, Depth::Payloads)?;
+        let mut sums = RollUps::new(question.step);
+        while let Some(rows) = scan.next_rows() {
+            match question.step {
+                Step::Epoch => found.rows.extend(rows.into_iter().map(|row| asked(row, question))),
+                _ => rows.iter().for_each(|row| sums.add(row)),
+            }
         }
+        found.rows.extend(sums.rows());
+        found.problems.extend(scan.problems());
         Ok(())
     }
+}
+
+/// A row as it is asked for. Histograms are most of it.
+fn asked(mut row: Row, question: &RowQuestion) -> Row {
+    if let Some(delay) = row.delay.as_mut().filter(|_| !question.histograms) {
+        delay.histogram = None;
+    }
+    row
 }

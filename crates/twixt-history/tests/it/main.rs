@@ -7,6 +7,7 @@ mod damage;
 mod faults;
 mod full;
 mod kept;
+mod memory;
 mod pages;
 mod retention;
 mod support;
