@@ -8,6 +8,7 @@ mod open_sums;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
+use std::slice::from_ref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use twixt_model::{Span, Timestamp};
@@ -187,6 +188,22 @@ impl History {
         let part = self.part_for(writers, Hour::of(first.span().start), now)?;
         close_others(writers, part)?;
         let open = writers.get_mut(&part).expect("it was found or made just now");
+        if first.is_gap() {
+            let left = open.writer.unestimated(first)?;
+            return left
+                .iter()
+                .try_for_each(|gap| self.append_event(part, open, from_ref(gap), now));
+        }
+        self.append_event(part, open, rows, now)
+    }
+
+    fn append_event(
+        &self,
+        part: HourPart,
+        open: &mut OpenWriter,
+        rows: &[Row],
+        now: Timestamp,
+    ) -> Result<(), HistoryError> {
         let appended = open.writer.append(rows)?;
         let mut state = self.state();
         match appended {

@@ -99,13 +99,13 @@ pub(crate) fn close_gaps(rows: &mut Vec<Row>) {
         .collect();
 }
 
-/// What is left of a gap, in runs.
-fn left_of(gap: &Row, late: &BTreeSet<i64>) -> Vec<Row> {
+/// What is left of a gap without some epochs, in runs.
+pub(crate) fn left_of(gap: &Row, known: &BTreeSet<i64>) -> Vec<Row> {
     let Some(first) = gap.epoch else { return vec![gap.clone()] };
     let beyond = first.saturating_add_unsigned(gap.gaps);
     let mut left = Vec::new();
     let mut next = first;
-    for end in late.range(first..beyond).copied().chain([beyond]) {
+    for end in known.range(first..beyond).copied().chain([beyond]) {
         if next < end {
             left.push(run_of(gap, next - first, end - next));
         }

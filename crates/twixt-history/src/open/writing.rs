@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::SHARDS;
 use crate::error::HistoryError;
+use crate::holes::left_of;
 use crate::record;
 use crate::row::{Row, SeriesKey};
 
@@ -51,6 +52,28 @@ impl PartWriter {
             twixt_store::Appended::Stored => Ok(Appended::Stored),
             twixt_store::Appended::AlreadyThere => Ok(Appended::AlreadyThere),
         }
+    }
+
+    /// What is left of a gap without epochs of which an estimate is stored. After a crash, what was
+    /// estimated may be estimated again; where a half was damaged meanwhile, that gives a gap.
+    pub(crate) fn unestimated(&mut self, gap: &Row) -> Result<Vec<Row>, HistoryError> {
+        let Some(first) = gap.epoch else { return Ok(vec![gap.clone()]) };
+        if self.holds(gap)? {
+            return Ok(vec![gap.clone()]);
+        }
+        let mut estimated = BTreeSet::new();
+        for epoch in first..first.saturating_add_unsigned(gap.gaps) {
+            if self.holds(&Row::untold(gap.series.clone(), epoch))? {
+                estimated.insert(epoch);
+            }
+        }
+        Ok(left_of(gap, &estimated))
+    }
+
+    fn holds(&mut self, row: &Row) -> Result<bool, HistoryError> {
+        let stream = stream_of(row);
+        let entry = EpochEntry { stream: &stream, span: row.span(), epoch: epoch_of(row) };
+        Ok(self.sealed.contains(&identity(row)) || self.writer_of(row)?.holds(&entry)?)
     }
 
     fn writer_of(&mut self, row: &Row) -> Result<&mut PointWriter, HistoryError> {

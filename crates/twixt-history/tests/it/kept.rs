@@ -94,6 +94,25 @@ fn holes_are_rows_that_say_so() {
 }
 
 #[test]
+fn an_epoch_that_was_estimated_is_in_no_gap_that_is_told_later() {
+    let fixture = Fixture::new();
+    fixture.store("b", [0, 5, 9]);
+    let reason = "the epoch did not arrive in time".to_owned();
+    let first = at(3).as_nanos() / SECOND_NS;
+    let gap = Row::of_gap(series("b"), first, between(3, 8), 6, reason);
+    for sealed in [false, true] {
+        if sealed {
+            fixture.history.seal_all().unwrap();
+        }
+        fixture.history.append(std::slice::from_ref(&gap), at(10)).unwrap();
+        for step in STEPS {
+            let answer = fixture.answer(&ask("b", step, between(0, 59)));
+            assert_eq!(answer.epochs(), (3, 7), "{step}");
+        }
+    }
+}
+
+#[test]
 fn gaps_that_were_told_are_kept_even_those_of_days() {
     let fixture = Fixture::new();
     fixture.store("b", 0..10);
