@@ -54,6 +54,8 @@ const CLOCKS_SHARE: u32 = 50;
 /// How long to gather what is to be published, at least: making it durable costs the same for one
 /// epoch as for many, and more the more series there are.
 const PUBLISH_EVERY: Duration = Duration::from_millis(100);
+/// How long epochs that came late are paired at a time: those of the present wait meanwhile.
+const LATE_SLICE: Duration = Duration::from_millis(250);
 /// Epochs taken at a time.
 const BATCH_MAX: usize = 256;
 /// Time until storing estimates is tried again.
@@ -295,9 +297,10 @@ impl Estimating {
     fn tell_all(&mut self) -> io::Result<()> {
         let started = self.clock.instant();
         self.tell()?;
-        if self.unstored.is_none() {
-            self.pair_late()?;
-        }
+        while self.unstored.is_none()
+            && self.pair_late()?
+            && self.clock.instant().saturating_duration_since(started) < LATE_SLICE
+        {}
         let ended = self.clock.instant();
         if let Stage::Following(pace) = &mut self.stage {
             // A slow disk takes half of the time at most.
@@ -320,10 +323,10 @@ impl Estimating {
         Ok(true)
     }
 
-    /// Estimates epochs whose half came late, a part of them.
-    fn pair_late(&mut self) -> io::Result<()> {
+    /// Estimates epochs whose half came late, a part of them; whether there were any.
+    fn pair_late(&mut self) -> io::Result<bool> {
         let now = self.clock.instant();
-        let Some(work) = self.late.next(self.engine.late(), now) else { return Ok(()) };
+        let Some(work) = self.late.next(self.engine.late(), now) else { return Ok(false) };
         match self.late.pair(&work) {
             Ok(estimates) => {
                 self.metrics.estimated_late.inc_by(estimates.len() as u64);
@@ -332,14 +335,15 @@ impl Estimating {
                     .into_iter()
                     .map(|estimate| EngineEvent::Estimated(Box::new(estimate)))
                     .collect();
-                self.report(&events)
+                self.report(&events)?;
+                Ok(true)
             }
             // They stay noted, and are tried again.
             Err(problem) => {
                 if let Some(times) = self.late_problem.note(1, now) {
                     warn!(%problem, times, "cannot pair late epochs; retrying");
                 }
-                Ok(())
+                Ok(false)
             }
         }
     }
