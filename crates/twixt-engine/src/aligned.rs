@@ -41,6 +41,8 @@ pub(crate) struct Judgement {
     pub(crate) refused: Option<GapReason>,
     /// An epoch beside it did not come.
     pub(crate) is_edge: bool,
+    /// The first and last epochs are whole: beside them is nothing.
+    pub(crate) has_whole_ends: bool,
 }
 
 /// How a series is paired.
@@ -118,14 +120,22 @@ impl AlignedPairing {
     /// The next conclusion. `judge` says whether an epoch may be estimated.
     pub(crate) fn poll(&mut self, judge: &mut dyn FnMut(Epoch) -> Judgement) -> Option<Conclusion> {
         Some(match self.pairing.poll()? {
-            PairingEvent::Estimated { epoch, span, estimates, upstream, downstream, moved } => {
+            PairingEvent::Estimated {
+                epoch,
+                span,
+                estimates,
+                upstream,
+                downstream,
+                moved,
+                lacks_neighbour,
+            } => {
                 let silent = upstream.packets == 0 && downstream.packets == 0;
                 let judgement = if silent { Judgement::default() } else { judge(epoch) };
                 if let Some(reason) = judgement.refused {
                     return Some(Conclusion::Gap(self.gap(epoch, epoch, None, reason)));
                 }
                 let mut estimates = estimates;
-                if judgement.is_edge {
+                if judgement.is_edge || (lacks_neighbour && !silent && !judgement.has_whole_ends) {
                     estimates.iter_mut().for_each(|estimate| estimate.forget_loss(MISSING_BESIDE));
                 }
                 let (series, realigned_epochs) = (self.series.clone(), self.realigned_epochs);

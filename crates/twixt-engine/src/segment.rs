@@ -293,11 +293,12 @@ impl SegmentPairs {
                 return Judgement::default();
             }
             let (Some(up), Some(down)) = (samples.upstream, samples.downstream) else {
-                return Judgement { refused: Some(GapReason::Unverified), is_edge: true };
+                let refused = Some(GapReason::Unverified);
+                return Judgement { refused, is_edge: true, has_whole_ends: false };
             };
             let verdict = alignment.judge(epoch, up, down);
             same_stream.note(epoch, &verdict);
-            Judgement { refused: verdict.refused, is_edge: verdict.is_edge }
+            Judgement { refused: verdict.refused, is_edge: verdict.is_edge, has_whole_ends: false }
         };
         let mut is_unpaired = false;
         for series in series.values_mut() {

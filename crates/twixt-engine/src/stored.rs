@@ -130,7 +130,8 @@ impl StoredPairing {
     pub fn poll(&mut self) -> Option<Conclusion> {
         let Self { pairing, boundaries, .. } = self;
         pairing.poll(&mut |epoch| {
-            boundaries.as_mut().map_or_else(Judgement::default, |known| known.judge(epoch))
+            let trusted = || Judgement { has_whole_ends: true, ..Judgement::default() };
+            boundaries.as_mut().map_or_else(trusted, |known| known.judge(epoch))
         })
     }
 }
@@ -139,6 +140,6 @@ impl Boundaries {
     fn judge(&mut self, epoch: Epoch) -> Judgement {
         let [Some(up), Some(down)] = &self.samples else { return Judgement::default() };
         let verdict = self.alignment.judge(epoch, up, down);
-        Judgement { refused: verdict.refused, is_edge: verdict.is_edge }
+        Judgement { refused: verdict.refused, is_edge: verdict.is_edge, has_whole_ends: false }
     }
 }

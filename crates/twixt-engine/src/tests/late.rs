@@ -184,3 +184,25 @@ fn a_half_that_comes_after_a_restart_closes_the_gap_before_it() {
     );
     assert!((110..119).all(|epoch| closed.contains(&epoch)), "{closed:?}\n{}", list(&events));
 }
+
+/// The other algorithm has the packets at the boundary, this one does not.
+#[test]
+fn the_last_epoch_that_came_of_an_algorithm_claims_no_loss() {
+    let points = [Seen::at("up", 0), Seen::at("down", 5 * MS)];
+    let of = |algorithm| points.iter().map(move |seen| seal(seen, 100..110, algorithm));
+    let mut points: Vec<Vec<Sealed>> = of("exact").chain(of("lda")).collect();
+    points[2..].iter_mut().for_each(|epochs| epochs.retain(|sealed| sealed.epoch.0 < 105));
+    let mut engine = Engine::new(config(&[("up", "down")]));
+    let events = run(&mut engine, in_order(points, &[0; 4]));
+    let lost: BTreeMap<i64, Option<u64>> = events
+        .iter()
+        .filter_map(|event| match event {
+            EngineEvent::Estimated(pair) if pair.series.algorithm == "lda" => {
+                Some((pair.epoch.0, pair.estimates[0].evidence.lost))
+            }
+            _ => None,
+        })
+        .collect();
+    let known = (101..104).map(|epoch| (epoch, Some(0)));
+    assert_eq!(lost, known.chain([(100, None), (104, None)]).collect());
+}

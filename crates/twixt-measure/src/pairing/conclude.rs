@@ -22,12 +22,13 @@ impl Pairing {
         self.settle_start(epoch);
         self.settle_start(Epoch(epoch.0.saturating_add(1)));
         let gap_beside = self.has_gap_beside(epoch);
+        let lacks_neighbour = self.lacks_neighbour(epoch);
         let unobserved = self.unobserved(epoch);
         let Some(slot) = self.slots.get_mut(&epoch) else { return };
         slot.blurred |= gap_beside;
         let event = match (&slot.upstream, &slot.downstream) {
             (Some(upstream), Some(downstream)) => Some(compared(
-                &Compared { epoch, upstream, downstream, slot, unobserved },
+                &Compared { epoch, upstream, downstream, slot, unobserved, lacks_neighbour },
                 &self.config.question,
             )),
             // All that downstream saw was in flight, and counts in another epoch now.
@@ -43,6 +44,13 @@ impl Pairing {
         slot.conclude();
         self.counts.count(event.as_ref());
         self.events.extend(event);
+    }
+
+    /// Whether nothing came of a neighbour, for whatever reason: what was in flight is not known then.
+    fn lacks_neighbour(&self, Epoch(number): Epoch) -> bool {
+        let beside = [number.saturating_sub(1), number.saturating_add(1)];
+        self.needs_neighbours(Epoch(number))
+            && beside.iter().any(|number| !self.slots.contains_key(&Epoch(*number)))
     }
 
     /// Whether a neighbour came too late, or nothing came of it and something of the epochs beyond it.
@@ -65,10 +73,11 @@ struct Compared<'a> {
     downstream: &'a Half,
     slot: &'a Slot,
     unobserved: Unobserved,
+    lacks_neighbour: bool,
 }
 
 fn compared(halves: &Compared<'_>, template: &QuestionTemplate) -> PairingEvent {
-    let Compared { epoch, upstream, downstream, slot, unobserved } = *halves;
+    let Compared { epoch, upstream, downstream, slot, unobserved, lacks_neighbour } = *halves;
     let flows = slot.flows.as_deref().unwrap_or(&template.flows);
     match estimate(&upstream.sealed, &downstream.sealed, template, flows) {
         Ok((span, mut estimates)) => {
@@ -82,7 +91,15 @@ fn compared(halves: &Compared<'_>, template: &QuestionTemplate) -> PairingEvent 
             estimates.iter_mut().for_each(|estimate| observed.limit(estimate));
             let (upstream, downstream) = (PointSummary::of(upstream), PointSummary::of(downstream));
             let moved = slot.moved;
-            PairingEvent::Estimated { epoch, span, estimates, upstream, downstream, moved }
+            PairingEvent::Estimated {
+                epoch,
+                span,
+                estimates,
+                upstream,
+                downstream,
+                moved,
+                lacks_neighbour,
+            }
         }
         Err(reason) => PairingEvent::Refused { epoch, reason },
     }

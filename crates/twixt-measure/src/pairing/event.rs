@@ -22,6 +22,8 @@ pub enum PairingEvent {
         downstream: PointSummary,
         /// Packets in flight at its boundaries that were moved into it or out of it.
         moved: u64,
+        /// Nothing came of an epoch beside it: packets that were in flight look like lost ones.
+        lacks_neighbour: bool,
     },
     /// One half came, and was given up waiting with.
     Unpaired {
