@@ -128,6 +128,8 @@ pub(crate) struct Estimating {
     /// does not come to its end, and what was learnt of delays before.
     needed: BTreeMap<Series, (Epoch, u64)>,
     late: LatePairing,
+    /// There is more to pair than was paired at a time.
+    has_late: bool,
     /// Epochs that came late, as far as they were counted.
     late_epochs: u64,
     late_warning: LogLimit,
@@ -190,6 +192,7 @@ impl Estimating {
             sink,
             unstored: None,
             needed: BTreeMap::new(),
+            has_late: false,
             late_epochs: 0,
             late_warning: LogLimit::default(),
             late_problem: LogLimit::default(),
@@ -230,6 +233,7 @@ impl Estimating {
             (Some(unstored), _) => unstored.retry_at,
             (None, Stage::Waiting { until, .. }) => *until,
             (None, Stage::Replaying { retry_at, .. }) => *retry_at,
+            (None, Stage::Following(pace)) if self.has_late => pace.publish_after,
             (None, Stage::Following(_)) => return TICK,
         };
         until.saturating_duration_since(self.clock.instant())
@@ -297,15 +301,17 @@ impl Estimating {
     fn tell_all(&mut self) -> io::Result<()> {
         let started = self.clock.instant();
         self.tell()?;
-        while self.unstored.is_none()
-            && self.pair_late()?
-            && self.clock.instant().saturating_duration_since(started) < LATE_SLICE
-        {}
-        let ended = self.clock.instant();
+        let told = self.clock.instant();
         if let Stage::Following(pace) = &mut self.stage {
             // A slow disk takes half of the time at most.
-            pace.publish_after =
-                ended + ended.saturating_duration_since(started).max(PUBLISH_EVERY);
+            pace.publish_after = told + told.saturating_duration_since(started).max(PUBLISH_EVERY);
+        }
+        self.has_late = false;
+        while self.unstored.is_none() && self.pair_late()? {
+            if self.clock.instant().saturating_duration_since(told) >= LATE_SLICE {
+                self.has_late = true;
+                break;
+            }
         }
         Ok(())
     }
