@@ -44,7 +44,7 @@ pub(crate) fn measure(
 ) -> Result<(Measured, bool), OfflineError> {
     let Compared { comparison, recognition, dropped } = surveyed;
     let edges = Edges::new(comparison).ok_or(OfflineError::NoOverlap)?;
-    let seen = comparison.downstream_delays.expect("directions without packets were left out");
+    let seen = comparison.expected_delays().expect("directions without packets were left out");
     let clocks = comparison.clocks();
     let correction = correction(plan, clocks.as_ref(), comparison, reporter);
     let corrected = correction.is_some();

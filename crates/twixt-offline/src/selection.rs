@@ -1,6 +1,8 @@
 //! Which packets of two captures count, and what becomes of them: the policy that two captures plug
 //! into the packet path.
 
+use std::net::IpAddr;
+
 use twixt_measure::Marker;
 use twixt_measure::survey::{Edges, FlowEnds, Heading, Place, Verdicts};
 use twixt_model::{Detail, Observation, Side, Timestamp};
@@ -222,5 +224,20 @@ impl PacketSink for StampSink<'_> {
 pub(crate) fn flow_ends(observer: &Observer, packet: &Packet) -> FlowEnds {
     let digester = observer.digester();
     let (source, destination) = digester.address_hashes(packet);
-    FlowEnds { reverse: digester.flow_hash(&packet.flow_key().reversed()), source, destination }
+    let key = packet.flow_key();
+    FlowEnds {
+        reverse: digester.flow_hash(&key.reversed()),
+        source,
+        destination,
+        stays_local: stays_local(key.destination),
+    }
+}
+
+/// Whether routers do not forward packets to an address.
+const fn stays_local(destination: IpAddr) -> bool {
+    let is_on_link = match destination {
+        IpAddr::V4(address) => address.is_broadcast() || address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    };
+    is_on_link || destination.is_multicast() || destination.is_loopback()
 }

@@ -98,7 +98,7 @@ fn directions<'a>(
     let opposite = both.then(|| (true, files.swapped(), comparison.opposite()));
     let asked = [Some((false, files, comparison)), opposite].into_iter().flatten();
     let (found, missing): (Vec<_>, Vec<_>) =
-        asked.partition(|(_, _, comparison)| comparison.downstream_delays.is_some());
+        asked.partition(|(_, _, comparison)| comparison.expected_delays().is_some());
     for (_, Files { upstream, downstream }, _) in missing {
         let (upstream, downstream) = (upstream.to_owned(), downstream.to_owned());
         reporter.remark(Remark::NothingGoes { upstream, downstream });

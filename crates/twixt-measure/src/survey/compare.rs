@@ -8,7 +8,7 @@ use twixt_model::{Delay, PacketDigest, Prehashed, Span};
 use crate::clock::{ClockPoint, ClockReport, diagnose};
 
 use super::decide::{Headings, Matched, decide};
-use super::heading::{Heading, Method, Verdicts};
+use super::heading::{Heading, Method, Verdicts, follow_one_way};
 use super::point::{Kept, PointSurvey};
 
 /// The combined result of two surveys.
@@ -65,6 +65,11 @@ impl DelayRange {
         let median = *delays.get(delays.len() / 2)?;
         Some(Self { min: *delays.first()?, median, max: *delays.last()? })
     }
+
+    /// The same seen from the other end.
+    fn turned(self) -> Self {
+        Self { min: -self.max, median: -self.median, max: -self.min }
+    }
 }
 
 /// How far the downstream clock is ahead of the upstream clock.
@@ -98,12 +103,12 @@ pub fn compare(upstream: &PointSurvey, downstream: &PointSurvey) -> Option<Compa
 }
 
 /// As [`compare`], of surveys that hold only packets that, by the user's choice, go
-/// downstream.
+/// downstream. Where downstream saw frames, but none of these, all were lost.
 #[must_use]
 pub fn compare_specified(upstream: &PointSurvey, downstream: &PointSurvey) -> Option<Comparison> {
     let specified = (Heading::Downstream, Method::Specified);
-    compare_with(upstream, downstream, |matched| {
-        matched.iter().map(|pair| (pair.upstream.flow, specified)).collect()
+    compare_with(upstream, downstream, |_| {
+        upstream.flows.keys().map(|flow| (*flow, specified)).collect()
     })
 }
 
@@ -113,10 +118,10 @@ fn compare_with(
     decide: impl FnOnce(&[Matched]) -> Headings,
 ) -> Option<Comparison> {
     let matched = match_kept(upstream, downstream);
-    if matched.is_empty() {
+    let headings = decide(&matched);
+    if matched.is_empty() && (headings.is_empty() || !downstream.flows.is_empty()) {
         return None;
     }
-    let headings = decide(&matched);
     let points_of = |heading| -> Vec<ClockPoint> {
         let goes = |pair: &&Matched| {
             headings.get(&pair.upstream.flow).is_some_and(|found| found.0 == heading)
@@ -139,11 +144,18 @@ fn compare_with(
         .iter()
         .filter_map(|pair| Some((pair.downstream.flow, *headings.get(&pair.upstream.flow)?)))
         .collect();
-    let verdicts = Verdicts::new(upstream, &headings);
+    let mut verdicts =
+        [Verdicts::new(upstream, &headings), Verdicts::new(downstream, &downstream_flows)];
+    let is_translated = matched.iter().any(|pair| pair.upstream.flow != pair.downstream.flow);
+    let knows_all = upstream.flows_refused() == 0 && downstream.flows_refused() == 0;
+    if knows_all && !is_translated {
+        follow_one_way(&mut verdicts, [upstream, downstream]);
+    }
+    let [upstream_verdicts, downstream_verdicts] = verdicts;
     Some(Comparison {
-        decided_by: most_common(&verdicts),
-        upstream: verdicts,
-        downstream: Verdicts::new(downstream, &downstream_flows),
+        decided_by: most_common(&upstream_verdicts),
+        upstream: upstream_verdicts,
+        downstream: downstream_verdicts,
         downstream_quantiles: quantiles(&downstream_delays),
         downstream_delays: DelayRange::of(downstream_delays),
         upstream_quantiles: quantiles(&upstream_delays),
@@ -163,6 +175,28 @@ impl Comparison {
     #[must_use]
     pub fn unknown_flows(&self) -> u64 {
         self.upstream.unknown().union(self.downstream.unknown()).count() as u64
+    }
+
+    /// Whether packets were sent downstream and none of them arrived.
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        self.downstream_delays.is_none()
+            && self.upstream.has(Heading::Downstream)
+            && !self.downstream.has(Heading::Downstream)
+    }
+
+    /// Delays that packets going downstream have, or would have had where none arrived: those of
+    /// the other direction, or, where clocks differ by more, what they differ by. `None` if none
+    /// was sent.
+    #[must_use]
+    pub fn expected_delays(&self) -> Option<DelayRange> {
+        let zero = DelayRange { min: Delay::ZERO, median: Delay::ZERO, max: Delay::ZERO };
+        let unseen = || match self.upstream_delays {
+            None => zero,
+            Some(back) if ClockDifference::from_delay(-back.max).is_none() => back.turned(),
+            Some(back) => DelayRange { min: back.max, median: back.max, max: back.max },
+        };
+        self.downstream_delays.or_else(|| self.is_outage().then(unseen))
     }
 
     /// How the clocks differ. With both directions seen, delays cannot be negative either way, so
@@ -192,13 +226,6 @@ impl Comparison {
     /// The same two captures, measured the other way.
     #[must_use]
     pub fn opposite(&self) -> Self {
-        let turned = |range: Option<DelayRange>| {
-            range.map(|range| DelayRange {
-                min: -range.max,
-                median: -range.median,
-                max: -range.min,
-            })
-        };
         Self {
             upstream: self.downstream.opposite(),
             downstream: self.upstream.opposite(),
@@ -215,8 +242,8 @@ impl Comparison {
                 .rev()
                 .map(|delay| -*delay)
                 .collect(),
-            downstream_delays: turned(self.upstream_delays),
-            upstream_delays: turned(self.downstream_delays),
+            downstream_delays: self.upstream_delays.map(DelayRange::turned),
+            upstream_delays: self.downstream_delays.map(DelayRange::turned),
             matched: self.matched,
             negative_delays: self.opposite_negative_delays,
             opposite_negative_delays: self.negative_delays,

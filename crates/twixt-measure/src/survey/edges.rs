@@ -62,7 +62,7 @@ impl Edges {
     /// overlap in time.
     #[must_use]
     pub fn new(comparison: &Comparison) -> Option<Self> {
-        let delays = comparison.downstream_delays?;
+        let delays = comparison.expected_delays()?;
         let (up, down) = (comparison.upstream_frames, comparison.downstream_frames);
         let range = delays.max - delays.min;
         let margin = Delay::from_nanos(range.as_nanos() / 2).max(MARGIN_MIN);

@@ -43,6 +43,8 @@ pub enum Method {
     ReverseFlow,
     /// Other flows of these addresses were decided.
     Addresses,
+    /// All flows that were decided go one way.
+    OneWay,
 }
 
 impl Method {
@@ -57,8 +59,23 @@ impl Method {
             Self::CaptureOrder => "capture-order",
             Self::ReverseFlow => "reverse-flow",
             Self::Addresses => "addresses",
+            Self::OneWay => "one-way",
         }
     }
+}
+
+/// Where all decided flows go one way, so do the others that were seen where these come from: seen
+/// there alone, a flow was lost whole. Not those that were seen at the other end alone: they may
+/// have come another way.
+pub(super) fn follow_one_way(verdicts: &mut [Verdicts; 2], surveys: [&PointSurvey; 2]) {
+    let [upstream, downstream] = verdicts;
+    let Some(only) = upstream.only_heading() else { return };
+    let [sent, received] = match only {
+        Heading::Downstream => [(upstream, surveys[0]), (downstream, surveys[1])],
+        Heading::Upstream => [(downstream, surveys[1]), (upstream, surveys[0])],
+    };
+    sent.0.decide_all(sent.1, only, |_| true);
+    received.0.decide_all(received.1, only, |flow| sent.1.flows.contains_key(&flow));
 }
 
 /// The headings of one point's flows. Bounded as the survey is.
@@ -122,6 +139,11 @@ impl Verdicts {
         &self.unknown
     }
 
+    /// Whether any flow goes this way.
+    pub(super) fn has(&self, heading: Heading) -> bool {
+        self.flows.values().any(|found| *found == heading)
+    }
+
     /// How many flows were decided by which method.
     pub fn methods(&self) -> impl Iterator<Item = Method> {
         self.methods.values().copied()
@@ -142,6 +164,39 @@ impl Verdicts {
         let vote = if heading == Heading::Downstream { 1 } else { -1 };
         *self.sides.entry(ends.source).or_default() += vote;
         *self.sides.entry(ends.destination).or_default() -= vote;
+    }
+
+    /// The way of all decided flows, if it is one.
+    fn only_heading(&self) -> Option<Heading> {
+        match (self.has(Heading::Downstream), self.has(Heading::Upstream)) {
+            (true, false) => Some(Heading::Downstream),
+            (false, true) => Some(Heading::Upstream),
+            _ => None,
+        }
+    }
+
+    /// Decides flows that can go this way, and of which no address says otherwise.
+    fn decide_all(
+        &mut self,
+        survey: &PointSurvey,
+        only: Heading,
+        is_meant: impl Fn(FlowHash) -> bool,
+    ) {
+        let sign = if only == Heading::Downstream { 1 } else { -1 };
+        let side = |address| self.sides.get(&address).copied().unwrap_or(0).signum() * sign;
+        let goes = |flow: &FlowHash| {
+            let ends = survey.flows.get(flow).map(|flow| flow.ends);
+            is_meant(*flow)
+                && ends.is_some_and(|ends| {
+                    !ends.stays_local && side(ends.source) >= 0 && side(ends.destination) <= 0
+                })
+        };
+        let decided: Vec<FlowHash> = self.unknown.iter().copied().filter(goes).collect();
+        for flow in decided {
+            self.unknown.remove(&flow);
+            self.flows.insert(flow, only);
+            self.methods.insert(flow, Method::OneWay);
+        }
     }
 
     /// Both addresses must be known, and lie on different sides: traffic to somewhere else that

@@ -37,6 +37,8 @@ pub struct FlowEnds {
     pub source: u64,
     /// Hash of the destination address.
     pub destination: u64,
+    /// Routers do not forward it: to many at once, or on one link.
+    pub stays_local: bool,
 }
 
 /// What the first read of a capture found.
@@ -170,7 +172,7 @@ mod tests {
             ttl: 64,
             passage: None,
         };
-        let ends = FlowEnds { reverse: FlowHash(0), source: 0, destination: 0 };
+        let ends = FlowEnds { reverse: FlowHash(0), source: 0, destination: 0, stays_local: false };
         survey.observe(&sighting, || ends);
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use twixt_measure::{Cutting, Sealed};
-use twixt_model::EpochRule;
+use twixt_model::{EpochRule, Evidence};
 use twixt_offline::{
     Beside, ChosenAlgorithm, EpochLeftOut, Files, FlowSizes, Measured, PairMeasured, Plan, Split,
     epoch_files, is_epoch_file, is_standard_input, one_read, segment, two_reads,
@@ -316,10 +316,12 @@ pub(super) fn note_problems(measured: &Measured) -> usize {
     problems().count()
 }
 
-/// Whether there is at least one delay.
+/// Whether there is at least one delay, or it is known that everything was lost.
 pub(super) fn has_answer(measured: &Measured) -> bool {
     let estimates = measured.concluded.iter().flat_map(|concluded| &concluded.estimates);
-    estimates.into_iter().any(|estimate| estimate.delay.is_some())
+    let is_outage =
+        |evidence: &Evidence| evidence.packets > 0 && evidence.lost == Some(evidence.packets);
+    estimates.into_iter().any(|estimate| estimate.delay.is_some() || is_outage(&estimate.evidence))
 }
 
 /// Whether nothing at all could be compared.

@@ -39,6 +39,7 @@ mod live_one_point;
 mod live_percentiles;
 #[cfg(target_os = "linux")]
 mod live_system;
+mod outage;
 mod pages;
 mod path;
 mod percentiles;

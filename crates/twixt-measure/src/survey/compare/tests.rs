@@ -52,6 +52,7 @@ fn survey(flows: &[Flow], offset_ns: i64) -> (PointSurvey, PointSurvey) {
             reverse: flow_hash(flow.number, flow.heading.opposite()),
             source,
             destination,
+            stays_local: false,
         };
         let (first, second) = if flow.heading == Heading::Downstream { (0, 1) } else { (1, 0) };
         for packet in 0..flow.packets {
@@ -86,7 +87,8 @@ fn check(flows: &[Flow], offset_ns: i64, decided_by: Method) {
         } else {
             &comparison.downstream
         };
-        let none = || FlowEnds { reverse: FlowHash(0), source: 999, destination: 998 };
+        let none =
+            || FlowEnds { reverse: FlowHash(0), source: 999, destination: 998, stays_local: false };
         let heading = verdicts.heading(flow_hash(flow.number, flow.heading), none);
         assert_eq!(heading, Some(flow.heading), "flow {}", flow.number);
     }
@@ -170,7 +172,8 @@ fn a_flow_of_unknown_addresses_is_not_known() {
     let (upstream, downstream) = survey(&[FLOW, stranger], 0);
     let comparison = compare(&upstream, &downstream).unwrap();
     assert_eq!(comparison.unknown_flows(), 1);
-    let ends = || FlowEnds { reverse: FlowHash(0), source: 14, destination: 15 };
+    let ends =
+        || FlowEnds { reverse: FlowHash(0), source: 14, destination: 15, stays_local: false };
     assert_eq!(comparison.upstream.heading(flow_hash(7, Heading::Downstream), ends), None);
 }
 
@@ -208,7 +211,7 @@ fn the_opposite_segment_has_opposite_headings_and_delays() {
     let (upstream, downstream) = survey(&[FLOW, Flow { delay_ns: 3_000_000, ..BACK }], 0);
     let opposite = compare(&upstream, &downstream).unwrap().opposite();
     assert_eq!(opposite.downstream_delays.unwrap().min.as_nanos(), 3_000_000);
-    let none = || FlowEnds { reverse: FlowHash(0), source: 0, destination: 0 };
+    let none = || FlowEnds { reverse: FlowHash(0), source: 0, destination: 0, stays_local: false };
     let heading = opposite.upstream.heading(flow_hash(1, Heading::Upstream), none);
     assert_eq!(heading, Some(Heading::Downstream));
 }

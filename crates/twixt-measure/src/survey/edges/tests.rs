@@ -74,7 +74,12 @@ fn survey_of(packets: &[Observation], ttl: u8) -> PointSurvey {
             ttl,
             passage: None,
         };
-        survey.observe(&sighting, || FlowEnds { reverse: FlowHash(2), source: 1, destination: 2 });
+        survey.observe(&sighting, || FlowEnds {
+            reverse: FlowHash(2),
+            source: 1,
+            destination: 2,
+            stays_local: false,
+        });
     }
     survey
 }
