@@ -18,4 +18,4 @@ mod point;
 pub use compare::{ClockDifference, Comparison, DelayRange, compare, compare_specified};
 pub use edges::{Edges, Place, Resolved, resolve};
 pub use heading::{Heading, Method, Verdicts};
-pub use point::{FlowEnds, Passage, PointSurvey, Sighting};
+pub use point::{Disorder, FlowEnds, Passage, PointSurvey, Sighting};

@@ -3,8 +3,8 @@
 use twixt_capture::BatchEnd;
 use twixt_measure::Cutting;
 use twixt_measure::survey::Place;
-use twixt_model::{Delay, Needs, Side, Timestamp};
-use twixt_observe::{Meters, MetersConfig, PacketPath, PacketSink, PathCounts};
+use twixt_model::{Delay, Needs, Side, Span, Timestamp};
+use twixt_observe::{LATENESS, Meters, MetersConfig, PacketPath, PacketSink, PathCounts};
 use twixt_wire::Observer;
 
 use crate::capture::Capture;
@@ -19,12 +19,20 @@ use crate::selection::{EndSink, Excerpt, ReadStage, StampSink};
 use crate::stamps::Stamps;
 
 /// How the meters of one end cut epochs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Boundaries {
     /// What the clock is ahead.
     pub(crate) shift: Delay,
     /// Half the width of the zone around boundaries; `None`: the default.
     pub(crate) guard: Option<Delay>,
+    /// How long an epoch stays open for late packets after the next began.
+    pub(crate) lateness: Delay,
+}
+
+impl Default for Boundaries {
+    fn default() -> Self {
+        Self { shift: Delay::ZERO, guard: None, lateness: LATENESS }
+    }
 }
 
 /// One capture while it is read for measuring.
@@ -34,6 +42,8 @@ pub(crate) struct CaptureReading<'a> {
     ended: bool,
     /// Frames that are known to have been dropped, since the capture was read before.
     dropped: u64,
+    /// It is known that frames come too late for their epochs, and which.
+    expects_late: bool,
 }
 
 impl Excerpt<'_> {
@@ -93,13 +103,33 @@ impl<'a> CaptureReading<'a> {
             sink.directory = Some(Directory::new(plan.rule, asked_by.collect(), sizes_known));
         }
         let path = excerpt.path(plan, sink)?;
-        Ok(Self { capture: excerpt.open(files)?, path, ended: false, dropped: 0 })
+        Ok(Self {
+            capture: excerpt.open(files)?,
+            path,
+            ended: false,
+            dropped: 0,
+            expects_late: false,
+        })
     }
 
     /// So many frames were dropped while this was captured, at whatever time.
     pub(crate) fn expect_dropped(&mut self, dropped: u64) {
         self.dropped = dropped;
         self.path.sink_mut().meters.expect_missing(dropped);
+    }
+
+    /// So many frames will come when their epoch is sealed, which lacks them then.
+    pub(crate) fn expect_late(
+        &mut self,
+        late: Option<(u64, Span)>,
+        back: Delay,
+        reporter: &dyn Reporter,
+    ) {
+        let Some((frames, within)) = late else { return };
+        self.expects_late = true;
+        self.path.sink_mut().meters.note_missing(frames, within);
+        let path = self.capture.path().to_owned();
+        reporter.remark(Remark::OutOfOrder { path, frames, back });
     }
 
     /// Reads on until a packet after `until` was seen, holding everything back.
@@ -139,6 +169,11 @@ impl<'a> CaptureReading<'a> {
         if refused > 0 {
             reporter.remark(Remark::FlowsRefused(refused));
         }
+        let late = sink.meters.late_packets();
+        if late > 0 && !self.expects_late {
+            let path = self.capture.path().to_owned();
+            reporter.remark(Remark::LatePackets { path, packets: late });
+        }
         (PathCounts { packets: sink.meters.packets(), ..counts }, sent)
     }
 
@@ -152,7 +187,7 @@ impl<'a> CaptureReading<'a> {
 fn meters_config(
     plan: &Plan,
     side: Side,
-    Boundaries { shift, guard }: Boundaries,
+    Boundaries { shift, guard, lateness }: Boundaries,
     observer: &Observer,
 ) -> MetersConfig {
     let segment = segment();
@@ -162,5 +197,12 @@ fn meters_config(
     };
     let (cutting, classes) = (plan.cutting.clone(), plan.class_names(observer));
     let digest = observer.digester().identity();
-    MetersConfig { shift, guard, cutting, classes, ..MetersConfig::new(point, plan.rule, digest) }
+    MetersConfig {
+        shift,
+        guard,
+        lateness,
+        cutting,
+        classes,
+        ..MetersConfig::new(point, plan.rule, digest)
+    }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use twixt_capture::Ending;
 use twixt_measure::FileError;
+use twixt_model::Delay;
 
 use crate::plan::Recognition;
 
@@ -37,6 +38,22 @@ pub enum Remark {
     },
     /// Packets are cut within their headers and may not be recognised.
     HeadersCut {
+        /// The capture.
+        path: PathBuf,
+        /// How many.
+        packets: u64,
+    },
+    /// Frames are so far out of time order that epochs lack them.
+    OutOfOrder {
+        /// The capture.
+        path: PathBuf,
+        /// How many at most.
+        frames: u64,
+        /// How far a frame is behind the latest before it, at most.
+        back: Delay,
+    },
+    /// Packets came when their epoch was sealed: its loss is wrong by them.
+    LatePackets {
         /// The capture.
         path: PathBuf,
         /// How many.

@@ -7,11 +7,13 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use twixt_measure::OPEN_EPOCHS_MAX;
 use twixt_measure::clock::ClockReport;
 use twixt_measure::survey::{
-    ClockDifference, Comparison, DelayRange, Edges, Method, Place, resolve,
+    ClockDifference, Comparison, DelayRange, Disorder, Edges, Method, Place, resolve,
 };
 use twixt_model::{Delay, Epoch, EpochRule, Observation, Side, Unobserved};
+use twixt_observe::LATENESS;
 
 use crate::beside::ClockUse;
 use crate::capture::dropped_in;
@@ -32,6 +34,8 @@ pub(crate) struct Compared<'a> {
     pub(crate) recognition: Recognition,
     /// Frames that each capture says were dropped.
     pub(crate) dropped: Unobserved,
+    /// How far upstream's frames, and downstream's, are from being in order of time.
+    pub(crate) disorder: [&'a Disorder; 2],
 }
 
 /// Measures the packets that go downstream, in the overlap of both points. Also returns whether
@@ -42,7 +46,7 @@ pub(crate) fn measure(
     surveyed: Compared<'_>,
     reporter: &dyn Reporter,
 ) -> Result<(Measured, bool), OfflineError> {
-    let Compared { comparison, recognition, dropped } = surveyed;
+    let Compared { comparison, recognition, dropped, disorder } = surveyed;
     let edges = Edges::new(comparison).ok_or(OfflineError::NoOverlap)?;
     let seen = comparison.expected_delays().expect("directions without packets were left out");
     let clocks = comparison.clocks();
@@ -62,14 +66,19 @@ pub(crate) fn measure(
     let guard = Some(guard(comparison));
     // The downstream clock is taken to be ahead by the smallest delay, for cutting epochs only:
     // so its epochs line up, and the fewest packets are in flight at a boundary.
-    let mut up =
-        CaptureReading::new(plan, files, upstream, Boundaries { shift: Delay::ZERO, guard })?;
+    let [up_lateness, down_lateness] = disorder.map(|disorder| lateness(plan.rule, disorder));
+    let up_boundaries = Boundaries { shift: Delay::ZERO, guard, lateness: up_lateness };
+    let mut up = CaptureReading::new(plan, files, upstream, up_boundaries)?;
     let stamps = stamps(plan, files, upstream, reporter)?;
-    let mut down =
-        CaptureReading::new(plan, files, downstream, Boundaries { shift: delays.min, guard })?;
+    let down_boundaries = Boundaries { shift: delays.min, guard, lateness: down_lateness };
+    let mut down = CaptureReading::new(plan, files, downstream, down_boundaries)?;
     down.path.sink_mut().stamps = stamps;
     up.expect_dropped(dropped.upstream);
     down.expect_dropped(dropped.downstream);
+    if plan.rule != EpochRule::WHOLE {
+        up.expect_late(disorder[0].beyond(up_lateness), disorder[0].back_max, reporter);
+        down.expect_late(disorder[1].beyond(down_lateness), disorder[1].back_max, reporter);
+    }
     // The clock is put right; which packets count is decided by what it showed.
     down.path.sink_mut().correction = correction;
     let progress = reporter.progress(up.capture.size_bytes() + down.capture.size_bytes());
@@ -232,6 +241,14 @@ fn sort_out(
     let resolved = resolve(edges, place, &at(up), &at(down));
     up.release(place, &resolved.upstream);
     down.release(place, &resolved.downstream);
+}
+
+/// How long an epoch stays open: until the last of its frames was read, if not too many are open
+/// then.
+fn lateness(rule: EpochRule, disorder: &Disorder) -> Delay {
+    let length_ns = rule.length_ns().unwrap_or(0);
+    let most = Delay::from_nanos(length_ns.saturating_mul(OPEN_EPOCHS_MAX - 1));
+    LATENESS.max(disorder.back_max.min(most))
 }
 
 /// Half the width of the zone around epochs' boundaries: beyond any delay that the survey saw.

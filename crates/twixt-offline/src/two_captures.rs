@@ -35,13 +35,13 @@ pub fn two_reads(
     let mut partial = up.noted.headers_cut > 0 || down.noted.headers_cut > 0;
     let mut segments = Vec::new();
     for (opposite, files, comparison) in directions(files, comparison, both, reporter)? {
-        let (upstream, downstream) = match opposite {
-            false => (up.dropped(), down.dropped()),
-            true => (down.dropped(), up.dropped()),
+        let (sent, received) = if opposite { (&down, &up) } else { (&up, &down) };
+        let compared = Compared {
+            comparison: &comparison,
+            recognition: up.recognition,
+            dropped: Unobserved { upstream: sent.dropped(), downstream: received.dropped() },
+            disorder: [sent, received].map(|surveyed| surveyed.noted.survey.disorder()),
         };
-        let dropped = Unobserved { upstream, downstream };
-        let recognition = up.recognition;
-        let compared = Compared { comparison: &comparison, recognition, dropped };
         let (measured, unusable) = second_read::measure(plan, files, compared, reporter)?;
         partial |= unusable;
         segments.push(Measured { opposite, ..measured });

@@ -71,6 +71,15 @@ pub(crate) fn advice(error: &OfflineError) -> Option<Cow<'static, str>> {
     })
 }
 
+/// A capture that is read once is so far out of time order that epochs lack packets.
+pub(crate) fn late_packets(name: &str, packets: u64) -> String {
+    format!(
+        "{name}: not in time order: {} packets came after their epoch had ended, which does not \
+         count them, so that its loss is wrong; sort the capture first (for example with reordercap)",
+        units::count(packets)
+    )
+}
+
 fn text(remark: &Remark) -> String {
     match remark {
         Remark::EndedEarly { path, ending, frames } => {
@@ -83,6 +92,16 @@ fn text(remark: &Remark) -> String {
             path.display(),
             units::count(*packets)
         ),
+        Remark::OutOfOrder { path, frames, back } => format!(
+            "{}: up to {} frames are out of time order, by up to {}, and missing from their epochs: \
+             sort the capture first (for example with reordercap), or do not use --epoch",
+            path.display(),
+            units::count(*frames),
+            units::duration(back.as_nanos() as f64)
+        ),
+        Remark::LatePackets { path, packets } => {
+            late_packets(&path.display().to_string(), *packets)
+        }
         Remark::UnequalCuts { shorter, longer, recognition } => format!(
             "{} has a shorter snap length than {}: packets are identified by {}, which both have",
             shorter.display(),

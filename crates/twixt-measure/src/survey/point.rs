@@ -1,8 +1,8 @@
 //! The first read of one capture: a few packets of every flow, a thin sample of all.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use twixt_model::{FlowHash, PacketDigest, Prehashed, Span, Timestamp};
+use twixt_model::{Delay, FlowHash, PacketDigest, Prehashed, Span, Timestamp};
 
 /// One packet at one point, as the survey needs it.
 #[derive(Clone, Copy, Debug)]
@@ -45,10 +45,43 @@ pub struct FlowEnds {
 #[derive(Debug, Default)]
 pub struct PointSurvey {
     frames: Option<Span>,
+    disorder: Disorder,
     pub(super) flows: HashMap<FlowHash, FlowSurvey, Prehashed>,
     sample: Vec<Kept>,
     sample_level: u32,
     flows_refused: u64,
+}
+
+/// How far the frames of a capture are from being in order of time.
+#[derive(Clone, Debug, Default)]
+pub struct Disorder {
+    /// Frames by how far they are behind the latest before them, in powers of two of nanoseconds:
+    /// how many, and from when to when.
+    behind: BTreeMap<u32, (u64, Span)>,
+    /// How far a frame is behind the latest before it, at most.
+    pub back_max: Delay,
+}
+
+impl Disorder {
+    fn note(&mut self, time: Timestamp, back: Delay) {
+        self.back_max = self.back_max.max(back);
+        let (frames, span) = self.behind.entry(power(back)).or_insert((0, Span::at(time)));
+        (*frames, *span) = (*frames + 1, span.including(time));
+    }
+
+    /// Frames that come too late if late ones are waited for so long, at most, and from when to when.
+    #[must_use]
+    pub fn beyond(&self, patience: Delay) -> Option<(u64, Span)> {
+        if self.back_max <= patience {
+            return None;
+        }
+        let late = self.behind.range(power(patience)..).map(|(_, late)| *late);
+        late.reduce(|one, other| (one.0 + other.0, one.1.union(other.1)))
+    }
+}
+
+const fn power(delay: Delay) -> u32 {
+    u64::BITS - delay.as_nanos().unsigned_abs().leading_zeros()
 }
 
 /// A packet that was kept for comparison.
@@ -89,6 +122,11 @@ impl PointSurvey {
     /// Notes that the point was capturing at `time`, whatever the frame was.
     #[inline]
     pub fn saw_frame(&mut self, time: Timestamp) {
+        if let Some(frames) = self.frames
+            && time < frames.end
+        {
+            self.disorder.note(time, frames.end - time);
+        }
         self.frames = Some(self.frames.map_or(Span::at(time), |span| span.including(time)));
     }
 
@@ -112,6 +150,12 @@ impl PointSurvey {
     #[must_use]
     pub const fn frames(&self) -> Option<Span> {
         self.frames
+    }
+
+    /// How far frames are from being in order of time.
+    #[must_use]
+    pub const fn disorder(&self) -> &Disorder {
+        &self.disorder
     }
 
     /// Packets of flows beyond that number.

@@ -18,6 +18,7 @@ use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::frame_input::{FrameSource, OnePass, SoFar, SourceArgs};
 use crate::output::units;
+use crate::remarks::late_packets;
 use retention::Retention;
 use sink::{Sink, Target};
 
@@ -211,6 +212,10 @@ fn conclude(
              the others may include them; record a file instead of a pipe",
             units::count(dropped)
         ));
+    }
+    let late = path.sink().late_packets();
+    if late > 0 && args.rule() != EpochRule::WHOLE {
+        note(late_packets(&source.name(), late));
     }
     note(format_args!("{} packets recorded in {recorded}", units::count(packets)));
     Ok(source.conclude(Exit::Done))

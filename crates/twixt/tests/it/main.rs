@@ -53,5 +53,6 @@ mod simulate;
 mod stalls;
 mod store;
 mod support;
+mod time_order;
 mod traces;
 mod wording;

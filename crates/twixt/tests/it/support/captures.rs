@@ -22,6 +22,8 @@ pub(crate) struct Capture {
     frames: Vec<(i64, Vec<u8>)>,
     snap_length: Option<usize>,
     dropped: Option<u64>,
+    /// Frames are written queue by queue.
+    queues: usize,
 }
 
 impl Capture {
@@ -33,6 +35,11 @@ impl Capture {
     /// Keeps so many bytes of each frame.
     pub(crate) fn cut(self, snap_length: usize) -> Self {
         Self { snap_length: Some(snap_length), ..self }
+    }
+
+    /// As if each of so many queues had been captured by itself, and the files appended.
+    pub(crate) fn by_queue(self, queues: usize) -> Self {
+        Self { queues, ..self }
     }
 
     /// As if the clock had been ahead by so much.
@@ -67,6 +74,11 @@ impl Capture {
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut frames = self.frames.clone();
         frames.sort_by_key(|(time, _)| *time);
+        if self.queues > 1 {
+            let mut numbered: Vec<_> = frames.into_iter().enumerate().collect();
+            numbered.sort_by_key(|(number, _)| number % self.queues);
+            frames = numbered.into_iter().map(|(_, frame)| frame).collect();
+        }
         if let Some(dropped) = self.dropped {
             return pcapng(&frames, dropped);
         }
