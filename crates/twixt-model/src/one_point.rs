@@ -198,6 +198,10 @@ pub struct ReorderEstimate {
     pub out_of_order: u64,
     /// Those that came late because they were sent again.
     pub retransmitted: u64,
+    /// Those that came late, and nothing tells whether for the one reason or the other.
+    pub undecided: u64,
+    /// Copies of packets, made by the network or by a mirror port. Not among the packets.
+    pub duplicates: u64,
     /// How far packets were overtaken, where the algorithm can tell.
     pub extent: Option<ReorderExtent>,
 }
@@ -218,33 +222,71 @@ pub enum ReorderVerdict {
     Above,
     /// Surely less.
     Below,
-    /// Too few packets to tell.
+    /// Too few packets, or too few whose lateness is explained, to tell.
     Unclear,
 }
 
 impl ReorderEstimate {
-    /// The share of packets that was out of order; `None` without packets.
+    /// The share of packets that was out of order for certain; `None` without packets.
     #[must_use]
     pub fn fraction(&self) -> Option<f64> {
-        (self.packets > 0).then(|| self.out_of_order as f64 / self.packets as f64)
+        self.share_of(self.out_of_order)
+    }
+
+    /// The share that would have been if all undecided packets were overtaken.
+    #[must_use]
+    pub fn fraction_max(&self) -> Option<f64> {
+        self.share_of(self.out_of_order_max())
+    }
+
+    fn share_of(&self, count: u64) -> Option<f64> {
+        (self.packets > 0).then(|| count as f64 / self.packets as f64)
+    }
+
+    fn out_of_order_max(&self) -> u64 {
+        self.out_of_order.saturating_add(self.undecided)
     }
 
     /// Compares the share with a threshold, two standard deviations on the safe side: as many
     /// packets out of order as counted have a deviation of about the square root of their number.
+    /// Undecided packets may all have been overtaken, or none of them.
     #[must_use]
     pub fn verdict(&self, threshold: f64) -> ReorderVerdict {
-        // Nothing seen may still be three expected: that is the 95 % bound.
-        const NONE_SEEN: f64 = 3.0;
         let expected = threshold * self.packets as f64;
-        let (seen, doubt) = (self.out_of_order as f64, 2.0 * (self.out_of_order as f64).sqrt());
-        if seen - doubt > expected {
+        if is_more(self.out_of_order, expected) {
             ReorderVerdict::Above
-        } else if seen + doubt + NONE_SEEN < expected {
+        } else if is_less(self.out_of_order_max(), expected) {
             ReorderVerdict::Below
         } else {
             ReorderVerdict::Unclear
         }
     }
+
+    /// Why the verdict is unclear; `None` if it is not.
+    #[must_use]
+    pub fn reason(&self, threshold: f64) -> Option<&'static str> {
+        let expected = threshold * self.packets as f64;
+        let decided =
+            is_less(self.out_of_order, expected) || is_more(self.out_of_order_max(), expected);
+        (self.verdict(threshold) == ReorderVerdict::Unclear).then_some(match decided {
+            true => "nothing tells whether undecided packets were overtaken or retransmitted",
+            false => "too few packets",
+        })
+    }
+}
+
+/// Whether so many are surely more than expected.
+fn is_more(count: u64, expected: f64) -> bool {
+    let count = count as f64;
+    count - 2.0 * count.sqrt() > expected
+}
+
+/// Whether so many are surely less.
+fn is_less(count: u64, expected: f64) -> bool {
+    // Nothing seen may still be three expected: that is the 95 % bound.
+    const NONE_SEEN: f64 = 3.0;
+    let count = count as f64;
+    count + 2.0 * count.sqrt() + NONE_SEEN < expected
 }
 
 impl ReorderVerdict {
@@ -281,12 +323,23 @@ pub struct HeavyFlow {
 mod tests {
     use super::*;
 
+    fn estimate(packets: u64, out_of_order: u64, undecided: u64) -> ReorderEstimate {
+        ReorderEstimate {
+            prefix: Prefix::of(std::net::Ipv4Addr::UNSPECIFIED.into(), 24),
+            packets,
+            out_of_order,
+            retransmitted: 0,
+            undecided,
+            duplicates: 0,
+            extent: None,
+        }
+    }
+
     #[track_caller]
     fn check_verdict(packets: u64, out_of_order: u64, verdict: ReorderVerdict) {
-        let prefix = Prefix::of(std::net::Ipv4Addr::UNSPECIFIED.into(), 24);
-        let (retransmitted, extent) = (0, None);
-        let estimate = ReorderEstimate { prefix, packets, out_of_order, retransmitted, extent };
+        let estimate = estimate(packets, out_of_order, 0);
         assert_eq!(estimate.verdict(0.02), verdict, "{out_of_order} of {packets}");
+        assert_eq!(estimate.reason(0.02).is_some(), verdict == ReorderVerdict::Unclear);
     }
 
     #[test]
@@ -298,6 +351,15 @@ mod tests {
         check_verdict(150, 0, ReorderVerdict::Unclear);
         check_verdict(200, 0, ReorderVerdict::Below);
         check_verdict(1_000_000, 20_000, ReorderVerdict::Unclear);
+    }
+
+    #[test]
+    fn packets_that_are_undecided_count_on_the_safe_side() {
+        assert_eq!(estimate(1000, 0, 50).verdict(0.02), ReorderVerdict::Unclear);
+        assert!(estimate(1000, 0, 50).reason(0.02).unwrap().contains("undecided"));
+        assert_eq!(estimate(1000, 50, 50).verdict(0.02), ReorderVerdict::Above);
+        assert_eq!(estimate(1000, 0, 5).verdict(0.02), ReorderVerdict::Below);
+        assert_eq!(estimate(1000, 0, 50).fraction_max(), Some(0.05));
     }
 
     #[test]

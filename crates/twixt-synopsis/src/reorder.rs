@@ -11,6 +11,8 @@
 mod config;
 mod exact;
 mod follow;
+mod handshake;
+mod holes;
 mod judge;
 mod record;
 mod tally;

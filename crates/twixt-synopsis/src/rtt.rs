@@ -9,7 +9,6 @@ mod config;
 mod entry;
 mod event;
 mod exact;
-mod flows;
 mod fridge;
 mod fridges;
 mod grouping;

@@ -202,6 +202,11 @@ impl<const LARGE: bool> FollowConfig<LARGE> {
         Self { records, ..Self::default() }.checked().ok()
     }
 
+    /// Records of both sorts.
+    pub(super) const fn records(&self) -> u32 {
+        self.records
+    }
+
     /// Records of large flows: an even number, for two stages.
     pub(super) fn large_records(&self) -> usize {
         (f64::from(self.records) * self.share) as usize / 2 * 2

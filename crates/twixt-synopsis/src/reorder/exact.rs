@@ -2,14 +2,15 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use twixt_model::{Detail, FlowHash, Observation, ReorderEstimate};
+use twixt_model::{Detail, FlowHash, FlowKey, Observation, ReorderEstimate};
 
 use super::config::{DEFINITION_OPTION, Judging, PREFIX_OPTION, PREFIX6_OPTION};
+use super::handshake::Handshakes;
 use super::judge::{DataPacket, TcpSegment, Tracker, Verdict};
-use super::tally::{Tallies, Tally};
+use super::tally::{self, Tallies, Tally};
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::Question;
-use crate::synopsis::{ConfigOption, Needs, OnePoint, SplitMerge, Synopsis};
+use crate::synopsis::{ConfigOption, Needs, OnePoint, Reading, SplitMerge, Synopsis};
 use crate::totals::Totals;
 
 /// The referee. Memory grows with flows.
@@ -19,14 +20,17 @@ pub struct ReorderExact {
     totals: Totals,
     tallies: Tallies,
     flows: HashMap<FlowHash, Followed>,
+    handshakes: Handshakes,
 }
 
+/// Holes of a flow that are remembered: more than a loss of 5 % leaves open in 500 packets in flight.
+const HOLES_MAX: usize = 32;
 /// How far back is looked for the packet that overtook another.
 const EXTENT_MAX: usize = 64;
 
 #[derive(Clone, Debug, PartialEq)]
 struct Followed {
-    tracker: Tracker,
+    tracker: Tracker<HOLES_MAX>,
     /// Sequence numbers of the last packets with data, oldest first.
     recent: VecDeque<u32>,
 }
@@ -48,10 +52,11 @@ impl Followed {
 }
 
 impl ReorderExact {
-    fn see(&mut self, flow: FlowHash, packet: &DataPacket) -> Tally {
+    fn see(&mut self, flow: FlowHash, key: &FlowKey, packet: &DataPacket) -> Tally {
         let mut tally = Tally::default();
         let Some(followed) = self.flows.get_mut(&flow) else {
-            let (tracker, recent) = (Tracker::new(packet), VecDeque::from([packet.sequence]));
+            let tracker = Tracker::new(packet, self.handshakes.reaction_ns(key));
+            let recent = VecDeque::from([packet.sequence]);
             self.flows.insert(flow, Followed { tracker, recent });
             tally.count(Verdict::InOrder);
             return tally;
@@ -62,7 +67,7 @@ impl ReorderExact {
             tally.extent_max = followed.extent(packet);
             tally.extent_sum = u64::from(tally.extent_max);
         }
-        if verdict != Verdict::Ignored {
+        if !matches!(verdict, Verdict::Ignored | Verdict::Duplicate) {
             followed.remember(packet);
         }
         tally
@@ -78,6 +83,7 @@ impl Synopsis for ReorderExact {
     const PAGE: &'static str = "reorder";
     // A flow that is split is judged in each part without the other.
     const SPLIT_MERGE: SplitMerge = SplitMerge::Expected;
+    const VERSION: u8 = tally::VERSION;
     type Config = Judging;
 
     fn sized(_memory_bytes: u64) -> Option<Judging> {
@@ -85,8 +91,13 @@ impl Synopsis for ReorderExact {
     }
 
     fn new(config: &Judging) -> Self {
-        let (totals, tallies) = (Totals::default(), Tallies::unbounded());
-        Self { config: config.clone(), totals, tallies, flows: HashMap::new() }
+        Self {
+            config: config.clone(),
+            totals: Totals::default(),
+            tallies: Tallies::unbounded(),
+            flows: HashMap::new(),
+            handshakes: Handshakes::new(None),
+        }
     }
 
     fn config(&self) -> &Judging {
@@ -99,14 +110,17 @@ impl Synopsis for ReorderExact {
 
     fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
         self.totals.add(observation.length);
-        match TcpSegment::of(observation.time, detail) {
+        let (time, key) = (observation.time, &detail.key);
+        match TcpSegment::of(time, detail) {
             TcpSegment::Other => {}
-            TcpSegment::Opening => {
+            TcpSegment::Opening { tcp, answer } => {
+                self.handshakes.opened(time, key, &tcp, answer);
                 self.flows.remove(&observation.flow);
             }
+            TcpSegment::Acknowledgement(tcp) => self.handshakes.acknowledged(time, key, &tcp),
             TcpSegment::Data(packet) => {
-                let tally = self.see(observation.flow, &packet);
-                self.tallies.add(self.config.prefix_of(&detail.key), &tally);
+                let tally = self.see(observation.flow, key, &packet);
+                self.tallies.add(self.config.prefix_of(key), &tally);
             }
         }
     }
@@ -122,7 +136,9 @@ impl Synopsis for ReorderExact {
 
     fn state_bytes(&self) -> u64 {
         let each = size_of::<(FlowHash, Followed)>() + EXTENT_MAX * size_of::<u32>();
-        (size_of::<Totals>() + self.flows.len() * each) as u64 + self.tallies.state_bytes()
+        (size_of::<Totals>() + self.flows.len() * each) as u64
+            + self.handshakes.state_bytes()
+            + self.tallies.state_bytes()
     }
 
     fn encode(&self, out: &mut Writer) {
@@ -132,10 +148,14 @@ impl Synopsis for ReorderExact {
     }
 
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Self::decode_for(input, Reading { version: Self::VERSION, flows: None })
+    }
+
+    fn decode_for(input: &mut Reader<'_>, reading: Reading<'_>) -> Result<Self, DecodeError> {
         let config = Judging::decode(input)?;
         let totals = Totals::decode(input)?;
-        let tallies = Tallies::decode(usize::MAX, input)?;
-        Ok(Self { config, totals, tallies, flows: HashMap::new() })
+        let tallies = Tallies::decode(usize::MAX, input, reading.version)?;
+        Ok(Self { totals, tallies, ..Self::new(&config) })
     }
 }
 
@@ -148,7 +168,8 @@ impl OnePoint for ReorderExact {
 
     fn cut(&mut self) -> Self {
         let fresh = Self::new(&self.config);
-        let flows = std::mem::take(&mut self.flows);
-        Self { flows: HashMap::new(), ..std::mem::replace(self, Self { flows, ..fresh }) }
+        let totals = std::mem::replace(&mut self.totals, fresh.totals);
+        let tallies = std::mem::replace(&mut self.tallies, fresh.tallies);
+        Self { totals, tallies, ..Self::new(&self.config) }
     }
 }

@@ -3,12 +3,13 @@
 use twixt_model::{Detail, Observation, ReorderEstimate};
 
 use super::config::{DEFINITION_OPTION, FollowConfig, PREFIX_OPTION, PREFIX6_OPTION};
+use super::handshake::Handshakes;
 use super::judge::TcpSegment;
 use super::record::{LargeFlows, RECORD_BYTES, SampledFlows, Seen};
-use super::tally::Tallies;
+use super::tally::{self, Tallies};
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::Question;
-use crate::synopsis::{ConfigOption, Needs, OnePoint, OptionKind, SplitMerge, Synopsis};
+use crate::synopsis::{ConfigOption, Needs, OnePoint, OptionKind, Reading, SplitMerge, Synopsis};
 use crate::totals::Totals;
 
 /// Flows in turns, each for a short while.
@@ -26,6 +27,7 @@ pub struct Follow<const LARGE: bool> {
     totals: Totals,
     sampled: SampledFlows,
     large: LargeFlows,
+    handshakes: Handshakes,
     tallies: Tallies,
 }
 
@@ -54,11 +56,12 @@ impl<const LARGE: bool> Follow<LARGE> {
     fn following_none(config: FollowConfig<LARGE>, totals: Totals, tallies: Tallies) -> Self {
         let sampled = SampledFlows::new(&config);
         let large = LargeFlows::new(config.large_records());
-        Self { config, totals, sampled, large, tallies }
+        let handshakes = Handshakes::new(Some(config.records()));
+        Self { config, totals, sampled, large, handshakes, tallies }
     }
 
     fn most_prefixes(config: &FollowConfig<LARGE>) -> usize {
-        (config.sampled_records() + config.large_records()) * PREFIXES_PER_RECORD
+        config.records() as usize * PREFIXES_PER_RECORD
     }
 
     /// All that is known of prefixes, also from flows that are being followed.
@@ -104,11 +107,13 @@ impl<const LARGE: bool> Synopsis for Follow<LARGE> {
         ]
     };
     const PAGE: &'static str = "reorder";
+    const VERSION: u8 = tally::VERSION;
     const SPLIT_MERGE: SplitMerge = SplitMerge::Expected;
     type Config = FollowConfig<LARGE>;
 
     fn sized(memory_bytes: u64) -> Option<Self::Config> {
-        let each = RECORD_BYTES as u64 + Tallies::bytes_for(PREFIXES_PER_RECORD);
+        let each =
+            (RECORD_BYTES + Handshakes::BYTES) as u64 + Tallies::bytes_for(PREFIXES_PER_RECORD);
         FollowConfig::of_records(memory_bytes.saturating_sub(size_of::<Totals>() as u64) / each)
     }
 
@@ -131,17 +136,20 @@ impl<const LARGE: bool> Synopsis for Follow<LARGE> {
     #[inline]
     fn update_detailed(&mut self, observation: &Observation, detail: &Detail) {
         self.totals.add(observation.length);
-        let flow = observation.flow;
-        match TcpSegment::of(observation.time, detail) {
+        let (time, flow, key) = (observation.time, observation.flow, &detail.key);
+        match TcpSegment::of(time, detail) {
             TcpSegment::Other => {}
-            TcpSegment::Opening => {
-                let prefix = self.config.judging.prefix_of(&detail.key);
+            TcpSegment::Acknowledgement(tcp) => self.handshakes.acknowledged(time, key, &tcp),
+            TcpSegment::Opening { tcp, answer } => {
+                let prefix = self.config.judging.prefix_of(key);
+                self.handshakes.opened(time, key, &tcp, answer);
                 self.large.reopen(flow, &mut self.tallies);
                 self.sampled.reopen(flow, prefix, &mut self.tallies);
             }
             TcpSegment::Data(packet) => {
-                let prefix = self.config.judging.prefix_of(&detail.key);
-                let seen = Seen { flow, prefix, packet: &packet };
+                let prefix = self.config.judging.prefix_of(key);
+                let handshakes = &self.handshakes;
+                let seen = Seen { flow, prefix, packet: &packet, key, handshakes };
                 let definition = self.config.judging.definition();
                 if !self.large.see(&seen, definition, &mut self.tallies) {
                     self.sampled.see(&seen, definition, &mut self.tallies);
@@ -160,8 +168,8 @@ impl<const LARGE: bool> Synopsis for Follow<LARGE> {
     }
 
     fn state_bytes(&self) -> u64 {
-        let records = self.config.sampled_records() + self.config.large_records();
-        (size_of::<Totals>() + records * RECORD_BYTES) as u64 + self.tallies.state_bytes()
+        let records = self.config.records() as usize * (RECORD_BYTES + Handshakes::BYTES);
+        (size_of::<Totals>() + records) as u64 + self.tallies.state_bytes()
     }
 
     fn encode(&self, out: &mut Writer) {
@@ -171,9 +179,14 @@ impl<const LARGE: bool> Synopsis for Follow<LARGE> {
     }
 
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Self::decode_for(input, Reading { version: Self::VERSION, flows: None })
+    }
+
+    fn decode_for(input: &mut Reader<'_>, reading: Reading<'_>) -> Result<Self, DecodeError> {
         let config = FollowConfig::decode(input)?;
         let totals = Totals::decode(input)?;
-        let tallies = Tallies::decode(Self::most_prefixes(&config), input)?;
+        let most = Self::most_prefixes(&config);
+        let tallies = Tallies::decode(most, input, reading.version)?;
         Ok(Self::following_none(config, totals, tallies))
     }
 }

@@ -1,8 +1,9 @@
 //! One flow that is being followed, and the two ways to choose which.
 
-use twixt_model::{FlowHash, Prefix, mix};
+use twixt_model::{FlowHash, FlowKey, Prefix, mix};
 
 use super::config::FollowConfig;
+use super::handshake::Handshakes;
 use super::judge::{DataPacket, Definition, Tracker};
 use super::tally::{Tallies, Tally};
 use crate::heavy::chance::{Coin, CountedCoin, Placement, Stages};
@@ -13,14 +14,19 @@ pub(super) struct Seen<'a> {
     pub(super) flow: FlowHash,
     pub(super) prefix: Prefix,
     pub(super) packet: &'a DataPacket,
+    pub(super) key: &'a FlowKey,
+    pub(super) handshakes: &'a Handshakes,
 }
+
+/// Holes of a flow that are remembered.
+const HOLES_MAX: usize = 8;
 
 /// A flow that is being followed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Record {
     flow: FlowHash,
     prefix: Prefix,
-    tracker: Tracker,
+    tracker: Tracker<HOLES_MAX>,
     last_ns: i64,
     /// Of packets judged since the last report. The first packet of a record is not among them:
     /// what came before it was not seen.
@@ -34,7 +40,7 @@ impl Record {
         Self {
             flow: seen.flow,
             prefix: seen.prefix,
-            tracker: Tracker::new(seen.packet),
+            tracker: Tracker::new(seen.packet, seen.handshakes.reaction_ns(seen.key)),
             last_ns: seen.packet.time.as_nanos(),
             tally: Tally::default(),
             size,

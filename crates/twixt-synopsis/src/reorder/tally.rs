@@ -8,37 +8,52 @@ use twixt_model::{Prefix, ReorderEstimate, ReorderExtent};
 use super::judge::Verdict;
 use crate::codec::{DecodeError, Reader, Writer};
 
+/// Version of the bytes of all algorithms for reordering: 2 has undecided packets and duplicates.
+pub(super) const VERSION: u8 = 2;
+
 /// Packets of one prefix, or of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) packets: u64,
     pub(super) out_of_order: u64,
     pub(super) retransmitted: u64,
+    pub(super) undecided: u64,
+    /// Not among the packets.
+    pub(super) duplicates: u64,
     /// Sum and maximum of how far packets were overtaken; only the referee knows.
     pub(super) extent_sum: u64,
     pub(super) extent_max: u32,
 }
 
 impl Tally {
-    const BYTES: usize = 1 + 16 + 1 + 4 * 8 + 4;
+    /// Encoded, with its prefix; of version 1, the shortest.
+    const BYTES_MIN: usize = 1 + 16 + 1 + 4 * 8 + 4;
 
     #[inline]
     pub(super) fn count(&mut self, verdict: Verdict) {
-        let (late, resent) = match verdict {
+        let count = match verdict {
             Verdict::Ignored => return,
-            Verdict::InOrder => (0, 0),
-            Verdict::OutOfOrder => (1, 0),
-            Verdict::Retransmitted => (0, 1),
+            Verdict::Duplicate => {
+                self.duplicates = self.duplicates.saturating_add(1);
+                return;
+            }
+            Verdict::InOrder => None,
+            Verdict::OutOfOrder => Some(&mut self.out_of_order),
+            Verdict::Retransmitted => Some(&mut self.retransmitted),
+            Verdict::Undecided => Some(&mut self.undecided),
         };
+        if let Some(count) = count {
+            *count = count.saturating_add(1);
+        }
         self.packets = self.packets.saturating_add(1);
-        self.out_of_order = self.out_of_order.saturating_add(late);
-        self.retransmitted = self.retransmitted.saturating_add(resent);
     }
 
     pub(super) fn add(&mut self, other: &Self) {
         self.packets = self.packets.saturating_add(other.packets);
         self.out_of_order = self.out_of_order.saturating_add(other.out_of_order);
         self.retransmitted = self.retransmitted.saturating_add(other.retransmitted);
+        self.undecided = self.undecided.saturating_add(other.undecided);
+        self.duplicates = self.duplicates.saturating_add(other.duplicates);
         self.extent_sum = self.extent_sum.saturating_add(other.extent_sum);
         self.extent_max = self.extent_max.max(other.extent_max);
     }
@@ -48,8 +63,16 @@ impl Tally {
             mean: self.extent_sum as f64 / self.out_of_order as f64,
             largest: self.extent_max,
         });
-        let Self { packets, out_of_order, retransmitted, .. } = *self;
-        ReorderEstimate { prefix, packets, out_of_order, retransmitted, extent }
+        let Self { packets, out_of_order, retransmitted, undecided, duplicates, .. } = *self;
+        ReorderEstimate {
+            prefix,
+            packets,
+            out_of_order,
+            retransmitted,
+            undecided,
+            duplicates,
+            extent,
+        }
     }
 }
 
@@ -87,7 +110,7 @@ impl Tallies {
 
     /// Adds what was seen of a prefix.
     pub(super) fn add(&mut self, prefix: Prefix, tally: &Tally) {
-        if tally.packets == 0 {
+        if tally.packets == 0 && tally.duplicates == 0 {
             return;
         }
         if self.prefixes.len() >= self.most && !self.prefixes.contains_key(&prefix) {
@@ -106,7 +129,8 @@ impl Tallies {
     fn forget_half(&mut self) {
         let mut ranked: Vec<(Prefix, Tally)> = self.prefixes.drain().collect();
         ranked.sort_unstable_by_key(|(prefix, tally)| {
-            (std::cmp::Reverse((tally.out_of_order, tally.packets)), *prefix)
+            let late = tally.out_of_order.saturating_add(tally.undecided);
+            (std::cmp::Reverse((late, tally.packets)), *prefix)
         });
         for (_, tally) in ranked.split_off(self.most / 2) {
             self.forgotten.add(&tally);
@@ -139,16 +163,21 @@ impl Tallies {
         }
     }
 
-    pub(super) fn decode(most: usize, input: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let forgotten = read_tally(input)?;
-        let count = input.count("prefixes", Tally::BYTES)?;
+    /// Reads bytes of any version up to [`VERSION`].
+    pub(super) fn decode(
+        most: usize,
+        input: &mut Reader<'_>,
+        version: u8,
+    ) -> Result<Self, DecodeError> {
+        let forgotten = read_tally(input, version)?;
+        let count = input.count("prefixes", Tally::BYTES_MIN)?;
         if count > most {
             return Err(DecodeError::invalid("prefixes", format!("{count}, at most {most}")));
         }
         let mut prefixes = HashMap::with_capacity(count);
         for _ in 0..count {
             let prefix = read_prefix(input)?;
-            prefixes.insert(prefix, read_tally(input)?);
+            prefixes.insert(prefix, read_tally(input, version)?);
         }
         Ok(Self { most, prefixes, forgotten })
     }
@@ -160,16 +189,25 @@ fn write_tally(out: &mut Writer, tally: &Tally) {
     out.u64(tally.retransmitted);
     out.u64(tally.extent_sum);
     out.u32(tally.extent_max);
+    out.u64(tally.undecided);
+    out.u64(tally.duplicates);
 }
 
-fn read_tally(input: &mut Reader<'_>) -> Result<Tally, DecodeError> {
-    Ok(Tally {
+fn read_tally(input: &mut Reader<'_>, version: u8) -> Result<Tally, DecodeError> {
+    let tally = Tally {
         packets: input.u64("packets")?,
         out_of_order: input.u64("packets out of order")?,
         retransmitted: input.u64("retransmitted packets")?,
         extent_sum: input.u64("sum of extents")?,
         extent_max: input.u32("largest extent")?,
-    })
+        ..Tally::default()
+    };
+    // Before, every late packet was either out of order or retransmitted.
+    if version < 2 {
+        return Ok(tally);
+    }
+    let undecided = input.u64("undecided packets")?;
+    Ok(Tally { undecided, duplicates: input.u64("duplicates")?, ..tally })
 }
 
 fn write_prefix(out: &mut Writer, prefix: Prefix) {

@@ -23,7 +23,9 @@ fn packet(index: usize, (flow, place): Step) -> (Observation, Detail) {
     let tcp =
         TcpFields { sequence, payload_bytes: 100, flags: tcp_flag::ACK, ..Default::default() };
     let key = FlowKey { source, ..FlowKey::default() };
-    (observation, Detail { key, tcp: Some(tcp), ..Detail::default() })
+    // As senders count them.
+    let identification = place.into();
+    (observation, Detail { key, tcp: Some(tcp), identification, ..Detail::default() })
 }
 
 fn feed<S: Synopsis>(synopsis: &mut S, steps: &[Step], from: usize) {

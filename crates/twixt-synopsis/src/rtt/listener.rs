@@ -3,11 +3,12 @@
 
 use twixt_model::{Detail, Exchange, FlowKey, Observation, RoundTripKind, TcpFields, tcp_flag};
 
-use super::event::{Conversation, Event, exchange_id};
-use super::flows::FlowTable;
+use super::event::{Event, exchange_id};
 use super::kinds::KindSet;
 use super::sequence::Range;
 use super::spin::{Spin, Turn};
+use crate::conversation::Conversation;
+use crate::flow_table::FlowTable;
 
 /// Turns packets into events. All but sequence numbers and spin bits is known from the packet
 /// alone; for those it keeps a little state per flow.

@@ -11,7 +11,7 @@
 //! The rules are those of Sengupta, Kim, Rexford: "Continuous in-network round-trip time
 //! monitoring", SIGCOMM 2022, section 3.
 
-use super::flows::FlowTable;
+use crate::flow_table::FlowTable;
 
 /// Sent in order and not yet acknowledged: empty if both ends are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl FlowTable<Range> {
         if !self.is_kept() {
             return true;
         }
-        let Some(range) = self.find(flow) else { return false };
+        let Some(range) = self.find_mut(flow) else { return false };
         if before(range.left, number) && !before(range.right, number) {
             range.left = number;
             return true;

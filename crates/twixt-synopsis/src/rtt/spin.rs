@@ -8,7 +8,7 @@
 
 use twixt_model::Timestamp;
 
-use super::flows::FlowTable;
+use crate::flow_table::FlowTable;
 
 /// What is known of one direction of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl FlowTable<Spin> {
         let spin = if self.is_kept() && ports.contains(&QUIC_PORT) {
             self.entry(flow)
         } else {
-            match self.find(flow) {
+            match self.find_mut(flow) {
                 Some(spin) if spin.is_quic => spin,
                 _ => return Turn::None,
             }

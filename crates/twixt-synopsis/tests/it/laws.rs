@@ -168,7 +168,11 @@ fn golden_bytes_read_back_to_the_bit() {
         assert_eq!(encode(decode(&present).unwrap().1.as_ref()), present, "{}", algorithm.name);
         for version in 1..algorithm.version {
             let older = decode(&golden(&golden_name(algorithm, version))).unwrap().1;
-            assert_eq!(encode(older.as_ref()), present, "{} version {version}", algorithm.name);
+            // With its own settings: what fits into the memory may have changed.
+            let mut again = older.fresh();
+            again.update_batch(Batch { observations: &packets, details: &details(&packets) });
+            let (older, again) = (encode(older.as_ref()), encode(again.as_ref()));
+            assert_eq!(older, again, "{} version {version}", algorithm.name);
         }
     }
 }

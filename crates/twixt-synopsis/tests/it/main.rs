@@ -7,3 +7,4 @@ mod cnf_accuracy;
 mod colate;
 mod laws;
 mod lds_accuracy;
+mod reorder;

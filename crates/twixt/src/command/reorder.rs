@@ -126,6 +126,10 @@ struct Row {
     verdict: &'static str,
     extent_mean: Option<f64>,
     extent_max: Option<u32>,
+    undecided: u64,
+    fraction_max: Option<f64>,
+    duplicates: u64,
+    reason: Option<&'static str>,
 }
 
 impl Row {
@@ -139,6 +143,10 @@ impl Row {
             verdict: estimate.verdict(threshold).name(),
             extent_mean: estimate.extent.map(|extent| extent.mean),
             extent_max: estimate.extent.map(|extent| extent.largest),
+            undecided: estimate.undecided,
+            fraction_max: estimate.fraction_max(),
+            duplicates: estimate.duplicates,
+            reason: estimate.reason(threshold),
         }
     }
 }
@@ -153,19 +161,20 @@ fn report(seen: &SeenAtPoint, prefixes: &[ReorderEstimate], threshold: f64, rows
         "out of order",
         "share",
         "retransmitted",
+        "undecided",
         "extent",
         &above,
     ]);
     for estimate in prefixes.iter().take(rows) {
-        let share = estimate.fraction().map_or("–".to_owned(), units::percent);
         let extent =
             estimate.extent.map_or("–".to_owned(), |extent| format!("{:.1}", extent.mean));
         table.row(vec![
             estimate.prefix.to_string(),
             units::count(estimate.packets),
             units::count(estimate.out_of_order),
-            share,
+            share(estimate),
             units::count(estimate.retransmitted),
+            units::count(estimate.undecided),
             extent,
             estimate.verdict(threshold).name().to_owned(),
         ]);
@@ -177,13 +186,29 @@ fn report(seen: &SeenAtPoint, prefixes: &[ReorderEstimate], threshold: f64, rows
     }
     let sum = |count: fn(&ReorderEstimate) -> u64| units::count(prefixes.iter().map(count).sum());
     report += &format!(
-        "\n{} packets with data judged, {} out of order, {} retransmitted\n",
+        "\n{} packets with data judged, {} out of order, {} retransmitted, {} undecided\n",
         sum(|estimate| estimate.packets),
         sum(|estimate| estimate.out_of_order),
         sum(|estimate| estimate.retransmitted),
+        sum(|estimate| estimate.undecided),
     );
+    if prefixes.iter().any(|estimate| estimate.duplicates > 0) {
+        let duplicates = sum(|estimate| estimate.duplicates);
+        report += &format!("{duplicates} duplicates were not judged\n");
+    }
     if let Some(dropped @ 1..) = seen.counts.dropped {
         report += &format!("{} dropped by the capturing kernel\n", units::count(dropped));
     }
     report
+}
+
+/// Out of order for certain, and up to what share with the undecided.
+fn share(estimate: &ReorderEstimate) -> String {
+    match (estimate.fraction(), estimate.fraction_max()) {
+        (Some(least), Some(most)) if most > least => {
+            format!("{} to {}", units::percent(least), units::percent(most))
+        }
+        (Some(share), _) => units::percent(share),
+        (None, _) => "–".to_owned(),
+    }
 }

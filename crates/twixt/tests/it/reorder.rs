@@ -60,7 +60,11 @@ fn verdicts_and_extents_are_told() {
     let bounded = twixt_in(folder.path(), "reorder -r a.pcap -F jsonl -a sampled").expect(0);
     assert!(bounded.json_lines().iter().all(|row| row["extent_max"].is_null()));
     let report = twixt_in(folder.path(), "reorder -r a.pcap").expect(0).silent().stdout;
-    assert!(report.contains("600 packets with data judged, 41 out of order, 0 retransmitted"));
+    assert!(
+        report.contains(
+            "600 packets with data judged, 41 out of order, 0 retransmitted, 0 undecided"
+        )
+    );
     let table = twixt_in(folder.path(), "reorder -r a.pcap -F csv --top 1").expect(0).stdout;
     assert_eq!(table.lines().count(), 2);
 }

@@ -6,7 +6,7 @@ use twixt_model::Prehashed;
 
 /// State by the hash of a directed flow.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum FlowTable<T> {
+pub(crate) enum FlowTable<T> {
     /// So many places, made when the first is needed; each hash has one of them, and the newest
     /// flow has it.
     Bounded { flows: usize, places: Vec<Place<T>>, replaced: u64 },
@@ -16,7 +16,7 @@ pub(super) enum FlowTable<T> {
 
 /// A place and whose it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place<T> {
+pub(crate) struct Place<T> {
     /// 0 if it is free.
     flow: u64,
     state: T,
@@ -24,7 +24,7 @@ pub(super) struct Place<T> {
 
 impl<T: Copy + Default> FlowTable<T> {
     /// For so many flows at once; for all there are if `None`.
-    pub(super) fn new(flows: Option<u32>) -> Self {
+    pub(crate) fn new(flows: Option<u32>) -> Self {
         match flows {
             Some(flows) => Self::Bounded { flows: flows as usize, places: Vec::new(), replaced: 0 },
             None => Self::Growing(HashMap::default()),
@@ -32,13 +32,25 @@ impl<T: Copy + Default> FlowTable<T> {
     }
 
     /// Whether there is any place at all.
-    pub(super) fn is_kept(&self) -> bool {
+    pub(crate) fn is_kept(&self) -> bool {
         !matches!(self, Self::Bounded { flows: 0, .. })
     }
 
     /// The state of a flow, if it is kept.
     #[inline]
-    pub(super) fn find(&mut self, flow: u64) -> Option<&mut T> {
+    pub(crate) fn find(&self, flow: u64) -> Option<&T> {
+        match self {
+            Self::Bounded { places, .. } => {
+                let at = place_of(flow, places.len());
+                places.get(at).filter(|place| place.flow == flow).map(|place| &place.state)
+            }
+            Self::Growing(states) => states.get(&flow),
+        }
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub(crate) fn find_mut(&mut self, flow: u64) -> Option<&mut T> {
         match self {
             Self::Bounded { places, .. } => {
                 let at = place_of(flow, places.len());
@@ -51,7 +63,7 @@ impl<T: Copy + Default> FlowTable<T> {
     /// The state of a flow: a new one if it was not kept. Callers have checked that states are
     /// kept.
     #[inline]
-    pub(super) fn entry(&mut self, flow: u64) -> &mut T {
+    pub(crate) fn entry(&mut self, flow: u64) -> &mut T {
         match self {
             Self::Bounded { flows, places, replaced } => {
                 if places.is_empty() {
@@ -70,20 +82,23 @@ impl<T: Copy + Default> FlowTable<T> {
     }
 
     /// How many flows lost their place to another.
-    pub(super) const fn replaced(&self) -> u64 {
+    pub(crate) const fn replaced(&self) -> u64 {
         match self {
             Self::Bounded { replaced, .. } => *replaced,
             Self::Growing(_) => 0,
         }
     }
 
+    /// Bytes that a flow takes in a bounded table.
+    pub(crate) const PLACE_BYTES: usize = size_of::<Place<T>>();
+
     /// Bytes of state.
-    pub(super) fn state_bytes(&self) -> u64 {
+    pub(crate) fn state_bytes(&self) -> u64 {
         let places = match self {
             Self::Bounded { places, .. } => places.len(),
             Self::Growing(states) => states.capacity(),
         };
-        (places * size_of::<Place<T>>()) as u64
+        (places * Self::PLACE_BYTES) as u64
     }
 }
 
@@ -104,7 +119,7 @@ mod tests {
         assert_eq!(*table.entry(6), 0);
         assert!(table.find(5).is_none());
         assert_eq!(table.replaced(), 1);
-        let mut none = FlowTable::<u8>::new(Some(0));
+        let none = FlowTable::<u8>::new(Some(0));
         assert!(!none.is_kept() && none.find(5).is_none());
     }
 
