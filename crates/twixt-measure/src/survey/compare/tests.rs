@@ -167,14 +167,18 @@ fn a_flow_that_was_lost_whole_follows_its_opposite_flow_and_then_its_addresses()
 }
 
 #[test]
-fn a_flow_of_unknown_addresses_is_not_known() {
+fn a_flow_of_unknown_addresses_follows_the_others_if_they_go_one_way() {
     let stranger = Flow { number: 7, arrives: false, ..FLOW };
-    let (upstream, downstream) = survey(&[FLOW, stranger], 0);
-    let comparison = compare(&upstream, &downstream).unwrap();
-    assert_eq!(comparison.unknown_flows(), 1);
     let ends =
         || FlowEnds { reverse: FlowHash(0), source: 14, destination: 15, stays_local: false };
-    assert_eq!(comparison.upstream.heading(flow_hash(7, Heading::Downstream), ends), None);
+    for (others, unknown, heading) in
+        [(&[FLOW][..], 0, Some(Heading::Downstream)), (&[FLOW, BACK][..], 1, None)]
+    {
+        let (upstream, downstream) = survey(&[others, &[stranger]].concat(), 0);
+        let comparison = compare(&upstream, &downstream).unwrap();
+        assert_eq!(comparison.unknown_flows(), unknown);
+        assert_eq!(comparison.upstream.heading(flow_hash(7, Heading::Downstream), ends), heading);
+    }
 }
 
 #[test]
