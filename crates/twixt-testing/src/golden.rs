@@ -1,7 +1,19 @@
-//! Bytes of formats that were released: they must stay readable.
+//! Files that tests read, so that crates that do no I/O need none for their tests: bytes of formats
+//! that were released and must stay readable, and texts of the shared data.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// A text of the shared data, as `require!(shared …)` found it.
+///
+/// # Panics
+///
+/// If it cannot be read.
+#[must_use]
+pub fn text_of(path: impl AsRef<Path>) -> String {
+    let path = path.as_ref();
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
 
 /// The bytes of `testdata/golden/NAME`.
 ///

@@ -22,7 +22,7 @@ mod waiting;
 
 pub use coverage::{FALSE_ALARM, check_coverage};
 pub use disk::{SmallDisk, copy_folder};
-pub use golden::{check_golden, golden};
+pub use golden::{check_golden, golden, text_of};
 pub use isolation::{run_again, without_capabilities};
 pub use memory::{peak_kib, resident_kib};
 pub use network::{await_up, in_namespace, lay_cable, run};

@@ -23,7 +23,7 @@ fn field(line: &str, name: &str) -> u32 {
 #[test]
 fn bob_agrees_with_another_implementation() {
     let vectors = require!(shared "reference/psamp_hash/bob_32bit.txt");
-    let text = std::fs::read_to_string(vectors).unwrap();
+    let text = twixt_testing::text_of(vectors);
     let mut checked = 0;
     for line in text.lines().filter(|line| line.contains("hash=")) {
         let bytes: Vec<u8> = match line.split('"').nth(1) {

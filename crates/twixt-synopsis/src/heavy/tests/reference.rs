@@ -29,7 +29,7 @@ const FLOW: FlowKey = FlowKey {
 
 /// Comment lines, and rows of numbers.
 fn read(folder: &std::path::Path, name: &str) -> (Vec<String>, Vec<Vec<u64>>) {
-    let text = std::fs::read_to_string(folder.join(name)).unwrap();
+    let text = twixt_testing::text_of(folder.join(name));
     let (comments, rows): (Vec<&str>, Vec<&str>) =
         text.lines().partition(|line| line.starts_with('#'));
     let numbers =

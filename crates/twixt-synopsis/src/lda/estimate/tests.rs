@@ -1,7 +1,5 @@
 //! Worked examples, and an independent implementation's output.
 
-use std::fs;
-
 use twixt_model::{Delay, Observation, PacketDigest, Span, Timestamp};
 
 use super::*;
@@ -147,7 +145,7 @@ fn absurd_counts_do_not_panic() {
 #[test]
 fn an_independent_implementation_agrees() {
     let folder = twixt_testing::require!(shared "reference/lda");
-    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    let read = |name: &str| twixt_testing::text_of(folder.join(name));
     let output = read("java_output.txt");
     for trace in ["loss0", "loss0.2pct", "loss0.2pct_prop4ms"] {
         let cells =
