@@ -68,6 +68,13 @@ pub enum Remark {
         /// By what packets are recognised.
         recognition: Recognition,
     },
+    /// Packets were sent this way, and none was seen at the other point.
+    Outage {
+        /// The upstream capture.
+        upstream: PathBuf,
+        /// The downstream one.
+        downstream: PathBuf,
+    },
     /// No packet that both captures hold goes this way.
     NothingGoes {
         /// The upstream capture.

@@ -35,6 +35,11 @@ pub fn two_reads(
     let mut partial = up.noted.headers_cut > 0 || down.noted.headers_cut > 0;
     let mut segments = Vec::new();
     for (opposite, files, comparison) in directions(files, comparison, both, reporter)? {
+        if comparison.is_outage() {
+            let Files { upstream, downstream } = files;
+            let (upstream, downstream) = (upstream.to_owned(), downstream.to_owned());
+            reporter.remark(Remark::Outage { upstream, downstream });
+        }
         let (sent, received) = if opposite { (&down, &up) } else { (&up, &down) };
         let compared = Compared {
             comparison: &comparison,

@@ -108,6 +108,13 @@ fn text(remark: &Remark) -> String {
             longer.display(),
             by_what(*recognition)
         ),
+        Remark::Outage { upstream, downstream } => {
+            let (from, to) = (upstream.display(), downstream.display());
+            format!(
+                "no packet from {from} was seen in {to}: either all were lost, or they take another \
+                 path"
+            )
+        }
         Remark::NothingGoes { upstream, downstream } => {
             let (from, to) = (upstream.display(), downstream.display());
             format!("no packet in both captures goes from {from} to {to}")

@@ -68,14 +68,24 @@ impl Method {
 /// there alone, a flow was lost whole. Not those that were seen at the other end alone: they may
 /// have come another way.
 pub(super) fn follow_one_way(verdicts: &mut [Verdicts; 2], surveys: [&PointSurvey; 2]) {
+    let Some(only) = only_heading(verdicts) else { return };
     let [upstream, downstream] = verdicts;
-    let Some(only) = upstream.only_heading() else { return };
     let [sent, received] = match only {
         Heading::Downstream => [(upstream, surveys[0]), (downstream, surveys[1])],
         Heading::Upstream => [(downstream, surveys[1]), (upstream, surveys[0])],
     };
     sent.0.decide_all(sent.1, only, |_| true);
     received.0.decide_all(received.1, only, |flow| sent.1.flows.contains_key(&flow));
+}
+
+/// The way of all decided flows of both points, if it is one.
+fn only_heading(verdicts: &[Verdicts; 2]) -> Option<Heading> {
+    let has = |heading| verdicts.iter().any(|verdicts| verdicts.has(heading));
+    match (has(Heading::Downstream), has(Heading::Upstream)) {
+        (true, false) => Some(Heading::Downstream),
+        (false, true) => Some(Heading::Upstream),
+        _ => None,
+    }
 }
 
 /// The headings of one point's flows. Bounded as the survey is.
@@ -164,15 +174,6 @@ impl Verdicts {
         let vote = if heading == Heading::Downstream { 1 } else { -1 };
         *self.sides.entry(ends.source).or_default() += vote;
         *self.sides.entry(ends.destination).or_default() -= vote;
-    }
-
-    /// The way of all decided flows, if it is one.
-    fn only_heading(&self) -> Option<Heading> {
-        match (self.has(Heading::Downstream), self.has(Heading::Upstream)) {
-            (true, false) => Some(Heading::Downstream),
-            (false, true) => Some(Heading::Upstream),
-            _ => None,
-        }
     }
 
     /// Decides flows that can go this way, and of which no address says otherwise.

@@ -64,7 +64,13 @@ fn when_only_answers_arrive_everything_sent_is_lost() {
 #[test]
 fn both_directions_are_in_the_answer_though_one_is_dead() {
     let scene = answers_only(true).scene();
-    let document = measured(&scene, "--both");
+    let run = scene.delay("-F json --both").expect(0);
+    assert!(
+        run.stderr.contains("either all were lost, or they take another path"),
+        "{}",
+        run.stderr
+    );
+    let document = run.json();
     let segments = document["segments"].as_array().unwrap();
     check_all_lost(&segments[0]);
     assert_eq!(evidence(&segments[1]), [PACKETS.into(), PACKETS.into(), 0]);
