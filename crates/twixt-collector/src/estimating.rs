@@ -301,14 +301,15 @@ impl Estimating {
     fn tell_all(&mut self) -> io::Result<()> {
         let started = self.clock.instant();
         self.tell()?;
-        let told = self.clock.instant();
+        let published = self.clock.instant();
         if let Stage::Following(pace) = &mut self.stage {
             // A slow disk takes half of the time at most.
-            pace.publish_after = told + told.saturating_duration_since(started).max(PUBLISH_EVERY);
+            let took = published.saturating_duration_since(started);
+            pace.publish_after = published + took.max(PUBLISH_EVERY);
         }
         self.has_late = false;
         while self.unstored.is_none() && self.pair_late()? {
-            if self.clock.instant().saturating_duration_since(told) >= LATE_SLICE {
+            if self.clock.instant().saturating_duration_since(published) >= LATE_SLICE {
                 self.has_late = true;
                 break;
             }

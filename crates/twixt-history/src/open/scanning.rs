@@ -97,7 +97,7 @@ impl PartScan<'_> {
     }
 
     /// Notes what cannot be used.
-    pub(crate) fn note(&mut self, text: String) {
+    fn note(&mut self, text: String) {
         let problem = Unreadable { path: self.path.clone(), text, is_disk_error: false };
         self.problems.push(problem);
     }
