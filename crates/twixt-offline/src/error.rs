@@ -99,6 +99,9 @@ pub enum OfflineError {
     /// No packet is in both captures. Were they taken on the same path at the same time?
     #[error("the two captures have no packet in common")]
     NothingInCommon,
+    /// Packets in common cannot be distinguished from others, so that no delay is certain.
+    #[error("all common packets that go downstream look alike")]
+    AllAlike,
     /// Every packet in common goes the other way. Swap the captures.
     #[error("all common packets go in the other direction")]
     OtherWayOnly,
@@ -139,6 +142,7 @@ impl OfflineError {
         match self {
             Self::NothingToMeasure { .. }
             | Self::NothingInCommon
+            | Self::AllAlike
             | Self::OtherWayOnly
             | Self::NoOverlap
             | Self::NoEpochs { .. } => ErrorKind::NoAnswer,

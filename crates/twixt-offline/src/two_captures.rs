@@ -104,6 +104,9 @@ fn directions<'a>(
     let asked = [Some((false, files, comparison)), opposite].into_iter().flatten();
     let (found, missing): (Vec<_>, Vec<_>) =
         asked.partition(|(_, _, comparison)| comparison.expected_delays().is_some());
+    if found.is_empty() && missing.iter().any(|(_, _, comparison)| comparison.is_all_alike()) {
+        return Err(OfflineError::AllAlike);
+    }
     for (_, Files { upstream, downstream }, _) in missing {
         let (upstream, downstream) = (upstream.to_owned(), downstream.to_owned());
         reporter.remark(Remark::NothingGoes { upstream, downstream });

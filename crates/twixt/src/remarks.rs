@@ -66,6 +66,11 @@ pub(crate) fn advice(error: &OfflineError) -> Option<Cow<'static, str>> {
              between them, try --digest nat; if one holds headers only, --digest headers"
                 .into()
         }
+        OfflineError::AllAlike => {
+            "packets are identified by their headers and the first bytes of the payload, which all of \
+             them share: capture more of each packet, or select other traffic"
+                .into()
+        }
         OfflineError::OtherWayOnly => "swap the two captures, or use --both".into(),
         _ => return None,
     })

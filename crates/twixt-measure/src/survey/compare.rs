@@ -185,6 +185,14 @@ impl Comparison {
             && !self.downstream.has(Heading::Downstream)
     }
 
+    /// Whether packets go downstream, and each looks like another.
+    #[must_use]
+    pub fn is_all_alike(&self) -> bool {
+        self.downstream_delays.is_none()
+            && self.upstream.has(Heading::Downstream)
+            && self.downstream.has(Heading::Downstream)
+    }
+
     /// Delays that packets going downstream have, or would have had where none arrived: those of
     /// the other direction, or, where clocks differ by more, what they differ by. `None` if none
     /// was sent.

@@ -457,3 +457,15 @@ fn many_short_epochs_all_find_their_counterparts() {
     let used: i64 = rows.iter().map(|row| number(row, "/used")).sum();
     assert_eq!(used, 3000);
 }
+
+/// Heartbeats are equal byte for byte: which arrived is not known, and the direction is not to blame.
+#[test]
+fn packets_that_all_look_alike_are_reported_as_such() {
+    let mut crossing = Crossing::of(0, |_| None);
+    for number in 0..200 {
+        let packet = Packet::udp("10.0.0.1:5000", "10.0.1.9:53", 7);
+        crossing.send(number * 10 * MILLISECOND, &packet, Some(MILLISECOND * (1 + number % 30)));
+    }
+    let run = crossing.scene().delay("").expect(4);
+    assert!(run.stderr.contains("look alike"), "{}", run.stderr);
+}
