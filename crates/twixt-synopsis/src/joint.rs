@@ -14,9 +14,12 @@
 //! Which cells a flow falls into is the caller's: this module knows no hash, no algorithm and no
 //! packet. It uses no clock and no thread, and equal systems have equal solutions.
 
+mod certainty;
 mod covariance;
+mod fit;
 mod gradients;
 mod leaders;
+mod model;
 mod posterior;
 mod prior;
 mod shares;
@@ -25,7 +28,9 @@ mod variance;
 use std::ops::Range;
 
 use covariance::Covariance;
+use fit::Fit;
 use gradients::Solver;
+use model::Model;
 use shares::Shares;
 use variance::Variances;
 pub(crate) use variance::{Noise, fit_noise};
@@ -33,6 +38,21 @@ pub(crate) use variance::{Noise, fit_noise};
 /// Counts and sums beyond this are not believed. Sums of 64-bit words stay below it, and squares
 /// of it are far from the end of `f64`.
 const LARGEST: f64 = (1_u128 << 80) as f64;
+
+/// If a flow's cells are off by more than this many times what the model expects, the flow is better
+/// answered from its own cells alone.
+const MISFIT_MAX: f64 = 3.0;
+/// Iterations go on until they have visited so many members, if there are few ...
+const MEMBER_VISITS_MAX: usize = 10_000_000;
+/// ... or until there were so many of them.
+const ITERATIONS_MAX: usize = 1500;
+/// Variances settle slowly at first if a few flows are unlike the others in crowded cells: rounds go
+/// on until they have seen so many members.
+const MEMBER_ROUNDS_MIN: usize = 1_000_000;
+/// Solutions that only decide on variances need be no nearer than this, ...
+const ROUGH: f64 = 1e-3;
+/// ... and get one of so many iterations.
+const ROUGH_PART: usize = 6;
 
 /// A cell without loss: one equation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,8 +94,16 @@ pub(crate) struct Solution {
     pub unknown: f64,
     /// Whether the flow was seen in the light of the others.
     pub sharpened: bool,
-    /// Variance of single packets around their flow's mean that the interval supposes.
-    pub packet_variance: f64,
+    /// How many times farther than expected the flow's cells are from what all other cells predict;
+    /// 1 if no farther. The interval is longer by this factor.
+    pub misfit: f64,
+}
+
+impl Solution {
+    /// Whether the flow's cells are close enough to what all other cells predict.
+    pub(crate) fn fits(&self) -> bool {
+        self.misfit <= MISFIT_MAX
+    }
 }
 
 /// How hard to try.
@@ -87,6 +115,8 @@ pub(crate) struct Options {
     pub tolerance: f64,
     /// ... or after this many (twice as many for the solution itself).
     pub iterations: usize,
+    /// How many times at most variances are fitted flow by flow, given a solution.
+    pub rounds: usize,
     /// Seed of the made-up systems.
     pub seed: u64,
     /// Whether flows that cells tell little about are seen in the light of the others, in place of
@@ -96,7 +126,14 @@ pub(crate) struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { draws: 12, tolerance: 1e-6, iterations: 150, seed: 0x7457_1d87, sharpens: false }
+        Self {
+            draws: 12,
+            tolerance: 1e-6,
+            iterations: 150,
+            rounds: 30,
+            seed: 0x7457_1d87,
+            sharpens: false,
+        }
     }
 }
 
@@ -189,8 +226,10 @@ impl System {
     /// The means of those solutions alone: without made-up systems, which are most of the work.
     pub(crate) fn mean_offsets_ns(&self, options: &Options) -> Vec<Option<f64>> {
         let means = self.among_members(|system, shares, variances| {
-            let covariance = Covariance::new(system, shares, variances);
-            system.means_with(&Solver::new(&covariance, options))
+            let model = Model::common(system, shares, variances);
+            let covariance = Covariance::new(system, shares, &model);
+            let solved = Solver::new(&covariance, options).solve(system);
+            system.means_of(&covariance, &solved, model.common.mean_ns)
         });
         means.into_iter().map(|mean| mean.filter(|mean| mean.is_finite())).collect()
     }
@@ -230,38 +269,78 @@ impl System {
         variances: Variances,
         options: &Options,
     ) -> Vec<Option<Solution>> {
-        let covariance = Covariance::new(self, shares, variances);
+        let options = &Options { iterations: self.iterations(options), ..*options };
+        let model = self.model(shares, variances, options);
+        let covariance = Covariance::new(self, shares, &model);
         let solver = Solver::new(&covariance, options);
-        let means = self.means_with(&solver);
-        let half_widths = posterior::half_widths(self, shares, &solver);
-        let flows = means.into_iter().zip(half_widths).zip(&self.sizes);
-        let flows = flows.map(|((mean, half_width_ns), size)| {
-            let prior = variances.of_mean(size.packets);
+        let solved = solver.solve(self);
+        let means = self.means_of(&covariance, &solved, model.common.mean_ns);
+        let errors = posterior::errors(self, shares, &model, &solver);
+        let fit = Fit::of(&covariance.unscaled(&solved), &errors.inverse_diagonal);
+        let flows = means.into_iter().zip(errors.half_widths_ns).enumerate();
+        let flows = flows.map(|(flow, (mean, half_width_ns))| {
+            let misfit = fit.misfit(self, shares, flow);
+            let half_width_ns = half_width_ns * misfit;
+            let prior = model.of_mean(flow, self.sizes[flow].packets);
             mean.map(|mean_offset_ns| Solution {
                 mean_offset_ns,
                 half_width_ns,
                 unknown: posterior::unknown(half_width_ns, prior),
                 sharpened: false,
-                packet_variance: variances.within,
+                misfit,
             })
         });
         let mut solutions: Vec<Option<Solution>> = flows.collect();
         if options.sharpens {
-            prior::sharpen(&mut solutions, &self.sizes, variances);
+            prior::sharpen(&mut solutions, &self.sizes, &model);
         }
         solutions
     }
 
+    /// Few flows in many cells each need more iterations than many flows do, and can afford them.
+    fn iterations(&self, options: &Options) -> usize {
+        let affordable = MEMBER_VISITS_MAX / self.members.len().max(1);
+        affordable.min(ITERATIONS_MAX).max(options.iterations)
+    }
+
+    /// Fits variances flow by flow: solves the equations, fits variances to the solution, and solves
+    /// again.
+    fn model(&self, shares: &Shares, fitted: Variances, options: &Options) -> Model {
+        let iterations = options.iterations / ROUGH_PART;
+        let rough = Options { tolerance: ROUGH, iterations, ..*options };
+        let mut model = Model::start(self, shares, fitted);
+        let rounds_min = MEMBER_ROUNDS_MIN / self.members.len().max(1);
+        for round in 0..options.rounds {
+            let covariance = Covariance::new(self, shares, &model);
+            let solved = Solver::new(&covariance, &rough).solve(self);
+            let means = covariance.predict(&solved);
+            let means: Vec<f64> = means.into_iter().map(|[mean]| mean).collect();
+            let next = model.reweighted(self, shares, &means, &covariance.unscaled(&solved));
+            let is_settled = round >= rounds_min && next.is_close_to(&model);
+            model = next;
+            if is_settled {
+                break;
+            }
+        }
+        model
+    }
+
+    /// Whether chance decides which of a flow's packets a cell counts.
+    fn spreads(&self) -> bool {
+        self.members.iter().any(|member| member.share < 1.0)
+    }
+
     /// The mean of each flow that has a usable cell.
-    fn means_with(&self, solver: &Solver<'_>) -> Vec<Option<f64>> {
-        let covariance = solver.covariance;
-        let sums = covariance.scaled(covariance.centred_sums(self));
-        // More than made-up systems get: what iterations leave over depends on the sums, and
-        // intervals should rather be too long than too short.
-        let offsets = solver.predict(sums, solver.options.iterations.saturating_mul(2));
+    fn means_of(
+        &self,
+        covariance: &Covariance,
+        solved: &[[f64; 1]],
+        common_ns: f64,
+    ) -> Vec<Option<f64>> {
+        let offsets = covariance.predict(solved);
         let flows = offsets.into_iter().enumerate().map(|(flow, [offset])| {
             let seen = !self.members_of(flow).is_empty();
-            seen.then_some(covariance.variances.mean_ns + offset)
+            seen.then_some(common_ns + offset)
         });
         flows.collect()
     }

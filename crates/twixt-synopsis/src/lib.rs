@@ -39,6 +39,7 @@ mod exact;
 mod flow_key;
 mod flow_table;
 mod heavy;
+mod interval;
 mod joint;
 mod lda;
 mod lds;

@@ -8,6 +8,7 @@
 
 use super::Colate;
 use super::estimate::Found;
+use crate::interval::{Z95, student95};
 use crate::joint::{Noise, fit_noise};
 use crate::question::KnownFlow;
 use crate::sketch::{Layout, Place, Size, Sketch, Table};
@@ -15,8 +16,6 @@ use crate::sums::Usable;
 
 /// Listed flows are taken for all there are if others have at most this part of the packets.
 const UNLISTED_MAX: f64 = 0.1;
-/// Quantile of the normal distribution for a two-sided 95 % interval.
-const Z95: f64 = 1.959_964;
 /// The standard error of a median, relative to that of a mean.
 const MEDIAN_ERROR: f64 = 1.253_314;
 /// With fewer counters there is no telling how much they vary.
@@ -191,11 +190,12 @@ impl Region {
         let of_unlisted = (strange / square).powi(2) * unlisted.variance;
         let of_size = (offset_ns * size.error / size.load).powi(2);
         let error_ns = (chance + of_unlisted + of_size).sqrt();
-        let half_width_ns = error_ns * student(counters - 1.0);
+        let half_width_ns = error_ns * student95(counters - 1.0);
         let is_known = counters >= COUNTERS_MIN && half_width_ns.is_finite();
         offset_ns.is_finite().then(|| Found {
             mean_ns: unlisted.mean_ns + offset_ns,
             half_width_ns: is_known.then_some(half_width_ns),
+            is_fallback: false,
         })
     }
 
@@ -262,28 +262,9 @@ fn quantile(values: &[f64], share: f64) -> f64 {
     at(below) + (at(above) - at(below)) * place.fract()
 }
 
-/// Quantile of Student's distribution for a two-sided 95 % interval, by its expansion around the
-/// normal one (Abramowitz, Stegun 26.7.5).
-fn student(freedom: f64) -> f64 {
-    let (square, freedom) = (Z95 * Z95, freedom.max(1.0));
-    let first = (square + 1.0) / 4.0;
-    let second = ((5.0 * square + 16.0) * square + 3.0) / 96.0;
-    let third = (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
-    Z95 * (1.0 + (first + (second + third / freedom) / freedom) / freedom)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// From tables.
-    #[test]
-    fn quantiles_of_student() {
-        for (freedom, expected) in [(3.0, 3.182), (5.0, 2.571), (10.0, 2.228), (19.0, 2.093)] {
-            assert!((student(freedom) - expected).abs() < 0.03, "{freedom}");
-        }
-        assert!((student(1e9) - Z95).abs() < 1e-6);
-    }
 
     /// Counters of unlisted flows with these packets and delays, and five of a flow of 500 packets.
     #[track_caller]
@@ -301,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_is_told_from_strangers_however_little_they_vary() {
+    fn a_flow_is_distinguished_from_unlisted_ones_however_little_they_vary() {
         let own = [(100.0, 100_000.0); 5];
         check(&[], &own, 1000.0, 0.1);
         check(&[(0, 0); 40], &own, 1000.0, 0.1);

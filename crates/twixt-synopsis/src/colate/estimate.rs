@@ -39,6 +39,9 @@ pub(super) struct Found {
     pub(super) mean_ns: f64,
     /// Half of the 95 % interval, where that is known.
     pub(super) half_width_ns: Option<f64>,
+    /// Whether the flow is answered by its own counters alone, because they do not fit the solution
+    /// of all flows.
+    pub(super) is_fallback: bool,
 }
 
 /// A flow that has at least this share of the packets in its counters has their losses. Others
@@ -53,11 +56,20 @@ fn all_at_once(
     sizes: &[Size],
 ) -> Vec<Option<Found>> {
     let Solved { common_ns, solutions } = sketch::solve(table, flows, sizes, &Options::default());
-    let found = |solution: Solution| Found {
-        mean_ns: common_ns + solution.mean_offset_ns,
-        half_width_ns: Some(solution.half_width_ns),
+    let means = Means::of(table, flows);
+    let found = |((flow, size), solution): ((&KnownFlow, &Size), Option<Solution>)| {
+        let solution = solution?;
+        if !solution.fits() {
+            let alone = by_median(&means, Place::of(flow), size.load)?;
+            return Some(Found { is_fallback: true, ..alone });
+        }
+        Some(Found {
+            mean_ns: common_ns + solution.mean_offset_ns,
+            half_width_ns: Some(solution.half_width_ns),
+            is_fallback: false,
+        })
     };
-    solutions.into_iter().map(|solution| solution.map(found)).collect()
+    flows.iter().zip(sizes).zip(solutions).map(found).collect()
 }
 
 /// Every flow by its own counters.
@@ -124,6 +136,11 @@ fn explain(
     match deviation(table, flow, size, found.mean_ns) {
         Deviation::Known(deviation_ns) => delay.deviation_ns = Some(deviation_ns),
         Deviation::Unknown(reason) => answer.reasons.push(reason.into()),
+    }
+    if found.is_fallback {
+        answer
+            .reasons
+            .push("answered by median: its counters do not fit the solution of all flows".into());
     }
     if delay.half_width_ns.is_none() {
         answer.reasons.push("no interval: the share of other flows is unknown".into());

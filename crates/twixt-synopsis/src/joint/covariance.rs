@@ -10,8 +10,8 @@
 use std::ops::Range;
 
 use super::leaders::Leaders;
+use super::model::Model;
 use super::shares::Shares;
-use super::variance::Variances;
 use super::{Cell, System};
 
 /// Smallest relative variance of a cell's own noise: keeps the equations solvable where they
@@ -20,7 +20,8 @@ const ROUNDING: f64 = 1e-12;
 
 /// Applied without ever being written down: memory is linear in members.
 pub(super) struct Covariance {
-    pub(super) variances: Variances,
+    /// What is common to all flows.
+    mean_ns: f64,
     /// Scales each cell's sum to unit variance. A cell that cannot vary has 0.
     scale: Vec<f64>,
     /// What only the cell itself sees, scaled.
@@ -58,39 +59,38 @@ struct Spread {
 }
 
 impl Covariance {
-    pub(super) fn new(system: &System, shares: &Shares, variances: Variances) -> Self {
+    pub(super) fn new(system: &System, shares: &Shares, model: &Model) -> Self {
         let mut covariance = Self {
-            variances,
+            mean_ns: model.common.mean_ns,
             scale: Vec::new(),
-            noise: shares.own_variances(variances).collect(),
+            noise: model.own.clone(),
             members: scaled_members(system, shares),
             flows: Vec::with_capacity(system.sizes.len()),
             spreads: Vec::new(),
         };
         let mut diagonal = vec![0.0; system.cells.len()];
         for flow in 0..system.sizes.len() {
-            covariance.add_flow(system, flow, &mut diagonal);
+            covariance.add_flow(system, model, flow, &mut diagonal);
         }
         covariance.rescale(&diagonal);
         covariance
     }
 
-    fn add_flow(&mut self, system: &System, flow: usize, diagonal: &mut [f64]) {
+    fn add_flow(&mut self, system: &System, model: &Model, flow: usize, diagonal: &mut [f64]) {
         let size = system.sizes[flow];
-        let prior = self.variances.of_mean(size.packets);
-        let effective = prior + self.variances.between * size.relative_error().powi(2);
+        let prior = model.of_mean(flow, size.packets);
+        let effective = prior + model.between[flow] * size.relative_error().powi(2);
         let members = system.members_of(flow);
         for member in &self.members[members.clone()] {
             diagonal[member.cell as usize] += effective * member.packets * member.packets;
         }
         for row in system.rows_of(flow).filter(|row| !system.is_whole(row)) {
-            self.add_row(size.packets, row, diagonal);
+            self.add_row(size.packets, model.within[flow], row, diagonal);
         }
         self.flows.push(Flow { end: members.end, prior, effective });
     }
 
-    fn add_row(&mut self, size: f64, row: Range<usize>, diagonal: &mut [f64]) {
-        let within = self.variances.within;
+    fn add_row(&mut self, size: f64, within: f64, row: Range<usize>, diagonal: &mut [f64]) {
         let members = &self.members[row.clone()];
         let held: f64 = members.iter().map(|member| member.packets).sum();
         let excess = within / held.max(size).max(1.0);
@@ -127,9 +127,18 @@ impl Covariance {
 
     /// The cells' sums without what is common to all flows.
     pub(super) fn centred_sums(&self, system: &System) -> Vec<[f64; 1]> {
-        let mean_ns = self.variances.mean_ns;
+        let mean_ns = self.mean_ns;
         let rest = |cell: Cell| cell.delay_sum_ns - mean_ns * cell.packets;
         system.cells.iter().map(|cell| [cell.map_or(0.0, rest)]).collect()
+    }
+
+    /// Sums of cells that were scaled and multiplied by the inverse, as if they had not been scaled.
+    pub(super) fn unscaled<const LANES: usize>(
+        &self,
+        solved: &[[f64; LANES]],
+    ) -> Vec<[f64; LANES]> {
+        let cells = solved.iter().zip(&self.scale);
+        cells.map(|(cell, scale)| cell.map(|lane| lane * scale)).collect()
     }
 
     /// Sums of cells to unit variance.

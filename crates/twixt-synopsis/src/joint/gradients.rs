@@ -3,9 +3,9 @@
 //!
 //! Hestenes, Stiefel: "Methods of Conjugate Gradients for Solving Linear Systems", 1952.
 
-use super::Options;
 use super::covariance::Covariance;
 use super::leaders::Leaders;
+use super::{Options, System};
 
 /// Solves equations with a covariance.
 pub(super) struct Solver<'a> {
@@ -19,17 +19,16 @@ impl<'a> Solver<'a> {
         Self { covariance, leaders: covariance.leaders(), options }
     }
 
-    /// Predicts the means of flows from sums of cells that are scaled to unit variance.
-    pub(super) fn predict<const LANES: usize>(
-        &self,
-        sums: Vec<[f64; LANES]>,
-        iterations: usize,
-    ) -> Vec<[f64; LANES]> {
-        self.covariance.predict(&self.invert(sums, iterations))
+    /// The inverse of the covariance times the sums of the cells, both scaled to unit variance.
+    pub(super) fn solve(&self, system: &System) -> Vec<[f64; 1]> {
+        let sums = self.covariance.scaled(self.covariance.centred_sums(system));
+        // More than made-up systems get: what iterations leave over depends on the sums, and
+        // intervals should rather be too long than too short.
+        self.invert(sums, self.options.iterations.saturating_mul(2))
     }
 
     /// The inverse of the covariance times `rest`. Lanes that have come close enough stand still.
-    fn invert<const LANES: usize>(
+    pub(super) fn invert<const LANES: usize>(
         &self,
         mut rest: Vec<[f64; LANES]>,
         iterations: usize,

@@ -12,38 +12,64 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::System;
 use super::gradients::Solver;
+use super::model::Model;
 use super::shares::Shares;
-use super::variance::Variances;
+use crate::interval::student95;
 
 /// Systems that are solved at once. More need fewer passes over the members, but the caches hold
 /// fewer cells.
 const LANES: usize = 4;
 
+/// Intervals are longer by this where chance spreads flows: how much each flow's packets vary is then
+/// found from the same cells. Without it 90 to 93 % of intervals hold in crowded cells.
+const CAUTION: f64 = 1.12;
+
 /// One number per system.
 type Lanes = [f64; LANES];
 
-/// Half the length of each flow's 95 % interval.
-pub(super) fn half_widths(system: &System, shares: &Shares, solver: &Solver<'_>) -> Vec<f64> {
+/// What made-up systems show.
+pub(super) struct Errors {
+    /// Half the length of each flow's 95 % interval.
+    pub(super) half_widths_ns: Vec<f64>,
+    /// The diagonal of the inverse of the cells' covariance.
+    pub(super) inverse_diagonal: Vec<f64>,
+}
+
+/// How far off solutions of such systems are.
+pub(super) fn errors(
+    system: &System,
+    shares: &Shares,
+    model: &Model,
+    solver: &Solver<'_>,
+) -> Errors {
     let (covariance, options) = (solver.covariance, solver.options);
     let rng = ChaCha8Rng::seed_from_u64(options.seed);
-    let mut model = Model { system, shares, variances: covariance.variances, rng };
+    let mut made_up = MadeUp { system, shares, model, rng };
     let mut squares = vec![0.0; system.sizes.len()];
+    let mut inverse_diagonal = vec![0.0; system.cells.len()];
     let rounds = options.draws.div_ceil(LANES).max(1);
     for _ in 0..rounds {
-        let (means, sums) = model.draw();
-        let answers = solver.predict(covariance.scaled(sums), options.iterations);
+        let (means, sums) = made_up.draw();
+        let solved = solver.invert(covariance.scaled(sums), options.iterations);
+        let answers = covariance.predict(&solved);
+        for (square, solved) in inverse_diagonal.iter_mut().zip(covariance.unscaled(&solved)) {
+            *square += solved.iter().map(|lane| lane * lane).sum::<f64>();
+        }
         for ((square, answer), mean) in squares.iter_mut().zip(answers).zip(means) {
             *square += (0..LANES).map(|lane| (answer[lane] - mean[lane]).powi(2)).sum::<f64>();
         }
     }
     let draws = (rounds * LANES) as f64;
-    let quantile = student(draws);
+    let caution = if system.spreads() { CAUTION } else { 1.0 };
+    let quantile = caution * student95(draws);
     let half_width = |(flow, square): (usize, f64)| {
         // What iterations leave over may be the same for all flows, which draws do not show.
-        let prior = covariance.variances.of_mean(system.sizes[flow].packets);
+        let prior = model.of_mean(flow, system.sizes[flow].packets);
         quantile * (square / draws + options.tolerance.powi(2) * prior).sqrt()
     };
-    squares.into_iter().enumerate().map(half_width).collect()
+    let half_widths_ns = squares.into_iter().enumerate().map(half_width).collect();
+    inverse_diagonal.iter_mut().for_each(|square| *square /= draws);
+    Errors { half_widths_ns, inverse_diagonal }
 }
 
 /// What is unknown of a flow with such an interval, relative to the variance of means.
@@ -55,28 +81,19 @@ pub(super) fn unknown(half_width_ns: f64, prior_variance: f64) -> f64 {
 /// Half of a 95 % interval, in deviations, with the usual number of draws.
 pub(super) const HALF_WIDTH: f64 = 2.18;
 
-/// Quantile of Student's distribution for a two-sided 95 % interval: Fisher and Cornish's
-/// expansion, good to 1 % from four degrees of freedom on.
-fn student(freedom: f64) -> f64 {
-    const Z: f64 = 1.959_963_984_540_054;
-    let first = (Z.powi(3) + Z) / 4.0;
-    let second = (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / 96.0;
-    Z + first / freedom + second / (freedom * freedom)
-}
-
 /// Makes up systems whose cells have the covariance that the solver assumes.
-struct Model<'a> {
+struct MadeUp<'a> {
     system: &'a System,
     shares: &'a Shares,
-    variances: Variances,
+    model: &'a Model,
     rng: ChaCha8Rng,
 }
 
-impl Model<'_> {
+impl MadeUp<'_> {
     /// The means of flows, relative to that of all, and the sums of cells.
     fn draw(&mut self) -> (Vec<Lanes>, Vec<Lanes>) {
-        let own = self.shares.own_variances(self.variances);
-        let mut sums: Vec<Lanes> = own.map(|variance| normal(&mut self.rng, variance)).collect();
+        let own = self.model.own.iter();
+        let mut sums: Vec<Lanes> = own.map(|&variance| normal(&mut self.rng, variance)).collect();
         let flows = 0..self.system.sizes.len();
         let means = flows.map(|flow| self.draw_flow(flow, &mut sums)).collect();
         (means, sums)
@@ -86,8 +103,8 @@ impl Model<'_> {
     fn draw_flow(&mut self, flow: usize, sums: &mut [Lanes]) -> Lanes {
         let (size, system) = (self.system.sizes[flow], self.system);
         let packets = size.packets.max(1.0);
-        let common = normal(&mut self.rng, self.variances.between);
-        let mut mean = normal(&mut self.rng, self.variances.within / packets);
+        let common = normal(&mut self.rng, self.model.between[flow]);
+        let mut mean = normal(&mut self.rng, self.model.within[flow] / packets);
         add(&mut mean, common, 1.0);
         let error = normal(&mut self.rng, size.relative_error().powi(2));
         let seen = std::array::from_fn(|lane| mean[lane] + error[lane] * common[lane]);
@@ -95,15 +112,20 @@ impl Model<'_> {
             add(self.cell_of(index, sums), seen, self.shares.packets[index]);
         }
         for row in system.rows_of(flow).filter(|row| !system.is_whole(row)) {
-            self.draw_deviations(row, packets, sums);
+            self.draw_deviations(self.model.within[flow], row, packets, sums);
         }
         mean
     }
 
     /// Adds what a flow's packets in the cells of a row deviate from the mean of all its packets:
     /// independent deviations, minus the mean of all of them, those outside of the row included.
-    fn draw_deviations(&mut self, row: Range<usize>, packets: f64, sums: &mut [Lanes]) {
-        let within = self.variances.within;
+    fn draw_deviations(
+        &mut self,
+        within: f64,
+        row: Range<usize>,
+        packets: f64,
+        sums: &mut [Lanes],
+    ) {
         let held: f64 = self.shares.packets[row.clone()].iter().sum();
         let total = held.max(packets);
         let mut all = normal(&mut self.rng, within * (total - held));

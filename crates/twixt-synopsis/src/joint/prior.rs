@@ -7,8 +7,8 @@
 //! a prior of many atoms.) All of it is relative: adding an offset to all delays adds it to all
 //! answers.
 
+use super::model::Model;
 use super::posterior::HALF_WIDTH;
-use super::variance::Variances;
 use super::{Size, Solution};
 
 /// Flows of this many well-known ones show what delays there are ...
@@ -30,16 +30,16 @@ const CLOSE_ENOUGH: f64 = 1e-3;
 const STEPS_MAX: usize = 14;
 
 /// Replaces solutions of which little is known.
-pub(super) fn sharpen(solutions: &mut [Option<Solution>], sizes: &[Size], variances: Variances) {
+pub(super) fn sharpen(solutions: &mut [Option<Solution>], sizes: &[Size], model: &Model) {
     let known = solutions.iter().flatten().filter(|solution| solution.unknown <= KNOWN_VARIANCE);
     let known = known.map(|solution| solution.mean_offset_ns);
     let Some(prior) = Prior::new(known.collect()) else { return };
-    for (solution, size) in solutions.iter_mut().zip(sizes) {
+    for (flow, (solution, size)) in solutions.iter_mut().zip(sizes).enumerate() {
         let Some(solution) = solution else { continue };
         if solution.unknown > UNKNOWN_VARIANCE {
-            let seen = Seen::of(solution, variances);
+            let seen = Seen::of(solution, model.common.mean_ns);
             let (mean_offset_ns, half_width_ns) =
-                prior.posterior(&seen, variances.within / size.packets.max(1.0));
+                prior.posterior(&seen, model.within[flow] / size.packets.max(1.0));
             *solution = Solution { mean_offset_ns, half_width_ns, sharpened: true, ..*solution };
         }
     }
@@ -53,12 +53,12 @@ struct Seen {
 
 impl Seen {
     /// Takes the pull towards the common mean out of a solution again.
-    fn of(solution: &Solution, variances: Variances) -> Self {
+    fn of(solution: &Solution, common_ns: f64) -> Self {
         let known_share = 1.0 - solution.unknown.min(NOTHING_KNOWN);
-        let offset = solution.mean_offset_ns - variances.mean_ns;
+        let offset = solution.mean_offset_ns - common_ns;
         let variance = (solution.half_width_ns / HALF_WIDTH).powi(2) / known_share;
         let variance = if solution.unknown > NOTHING_KNOWN { f64::INFINITY } else { variance };
-        Self { mean_ns: variances.mean_ns + offset / known_share, variance }
+        Self { mean_ns: common_ns + offset / known_share, variance }
     }
 }
 
@@ -90,8 +90,11 @@ impl Prior {
         let step = 1.0 / ATOMS as f64;
         let atoms = (0..ATOMS).map(|index| {
             let middle = (index as f64 + 0.5) * step;
-            let spacing = at(middle + step) - at((middle - step).max(0.0));
-            Atom { mean_ns: at(middle), variance: (spacing / 2.0).powi(2).max(1.0) }
+            let mean_ns = at(middle);
+            // The nearer neighbour tells how close atoms are: the farther one may be of another
+            // group, or a flow that is unlike all others.
+            let spacing = (at(middle + step) - mean_ns).min(mean_ns - at((middle - step).max(0.0)));
+            Atom { mean_ns, variance: spacing.powi(2).max(1.0) }
         });
         Some(Self { atoms: atoms.collect() })
     }

@@ -17,6 +17,12 @@ pub(super) struct Shares {
     /// Per cell, in squared packets: weighs the variance between flows where members may have put
     /// more or fewer packets into the cell than expected, or flows are not known.
     pub(super) uncertainty: Vec<f64>,
+    /// The part of it that is not about members.
+    pub(super) loose: Vec<f64>,
+    /// Variance of each member's packets, as far as not even what the cell counted is known.
+    pub(super) chance: Vec<f64>,
+    /// Per cell, the sum of these, with that of flows that are not known.
+    pub(super) chance_of_cells: Vec<f64>,
 }
 
 impl Shares {
@@ -28,6 +34,7 @@ impl Shares {
         let expected = expected(system);
         let unlisted = unlisted(system, &expected);
         let mut packets = Vec::with_capacity(system.members.len());
+        let mut chance = Vec::with_capacity(system.members.len());
         let mut uncertainty = vec![0.0; system.cells.len()];
         for (size, member) in members(system) {
             let cell = member.cell as usize;
@@ -37,8 +44,13 @@ impl Shares {
             let part = ratio(own, expected[cell].variance + unknown.variance);
             packets.push((size.packets * member.share + rest * part).max(0.0));
             uncertainty[cell] += own * (1.0 - part);
+            chance.push(own);
         }
-        let mut shares = Self { packets, stray: vec![0.0; system.cells.len()], uncertainty };
+        let cells = expected.iter().zip(&unlisted);
+        let chance_of_cells = cells.map(|(own, unknown)| own.variance + unknown.variance).collect();
+        let none = vec![0.0; system.cells.len()];
+        let (stray, loose) = (none.clone(), none);
+        let mut shares = Self { packets, stray, uncertainty, loose, chance, chance_of_cells };
         shares.reconcile(system);
         shares
     }
@@ -46,8 +58,14 @@ impl Shares {
     /// The same with these cells alone, which hold all members.
     pub(super) fn of_cells(&self, cells: &[usize]) -> Self {
         let pick = |values: &[f64]| cells.iter().map(|&cell| values[cell]).collect();
-        let (stray, uncertainty) = (pick(&self.stray), pick(&self.uncertainty));
-        Self { packets: self.packets.clone(), stray, uncertainty }
+        Self {
+            packets: self.packets.clone(),
+            stray: pick(&self.stray),
+            uncertainty: pick(&self.uncertainty),
+            loose: pick(&self.loose),
+            chance: self.chance.clone(),
+            chance_of_cells: pick(&self.chance_of_cells),
+        }
     }
 
     /// Per cell, the variance that its members' means do not explain, nor how a row spreads them.
@@ -71,7 +89,8 @@ impl Shares {
             // Rounding is no sign of another flow.
             if missing.abs() > 1e-9 * held {
                 self.stray[cell] = missing.max(0.0);
-                self.uncertainty[cell] += missing.abs() * missing.abs().min(typical);
+                self.loose[cell] = missing.abs() * missing.abs().min(typical);
+                self.uncertainty[cell] += self.loose[cell];
             }
         }
     }
@@ -161,7 +180,7 @@ fn counted(system: &System, cell: usize) -> f64 {
 }
 
 /// 0 instead of a division by zero.
-fn ratio(number: f64, whole: f64) -> f64 {
+pub(super) fn ratio(number: f64, whole: f64) -> f64 {
     if whole > 0.0 { number / whole } else { 0.0 }
 }
 

@@ -106,7 +106,16 @@ fn solve_unconditionally(traffic: &Traffic) -> Vec<Option<Solution>> {
             uncertainty[member.cell as usize] += size * member.share * (1.0 - member.share);
         }
     }
-    let shares = Shares { packets, stray: vec![0.0; cells], uncertainty };
+    let none = vec![0.0; cells];
+    let chance = vec![0.0; packets.len()];
+    let shares = Shares {
+        packets,
+        stray: none.clone(),
+        uncertainty,
+        loose: none.clone(),
+        chance,
+        chance_of_cells: none,
+    };
     let variances = Variances::fit(&system, &shares);
     system.solve_with(&shares, variances, &Options::default())
 }
@@ -230,7 +239,7 @@ fn nothing_gives_nothing() {
         half_width_ns: 0.0,
         unknown: 0.0,
         sharpened: false,
-        packet_variance: 0.0,
+        misfit: 1.0,
     };
     assert_eq!(system.solve(&Options::default()), vec![Some(still)]);
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::shares::Shares;
+use super::model::Model;
+use super::shares::{Shares, ratio};
 use super::{Cell, System};
 
 /// Rounds of the fit; it settles within about ten.
@@ -14,6 +15,8 @@ const SURPRISE_LIMIT: f64 = 30.0;
 const SMALLEST: f64 = 1e-24;
 /// Packets of a flow vary by at least this part of what flows do, where that decides on weights.
 const WITHIN_MIN: f64 = 0.1;
+/// With fewer cells that hold no flow unlike the others, what was found before stands.
+const CELLS_MIN: usize = 20;
 /// Median of the square of a standard normal variable.
 const MEDIAN_SQUARE: f64 = 0.454_936;
 
@@ -29,11 +32,13 @@ pub(super) struct Variances {
     pub(super) within: f64,
 }
 
-/// A cell's expected squared sum is `between * flows + within * packets`.
+/// A cell's expected squared sum is `between * flows + within * jitter + known`.
 struct Moment {
     sum: f64,
     packets: f64,
     flows: f64,
+    jitter: f64,
+    known: f64,
 }
 
 impl Variances {
@@ -44,7 +49,11 @@ impl Variances {
     }
 
     fn of(moments: &[Moment]) -> Self {
-        let mut fit = Self::start(moments);
+        Self::start(moments).settled(moments)
+    }
+
+    fn settled(self, moments: &[Moment]) -> Self {
+        let mut fit = self;
         for _ in 0..ROUNDS {
             let next = fit.improve(moments);
             let change = |old: f64, new: f64| (new - old).abs() <= 1e-4 * old;
@@ -58,15 +67,16 @@ impl Variances {
         Self { between: vanish(fit.between), within: vanish(fit.within), ..fit }
     }
 
-    /// Of the mean of a flow's packets.
-    pub(super) fn of_mean(self, packets: f64) -> f64 {
-        self.between + self.within / packets.max(1.0)
+    /// Fitted again where flows are alike, if enough cells are left that hold no others.
+    pub(super) fn refitted(self, system: &System, shares: &Shares, model: &Model) -> Self {
+        let moments = common_moments(system, shares, model);
+        if moments.len() < CELLS_MIN { self } else { self.settled(&moments) }
     }
 
     /// Equal variances that half of the cells exceed.
     fn start(moments: &[Moment]) -> Self {
         let mut ratios: Vec<f64> =
-            moments.iter().map(|cell| cell.sum * cell.sum / (cell.flows + cell.packets)).collect();
+            moments.iter().map(|cell| cell.sum * cell.sum / (cell.flows + cell.jitter)).collect();
         ratios.sort_by(f64::total_cmp);
         let median = ratios.get(ratios.len() / 2).copied().unwrap_or(0.0) / MEDIAN_SQUARE;
         let mean = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
@@ -75,7 +85,8 @@ impl Variances {
     }
 
     fn improve(self, moments: &[Moment]) -> Self {
-        let expected = |cell: &Moment| self.between * cell.flows + self.within * cell.packets;
+        let expected =
+            |cell: &Moment| self.between * cell.flows + self.within * cell.jitter + cell.known;
         let (mut covered, mut weight) = (0.0, 0.0);
         for cell in moments.iter().filter(|cell| expected(cell) > 0.0) {
             covered += cell.sum * cell.packets / expected(cell);
@@ -92,7 +103,8 @@ impl Variances {
             let expected = expected(cell);
             let rest = cell.sum - mean_ns * cell.packets;
             let surprise = (loss * rest * rest / expected).min(SURPRISE_LIMIT);
-            normal.add(cell.flows / expected, cell.packets / expected, surprise);
+            let unexplained = surprise - cell.known / expected;
+            normal.add(cell.flows / expected, cell.jitter / expected, unexplained);
         }
         let (between, within) = normal.solve(self.between, self.within);
         Self { mean_ns, between, within }
@@ -123,7 +135,10 @@ impl Noise {
 /// Fits it to packets and sums of delays of cells: as if each held one flow, which is so where it
 /// matters, and single packets.
 pub(crate) fn fit_noise(cells: impl Iterator<Item = (f64, f64)>) -> Noise {
-    let moment = |(packets, sum): (f64, f64)| Moment { sum, packets, flows: packets * packets };
+    let moment = |(packets, sum): (f64, f64)| {
+        let (flows, jitter) = (packets * packets, packets);
+        Moment { sum, packets, flows, jitter, known: 0.0 }
+    };
     let moments: Vec<Moment> = cells.map(moment).collect();
     let (packets, sum) = moments
         .iter()
@@ -156,6 +171,10 @@ impl Normal {
 
     /// Keeps the proportion of the two before where the cells cannot distinguish them.
     fn solve(&self, between: f64, within: f64) -> (f64, f64) {
+        if self.packets_packets <= 0.0 {
+            let alone = ratio(self.flows_square, self.flows_flows);
+            return (alone.max(0.0), within);
+        }
         let product = self.flows_flows * self.packets_packets;
         let determinant = product - self.flows_packets * self.flows_packets;
         if determinant <= 1e-9 * product {
@@ -168,11 +187,38 @@ impl Normal {
         let second = self.packets_square * self.flows_flows;
         let second = (second - self.flows_square * self.flows_packets) / determinant;
         match (first < 0.0, second < 0.0) {
-            (true, _) => (0.0, self.packets_square / self.packets_packets),
-            (_, true) => (self.flows_square / self.flows_flows, 0.0),
+            (true, _) => (0.0, ratio(self.packets_square, self.packets_packets).max(0.0)),
+            (_, true) => (ratio(self.flows_square, self.flows_flows).max(0.0), 0.0),
             _ => (first, second),
         }
     }
+}
+
+/// Of cells with members none of which is unlike the others. What is already known of a cell's
+/// variance is what only the cell sees, and jitter where chance parts flows: there it shows in each
+/// flow by itself.
+fn common_moments(system: &System, shares: &Shares, model: &Model) -> Vec<Moment> {
+    let spreads = system.spreads();
+    let cells = system.cells.iter().zip(&model.own).map(|(cell, &known)| {
+        let (packets, sum) = cell.map_or((0.0, 0.0), |cell| (cell.packets, cell.delay_sum_ns));
+        Moment { sum, packets, flows: 0.0, jitter: 0.0, known }
+    });
+    let mut moments: Vec<Moment> = cells.collect();
+    for flow in 0..system.sizes.len() {
+        let guess = system.sizes[flow].relative_error();
+        for index in system.members_of(flow) {
+            let packets = shares.packets[index];
+            let cell = &mut moments[system.members[index].cell as usize];
+            cell.flows += packets * packets * (1.0 + guess * guess);
+            match spreads {
+                _ if model.is_unlike(flow) && packets > 0.0 => cell.known = f64::INFINITY,
+                true => cell.known += model.within[flow] * packets,
+                false => cell.jitter += packets,
+            }
+        }
+    }
+    moments.retain(|cell| cell.flows > 0.0 && cell.known.is_finite());
+    moments
 }
 
 /// Of usable cells in the rows that flows fall into, those without members included: where few flows
@@ -192,7 +238,8 @@ fn moments(system: &System, shares: &Shares) -> Vec<Moment> {
     let moment = |((cell, flows), uncertainty): ((&Option<_>, f64), &f64)| {
         let flows = flows + uncertainty;
         let cell: Cell = cell.filter(|cell: &Cell| flows > 0.0 && rows.contains(&cell.row))?;
-        Some(Moment { sum: cell.delay_sum_ns, packets: cell.packets, flows })
+        let Cell { packets, delay_sum_ns: sum, .. } = cell;
+        Some(Moment { sum, packets, flows, jitter: packets, known: 0.0 })
     };
     cells.filter_map(moment).collect()
 }

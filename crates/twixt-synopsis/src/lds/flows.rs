@@ -70,6 +70,13 @@ pub(super) fn all_at_once(table: &Table<'_, Lds>, flows: &[KnownFlow]) -> Vec<An
         let Some(solution) = solution.filter(|found| size.is_joint(found, unlisted)) else {
             return paper_answer(table, flow);
         };
+        if !solution.fits() {
+            let mut answer = paper_answer(table, flow);
+            answer
+                .reasons
+                .push("answered by paper: its cells do not fit the solution of all flows".into());
+            return answer;
+        }
         joint_answer(table, flow, size, solution, common_ns, &remainders)
     });
     answers.collect()
@@ -91,20 +98,9 @@ fn joint_answer(
     let delay = sum.delay(answer.used, table.reference_ns);
     let deviation = alone_size(table, flow).and_then(|size| alone(table, flow, size));
     let deviation = deviation.or_else(|| remainders.deviation(flow, size, solution));
-    let half_width_ns = Some(solution.half_width_ns * restlessness(deviation, solution));
+    let half_width_ns = Some(solution.half_width_ns);
     answer.delay = Some(DelayEstimate { half_width_ns, ..delay });
     answer.finish(table, deviation)
-}
-
-/// How many times more than others the packets of a flow vary; 1 if no more. Its interval supposes
-/// that all flows' packets vary alike, which in a queue that fills and drains they do not.
-fn restlessness(deviation_ns: Option<f64>, solution: Solution) -> f64 {
-    const MOST: f64 = 10.0;
-    let deviation_ns = deviation_ns.unwrap_or(0.0);
-    match solution.packet_variance > 0.0 {
-        true => (deviation_ns / solution.packet_variance.sqrt()).clamp(1.0, MOST),
-        false => 1.0,
-    }
 }
 
 impl Size {

@@ -5,6 +5,7 @@
 mod accuracy;
 mod cnf_accuracy;
 mod colate;
+mod joint;
 mod laws;
 mod lds_accuracy;
 mod reorder;

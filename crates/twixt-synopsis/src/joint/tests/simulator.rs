@@ -136,7 +136,7 @@ impl Traffic {
             half_width_ns: 0.0,
             unknown: 0.0,
             sharpened: false,
-            packet_variance: 0.0,
+            misfit: 1.0,
         })
     }
 
