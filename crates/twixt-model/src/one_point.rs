@@ -9,7 +9,7 @@ use crate::{FlowHash, FlowKey, Prefix, Scope, Timestamp};
 /// measured and reported on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RoundTripKind {
-    /// SYN to SYN-ACK, and SYN-ACK to the ACK that completes the handshake.
+    /// SYN to the ACK that completes the handshake: both legs.
     TcpHandshake,
     /// Data to the ACK that covers it, by sequence numbers.
     TcpSequence,
@@ -27,12 +27,33 @@ pub enum RoundTripKind {
     QuicHandshake,
     /// Edge to edge of the spin bit.
     QuicSpin,
+    /// SYN to SYN-ACK: the leg between the point and the server.
+    TcpHandshakeServer,
+    /// SYN-ACK to its ACK: the leg between the point and the client.
+    TcpHandshakeClient,
 }
 
 impl RoundTripKind {
-    /// All of them, in the order in which they are reported.
-    pub const ALL: [Self; 9] = [
+    /// All of them, in the order of their numbers, which are stored: new ones come last.
+    pub const ALL: [Self; 11] = [
         Self::TcpHandshake,
+        Self::TcpSequence,
+        Self::TcpTimestamp,
+        Self::TcpDuration,
+        Self::Dns,
+        Self::Ntp,
+        Self::Icmp,
+        Self::QuicHandshake,
+        Self::QuicSpin,
+        Self::TcpHandshakeServer,
+        Self::TcpHandshakeClient,
+    ];
+
+    /// All of them, in the order in which they are reported.
+    pub const REPORTED: [Self; 11] = [
+        Self::TcpHandshake,
+        Self::TcpHandshakeServer,
+        Self::TcpHandshakeClient,
         Self::TcpSequence,
         Self::TcpTimestamp,
         Self::TcpDuration,
@@ -56,6 +77,8 @@ impl RoundTripKind {
             Self::Icmp => "icmp",
             Self::QuicHandshake => "quic-handshake",
             Self::QuicSpin => "quic-spin",
+            Self::TcpHandshakeServer => "tcp-handshake-server",
+            Self::TcpHandshakeClient => "tcp-handshake-client",
         }
     }
 
@@ -64,8 +87,8 @@ impl RoundTripKind {
     pub const fn population(self) -> &'static str {
         match self {
             Self::TcpHandshake => {
-                "SYN to SYN-ACK, and SYN-ACK to its first ACK; none if either was retransmitted \
-                 before the answer"
+                "SYN to the first ACK of its SYN-ACK: both legs; none if SYN or SYN-ACK was \
+                 retransmitted before, or if that ACK carries data"
             }
             Self::TcpSequence => {
                 "in-order data to the first ACK equal to its end; none after a retransmission, \
@@ -84,6 +107,14 @@ impl RoundTripKind {
             }
             Self::QuicSpin => {
                 "edge to edge of the spin bit in one direction, without implausibly early edges"
+            }
+            Self::TcpHandshakeServer => {
+                "SYN to SYN-ACK, from the point to the server and back; none if the SYN was \
+                 retransmitted before"
+            }
+            Self::TcpHandshakeClient => {
+                "SYN-ACK to its first ACK, from the point to the client and back; none if the \
+                 SYN-ACK was retransmitted before, or if that ACK carries data"
             }
         }
     }
@@ -140,8 +171,9 @@ pub struct RoundTripTimes {
     /// Mean.
     pub mean_ns: f64,
     /// Half the width of the 95 % confidence interval of the mean over all round trips that there
-    /// were. 0 where every one was measured.
-    pub half_width_ns: f64,
+    /// were. 0 where every one was measured; `None` where the error is unknown, and then the ends
+    /// of the percentiles' intervals mean nothing either.
+    pub half_width_ns: Option<f64>,
     /// Standard deviation.
     pub deviation_ns: f64,
     /// Shortest that was measured.
@@ -366,6 +398,8 @@ mod tests {
     fn names_of_kinds_read_back() {
         for kind in RoundTripKind::ALL {
             assert_eq!(kind.to_string().parse(), Ok(kind));
+            assert_eq!(RoundTripKind::ALL[kind as usize], kind);
+            assert!(RoundTripKind::REPORTED.contains(&kind));
         }
         assert!("tcp".parse::<RoundTripKind>().unwrap_err().contains("quic-spin"));
     }

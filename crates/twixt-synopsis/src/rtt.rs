@@ -27,6 +27,7 @@ mod weights;
 
 pub use config::Watch;
 pub use entry::{Answer, Asked, Entry, Request};
+pub use event::Variant;
 pub use exact::{EveryRequest, ExactRoundTrips, ExactRoundTripsConfig};
 pub use fridge::{Fridge, FridgeConfig, FridgeStore};
 pub use fridges::{Fridges, FridgesConfig, FridgesStore};

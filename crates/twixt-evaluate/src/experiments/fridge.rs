@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, StandardUniform};
 use twixt_model::{ClassId, RoundTripKind, Timestamp};
-use twixt_synopsis::rtt::{FridgeConfig, Request, SimpleConfig, Store, Watch};
+use twixt_synopsis::rtt::{FridgeConfig, Request, SimpleConfig, Store, Variant, Watch};
 
 const REQUESTS: u64 = 500_000;
 const GAP_NS: i64 = 1_000;
@@ -79,8 +79,9 @@ impl Trace {
                     weight: answer.weight,
                 }));
             } else {
-                let (kind, class) = (RoundTripKind::Dns, ClassId(0));
-                store.ask(&Request { id: event.id, kind, time, class, canonical: true });
+                let (id, kind, class) = (event.id, RoundTripKind::Dns, ClassId(0));
+                let variant = Variant::default();
+                store.ask(&Request { id, kind, time, class, canonical: true, variant });
             }
         }
         found

@@ -32,7 +32,7 @@ impl Histogram {
         };
         Some(RoundTripTimes {
             mean_ns,
-            half_width_ns,
+            half_width_ns: Some(half_width_ns),
             deviation_ns: self.deviation(),
             min_ns: self.min,
             max_ns: self.max,

@@ -65,11 +65,11 @@ fn merged_histograms_equal_that_of_all_values() {
 fn weights_carry_their_doubt_and_certainty_has_none() {
     let (certain, _) = filled(Histogram::BUCKETS_DEFAULT, 1000, 1.01, 1.0);
     let times = certain.times().unwrap();
-    assert_eq!(times.half_width_ns, 0.0);
+    assert_eq!(times.half_width_ns, Some(0.0));
     assert!(times.percentiles.iter().all(|p| p.low_ns == p.time_ns && p.high_ns == p.time_ns));
     let (thin, _) = filled(Histogram::BUCKETS_DEFAULT, 1000, 1.01, 16.0);
     let times = thin.times().unwrap();
-    assert!(times.half_width_ns > 0.0);
+    assert!(times.half_width_ns > Some(0.0));
     assert!(times.percentiles.iter().all(|p| p.low_ns < p.time_ns && p.time_ns <= p.high_ns));
     // Every value has the weight 16: the share p has variance p (1-p) 16*15*1000 / (16*1000)^2,
     // and the values of neighbouring ranks differ by 1 %.

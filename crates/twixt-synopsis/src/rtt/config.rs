@@ -172,8 +172,9 @@ impl Watch {
         out.u32(self.seed);
     }
 
-    pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let kinds = KindSet::from_bits(input.u16("kinds")?)
+    pub(super) fn decode(input: &mut Reader<'_>, version: u8) -> Result<Self, DecodeError> {
+        let bits = input.u16("kinds")?;
+        let kinds = if version < 2 { KindSet::from_first_bits } else { KindSet::from_bits }(bits)
             .ok_or_else(|| DecodeError::invalid("kinds", "are unknown"))?;
         let watch = Self {
             kinds,

@@ -2,7 +2,7 @@
 
 use twixt_model::{ClassId, RoundTripKind, Timestamp};
 
-use super::event::{FLIGHT_NS, Repeat, is_reused, repeat};
+use super::event::{FLIGHT_NS, Repeat, Variant, is_reused, repeat};
 
 /// A request, as stores take it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Request {
     pub class: ClassId,
     /// Which way it went, of two.
     pub canonical: bool,
+    /// Tells it from another request of this number.
+    pub variant: Variant,
 }
 
 /// What a store did with a request.
@@ -53,14 +55,19 @@ pub struct Entry {
     /// A counter of the store when it came in.
     pub(super) stamp: u32,
     class: ClassId,
-    kind: u8, // VACANT, or index in RoundTripKind::ALL
+    /// The lower half is VACANT or an index in RoundTripKind::ALL. The upper half is the variant of
+    /// the request or, of a handshake, whether it was relayed.
+    kind: u8,
     /// The lowest three bits say what happened to it, the others belong to the store.
     marks: u8,
 }
 
 const _: () = assert!(size_of::<Entry>() == 24, "documentation and sizing count on it");
 
-const VACANT: u8 = u8::MAX;
+const VACANT: u8 = 0x0f;
+const _: () = assert!(RoundTripKind::ALL.len() < VACANT as usize, "an index fits four bits");
+const VARIANT_SHIFT: u8 = 4;
+const RELAYED: u8 = 1 << VARIANT_SHIFT;
 const POISONED: u8 = 1;
 const ANSWERED: u8 = 2;
 const CANONICAL: u8 = 4;
@@ -87,7 +94,7 @@ impl Entry {
             asked: request.time,
             stamp,
             class: request.class,
-            kind: request.kind as u8,
+            kind: request.kind as u8 | request.variant.bits() << VARIANT_SHIFT,
             marks: note << NOTE_SHIFT | if request.canonical { CANONICAL } else { 0 },
         }
     }
@@ -95,17 +102,25 @@ impl Entry {
     /// Whether it is a request of that number.
     #[inline]
     pub(super) const fn is(&self, id: u64) -> bool {
-        self.id == id && self.kind != VACANT
+        self.id == id && !self.is_vacant()
     }
 
     /// What it asks for; `None` if it is free.
     pub(super) fn kind(&self) -> Option<RoundTripKind> {
-        RoundTripKind::ALL.get(usize::from(self.kind)).copied()
+        RoundTripKind::ALL.get(usize::from(self.kind & VACANT)).copied()
+    }
+
+    const fn is_vacant(&self) -> bool {
+        self.kind & VACANT == VACANT
+    }
+
+    const fn variant(&self) -> Variant {
+        Variant::from_bits(self.kind >> VARIANT_SHIFT)
     }
 
     /// Whether no request waits here.
     pub(super) const fn is_idle(&self) -> bool {
-        self.kind == VACANT || self.marks & ANSWERED != 0
+        self.is_vacant() || self.marks & ANSWERED != 0
     }
 
     /// How long it has waited.
@@ -128,7 +143,11 @@ impl Entry {
             return Asked::Kept;
         }
         match repeat(request.kind) {
-            Repeat::Ignore => Asked::Repeated,
+            Repeat::Renew if self.variant() != request.variant => {
+                *self = Self::new(request, stamp, note);
+                Asked::Kept
+            }
+            Repeat::Ignore | Repeat::Renew => Asked::Repeated,
             Repeat::Flight if self.age_ns(request.time) <= FLIGHT_NS => Asked::Repeated,
             Repeat::Flight | Repeat::Poison => {
                 self.marks |= POISONED;
@@ -137,9 +156,24 @@ impl Entry {
         }
     }
 
-    /// Its response came: when it was asked, unless it was answered before or that is unknown.
+    /// The other side has seen it. If that happens twice, its response may be to either.
+    pub(super) const fn relay(&mut self) {
+        if self.kind & RELAYED != 0 && self.marks & ANSWERED == 0 {
+            self.marks |= POISONED;
+        }
+        self.kind |= RELAYED;
+    }
+
+    /// Its response came, at a time that says nothing.
+    pub(super) const fn spoil(&mut self) {
+        self.marks |= ANSWERED | POISONED;
+    }
+
+    /// Its response came: when it was asked, unless it was answered before, or that is unknown, or
+    /// it had to be relayed and was not.
     pub(super) fn answer(&mut self, weight: f64) -> Option<Answer> {
-        let usable = self.marks & (ANSWERED | POISONED) == 0;
+        let relayed = self.kind() != Some(RoundTripKind::TcpHandshake) || self.kind & RELAYED != 0;
+        let usable = relayed && self.marks & (ANSWERED | POISONED) == 0;
         self.marks |= ANSWERED;
         usable.then_some(Answer {
             asked: self.asked,
@@ -156,7 +190,8 @@ mod tests {
 
     fn request(kind: RoundTripKind, at_ns: i64) -> Request {
         let time = Timestamp::from_nanos(at_ns);
-        Request { id: 1, kind, time, class: ClassId(3), canonical: true }
+        let variant = Variant::default();
+        Request { id: 1, kind, time, class: ClassId(3), canonical: true, variant }
     }
 
     #[track_caller]
@@ -177,6 +212,34 @@ mod tests {
         check(RoundTripKind::TcpDuration, 10, Asked::Repeated, Some(0));
         check(RoundTripKind::QuicHandshake, FLIGHT_NS, Asked::Repeated, Some(0));
         check(RoundTripKind::QuicHandshake, FLIGHT_NS + 1, Asked::Poisoned, None);
+    }
+
+    #[test]
+    fn a_handshake_is_relayed_once() {
+        let request = request(RoundTripKind::TcpHandshake, 7);
+        let answered = |relays: u8| {
+            let mut entry = Entry::new(&request, 0, 0);
+            (0..relays).for_each(|_| entry.relay());
+            entry.answer(1.0).map(|answer| answer.asked.as_nanos())
+        };
+        assert_eq!([answered(0), answered(1), answered(2)], [None, Some(7), None]);
+        let mut spoiled = Entry::new(&request, 0, 0);
+        spoiled.relay();
+        spoiled.spoil();
+        assert_eq!(spoiled.answer(1.0), None);
+    }
+
+    #[test]
+    fn a_connection_that_never_ended_gives_way_to_the_next() {
+        let of = |name: u32, at_ns| {
+            let variant = Variant::of(name);
+            Request { variant, ..request(RoundTripKind::TcpDuration, at_ns) }
+        };
+        let other = (1..).find(|&name| Variant::of(name) != Variant::of(0)).unwrap();
+        let mut entry = Entry::new(&of(0, 0), 0, 0);
+        assert_eq!(entry.meet(&of(0, 5), 0, 0), Asked::Repeated);
+        assert_eq!(entry.meet(&of(other, 9), 0, 0), Asked::Kept);
+        assert_eq!(entry.answer(1.0).unwrap().asked.as_nanos(), 9);
     }
 
     #[test]

@@ -11,7 +11,13 @@ use crate::conversation::fold;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// It may be answered.
-    Request { kind: RoundTripKind, id: u64 },
+    Request { kind: RoundTripKind, id: u64, variant: Variant },
+    /// It may also be answered under this number. Counts as no further request.
+    Alternative { kind: RoundTripKind, id: u64 },
+    /// The other side has seen it: it may be answered from now on. Twice is ambiguous.
+    Relayed { kind: RoundTripKind, id: u64 },
+    /// Its answer passed, but not for its sake: it may have waited for something else.
+    Spoiled { kind: RoundTripKind, id: u64 },
     /// It may be an answer. Every ACK might complete a handshake; only packets that would do
     /// nothing else count as `expected` responses.
     Response { kind: RoundTripKind, id: u64, expected: bool },
@@ -19,6 +25,26 @@ pub(super) enum Event {
     Ambiguous { kind: RoundTripKind },
     /// It ends a round trip that was followed from the packets of its own direction.
     Turned { kind: RoundTripKind, rtt_ns: i64 },
+}
+
+/// A few bits that tell two requests of one number apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Variant(u8); // below 16
+
+impl Variant {
+    /// Of what differs between them.
+    #[must_use]
+    pub const fn of(name: u32) -> Self {
+        Self((fold(name as u64) & 0x0f) as u8)
+    }
+
+    pub(super) const fn from_bits(bits: u8) -> Self {
+        Self(bits & 0x0f)
+    }
+
+    pub(super) const fn bits(self) -> u8 {
+        self.0
+    }
 }
 
 /// The number of an exchange: of its kind, in one direction of a conversation, by what the
@@ -39,6 +65,9 @@ pub(super) enum Repeat {
     Poison,
     /// It belongs to the same flight if it follows at once, else it was sent again.
     Flight,
+    /// The first one counts; but one of another variant takes its place, because the exchange of the
+    /// first never ended.
+    Renew,
 }
 
 /// How long the datagrams of one flight take to pass, at most: two of them hold a large
@@ -48,8 +77,10 @@ pub(super) const FLIGHT_NS: i64 = 5_000_000;
 /// What becomes of a request of this kind when it is seen again unanswered.
 pub(super) const fn repeat(kind: RoundTripKind) -> Repeat {
     match kind {
-        // Many segments carry one TSval; a connection begins with its first SYN.
-        RoundTripKind::TcpTimestamp | RoundTripKind::TcpDuration => Repeat::Ignore,
+        // Many segments carry one TSval.
+        RoundTripKind::TcpTimestamp => Repeat::Ignore,
+        // A connection begins with its first SYN. Another number begins another connection.
+        RoundTripKind::TcpDuration => Repeat::Renew,
         RoundTripKind::QuicHandshake => Repeat::Flight,
         _ => Repeat::Poison,
     }
@@ -74,6 +105,6 @@ mod tests {
             .collect();
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), 900);
+        assert_eq!(ids.len(), 100 * RoundTripKind::ALL.len());
     }
 }

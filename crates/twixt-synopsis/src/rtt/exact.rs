@@ -79,8 +79,11 @@ impl Store for EveryRequest {
         config.watch.encode(out);
     }
 
-    fn decode_config(input: &mut Reader<'_>) -> Result<ExactRoundTripsConfig, DecodeError> {
-        Watch::decode(input).map(ExactRoundTripsConfig::new)
+    fn decode_config(
+        input: &mut Reader<'_>,
+        version: u8,
+    ) -> Result<ExactRoundTripsConfig, DecodeError> {
+        Watch::decode(input, version).map(ExactRoundTripsConfig::new)
     }
 
     fn ask(&mut self, request: &Request) -> Asked {
@@ -101,6 +104,10 @@ impl Store for EveryRequest {
             self.waiting.remove(&id);
         }
         answer
+    }
+
+    fn find(&mut self, id: u64) -> Option<&mut Entry> {
+        self.waiting.get_mut(&id)
     }
 
     fn horizon(_: &ExactRoundTripsConfig, _: &Pace, _: u64) -> Option<i64> {

@@ -217,8 +217,8 @@ impl Store for FridgeStore {
         out.u64(config.longest_ns);
     }
 
-    fn decode_config(input: &mut Reader<'_>) -> Result<FridgeConfig, DecodeError> {
-        let (watch, entries) = (Watch::decode(input)?, input.u32("entries")?);
+    fn decode_config(input: &mut Reader<'_>, version: u8) -> Result<FridgeConfig, DecodeError> {
+        let (watch, entries) = (Watch::decode(input, version)?, input.u32("entries")?);
         let probability = Some(input.f64("entry probability")?).filter(|&given| given != 0.0);
         FridgeConfig::new(watch, entries, probability, input.u64("longest")?)
             .map_err(|problem| DecodeError::invalid("configuration", problem))
@@ -245,14 +245,20 @@ impl Store for FridgeStore {
     }
 
     #[inline]
-    fn answer(&mut self, id: u64, _: Timestamp) -> Option<Answer> {
+    fn find(&mut self, id: u64) -> Option<&mut Entry> {
         if !self.admits(admission_bits(id), self.loosest) {
             return None;
         }
-        let entries = self.table.entries();
-        let entry = self.table.find(id)?;
-        let survived = self.insertions.wrapping_sub(entry.stamp);
-        let probability = (self.threshold >> entry.note()) as f64 / 2_f64.powi(32);
+        self.table.find(id)
+    }
+
+    #[inline]
+    fn answer(&mut self, id: u64, _: Timestamp) -> Option<Answer> {
+        let (entries, insertions) = (self.table.entries(), self.insertions);
+        let threshold = self.threshold;
+        let entry = self.find(id)?;
+        let survived = insertions.wrapping_sub(entry.stamp);
+        let probability = (threshold >> entry.note()) as f64 / 2_f64.powi(32);
         entry.answer(fridge_weight(entries, probability, survived))
     }
 

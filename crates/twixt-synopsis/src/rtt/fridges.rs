@@ -176,8 +176,8 @@ impl Store for FridgesStore {
         }
     }
 
-    fn decode_config(input: &mut Reader<'_>) -> Result<FridgesConfig, DecodeError> {
-        let (watch, count) = (Watch::decode(input)?, input.u8("fridges")?);
+    fn decode_config(input: &mut Reader<'_>, version: u8) -> Result<FridgesConfig, DecodeError> {
+        let (watch, count) = (Watch::decode(input, version)?, input.u8("fridges")?);
         let mut fridge = || {
             let (entries, probability) = (input.u32("entries")?, input.f64("entry probability")?);
             Ok(Compartment { entries, probability })
@@ -206,9 +206,14 @@ impl Store for FridgesStore {
     #[inline]
     fn answer(&mut self, id: u64, _: Timestamp) -> Option<Answer> {
         let requests = self.requests;
-        let stamp = self.table_for(id)?.find(id)?.stamp;
+        let stamp = self.find(id)?.stamp;
         let weight = fridges_weight(&self.fridges, requests.wrapping_sub(stamp));
-        self.table_for(id)?.find(id)?.answer(weight)
+        self.find(id)?.answer(weight)
+    }
+
+    #[inline]
+    fn find(&mut self, id: u64) -> Option<&mut Entry> {
+        self.table_for(id)?.find(id)
     }
 
     fn horizon(config: &FridgesConfig, pace: &Pace, matched: u64) -> Option<i64> {

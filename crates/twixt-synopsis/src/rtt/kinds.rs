@@ -27,6 +27,16 @@ impl KindSet {
         self.0 & (1 << kind as u16) != 0
     }
 
+    /// Of the first version of encoded settings, which has no legs of handshakes: all of that time are
+    /// all of today.
+    pub(super) fn from_first_bits(bits: u16) -> Option<Self> {
+        const ALL_FIRST: u16 = (1 << 9) - 1;
+        match bits {
+            ALL_FIRST => Some(Self::default()),
+            _ => Self::from_bits(bits).filter(|_| bits & !ALL_FIRST == 0),
+        }
+    }
+
     pub(super) const fn bits(self) -> u16 {
         self.0
     }
@@ -84,6 +94,9 @@ mod tests {
         assert!(kinds.has(RoundTripKind::Dns) && !kinds.has(RoundTripKind::Ntp));
         assert!("dns,tls".parse::<KindSet>().unwrap_err().contains("tls"));
         assert_eq!(KindSet::of(&RoundTripKind::ALL), Some(KindSet::default()));
-        assert_eq!((KindSet::from_bits(0), KindSet::from_bits(1 << 9)), (None, None));
+        assert_eq!((KindSet::from_bits(0), KindSet::from_bits(1 << 11)), (None, None));
+        assert_eq!(KindSet::from_first_bits(0x1ff), Some(KindSet::default()));
+        assert_eq!(KindSet::from_first_bits(1), KindSet::of(&[RoundTripKind::TcpHandshake]));
+        assert_eq!(KindSet::from_first_bits(1 << 9), None);
     }
 }

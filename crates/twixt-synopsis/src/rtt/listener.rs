@@ -3,7 +3,7 @@
 
 use twixt_model::{Detail, Exchange, FlowKey, Observation, RoundTripKind, TcpFields, tcp_flag};
 
-use super::event::{Event, exchange_id};
+use super::event::{Event, Variant, exchange_id};
 use super::kinds::KindSet;
 use super::sequence::Range;
 use super::spin::{Spin, Turn};
@@ -101,6 +101,11 @@ impl Listener {
     fn hear_tcp(&mut self, talk: Conversation, tcp: &TcpFields, tell: &mut impl FnMut(Event)) {
         let has = |flag: u8| tcp.flags & flag != 0;
         if has(tcp_flag::SYN) {
+            // A new connection under the old name: its numbers have nothing to do with the old ones.
+            self.ranges.forget(talk.forward);
+            if !has(tcp_flag::ACK) {
+                self.ranges.forget(talk.backward);
+            }
             return hear_syn(talk, tcp, tell);
         }
         if has(tcp_flag::FIN | tcp_flag::RST) {
@@ -120,10 +125,9 @@ impl Listener {
     fn hear_ack(&mut self, talk: Conversation, tcp: &TcpFields, tell: &mut impl FnMut(Event)) {
         let number = tcp.acknowledgement;
         let back = |kind, name: u32| exchange_id(kind, talk.backward, u64::from(name));
-        let kind = RoundTripKind::TcpHandshake;
-        tell(Event::Response { kind, id: back(kind, number), expected: false });
-        let kind = RoundTripKind::TcpSequence;
         let bare = tcp.payload_bytes == 0 && tcp.flags & tcp_flag::FIN == 0;
+        hear_completion(talk, tcp, bare, tell);
+        let kind = RoundTripKind::TcpSequence;
         if self.kinds.has(kind) && self.ranges.acknowledged(talk.backward, number, bare) {
             tell(Event::Response { kind, id: back(kind, number), expected: true });
         }
@@ -140,13 +144,13 @@ impl Listener {
         if self.kinds.has(kind) {
             let end = tcp.sequence.wrapping_add(tcp.payload_bytes);
             match self.ranges.sent(talk.forward, tcp.sequence, end) {
-                true => tell(Event::Request { kind, id: there(kind, end) }),
+                true => tell(request(kind, there(kind, end))),
                 false => tell(Event::Ambiguous { kind }),
             }
         }
         if let Some((stamp, _)) = tcp.timestamps {
             let kind = RoundTripKind::TcpTimestamp;
-            tell(Event::Request { kind, id: there(kind, stamp) });
+            tell(request(kind, there(kind, stamp)));
         }
     }
 
@@ -194,16 +198,49 @@ impl Listener {
 
 /// A SYN asks; a SYN-ACK answers it and asks for its own ACK.
 fn hear_syn(talk: Conversation, tcp: &TcpFields, tell: &mut impl FnMut(Event)) {
-    let kind = RoundTripKind::TcpHandshake;
+    use RoundTripKind::{TcpDuration, TcpHandshake, TcpHandshakeClient, TcpHandshakeServer};
+    let there = |kind, name: u32| exchange_id(kind, talk.forward, u64::from(name));
+    let back = |kind| exchange_id(kind, talk.backward, u64::from(tcp.acknowledgement));
+    let next = tcp.sequence.wrapping_add(1);
     if tcp.flags & tcp_flag::ACK != 0 {
-        let id = exchange_id(kind, talk.backward, u64::from(tcp.acknowledgement));
-        tell(Event::Response { kind, id, expected: true });
-    } else {
-        let kind = RoundTripKind::TcpDuration;
-        tell(Event::Request { kind, id: exchange_id(kind, talk.both, 0) });
+        let kind = TcpHandshakeServer;
+        tell(Event::Response { kind, id: back(kind), expected: true });
+        tell(Event::Relayed { kind: TcpHandshake, id: back(TcpHandshake) });
+        return tell(request(TcpHandshakeClient, there(TcpHandshakeClient, next)));
     }
-    let id = exchange_id(kind, talk.forward, u64::from(tcp.sequence.wrapping_add(1)));
-    tell(Event::Request { kind, id });
+    for kind in [TcpHandshake, TcpHandshakeServer] {
+        tell(request(kind, there(kind, next)));
+        // The server may accept data that comes with the SYN, or not (RFC 7413).
+        if tcp.payload_bytes > 0 {
+            let id = there(kind, next.wrapping_add(tcp.payload_bytes));
+            tell(Event::Alternative { kind, id });
+        }
+    }
+    let (kind, variant) = (TcpDuration, Variant::of(tcp.sequence));
+    tell(Event::Request { kind, id: exchange_id(kind, talk.both, 0), variant });
+}
+
+/// Every ACK may complete a handshake: that of the SYN-ACK with its acknowledgement, that of the SYN
+/// with its own sequence number. If it is not `bare`, the one that did was lost or never sent, and
+/// this one may have waited for the application.
+#[inline]
+fn hear_completion(talk: Conversation, tcp: &TcpFields, bare: bool, tell: &mut impl FnMut(Event)) {
+    use RoundTripKind::{TcpHandshake, TcpHandshakeClient};
+    for (kind, flow, name) in [
+        (TcpHandshakeClient, talk.backward, tcp.acknowledgement),
+        (TcpHandshake, talk.forward, tcp.sequence),
+    ] {
+        let id = exchange_id(kind, flow, u64::from(name));
+        tell(match bare {
+            true => Event::Response { kind, id, expected: false },
+            false => Event::Spoiled { kind, id },
+        });
+    }
+}
+
+/// A request that needs no variant.
+fn request(kind: RoundTripKind, id: u64) -> Event {
+    Event::Request { kind, id, variant: Variant::default() }
 }
 
 /// A question by its name, or the answer that returns it.
@@ -218,7 +255,7 @@ fn pair(
         true => {
             Event::Response { kind, id: exchange_id(kind, talk.backward, name), expected: true }
         }
-        false => Event::Request { kind, id: exchange_id(kind, talk.forward, name) },
+        false => request(kind, exchange_id(kind, talk.forward, name)),
     });
 }
 
@@ -227,6 +264,9 @@ impl Event {
     const fn kind(&self) -> RoundTripKind {
         match self {
             Self::Request { kind, .. }
+            | Self::Alternative { kind, .. }
+            | Self::Relayed { kind, .. }
+            | Self::Spoiled { kind, .. }
             | Self::Response { kind, .. }
             | Self::Ambiguous { kind }
             | Self::Turned { kind, .. } => *kind,

@@ -49,6 +49,13 @@ impl FlowTable<Range> {
         false
     }
 
+    /// A new connection begins in direction `flow`. No flow gives way for that.
+    pub(super) fn forget(&mut self, flow: u64) {
+        if let Some(range) = self.find_mut(flow) {
+            *range = Range::default();
+        }
+    }
+
     /// An ACK passed for what goes in direction `flow`; whether it is an answer. `bare` if it
     /// carries nothing else.
     #[inline]
@@ -114,6 +121,15 @@ mod tests {
     #[test]
     fn a_gap_begins_anew() {
         check("S0-10 S20-30 a10 A30");
+    }
+
+    /// Numbers of a new connection lie before those of the old one as often as behind them.
+    #[test]
+    fn a_new_connection_begins_anew() {
+        let mut ranges = FlowTable::new(None);
+        assert!(ranges.sent(1, 5000, 5010));
+        ranges.forget(1);
+        assert!(ranges.sent(1, 100, 110) && ranges.acknowledged(1, 110, true));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! they are answered. With a limit of age (`expire`) the older request keeps its place until it
 //! is as old as that; then long round trips are cut off at the limit instead, or the table fills
 //! with requests that are never answered. Nothing is corrected here: it is what `fridge` is
-//! compared with.
+//! compared with, and its error is unknown.
 //!
 //! Chen, Kim, Aiken, Rexford: "Measuring TCP round-trip time in the data plane", SPIN 2020.
 
@@ -97,6 +97,7 @@ impl Store for NewestRequests {
         SEED,
     ];
     const BOUNDED: bool = true;
+    const BIASED: bool = true;
     type Config = SimpleConfig;
 
     fn new(config: &SimpleConfig) -> Self {
@@ -119,8 +120,8 @@ impl Store for NewestRequests {
         out.u64(config.expire_ns.unwrap_or(0));
     }
 
-    fn decode_config(input: &mut Reader<'_>) -> Result<SimpleConfig, DecodeError> {
-        let (watch, entries) = (Watch::decode(input)?, input.u32("entries")?);
+    fn decode_config(input: &mut Reader<'_>, version: u8) -> Result<SimpleConfig, DecodeError> {
+        let (watch, entries) = (Watch::decode(input, version)?, input.u32("entries")?);
         let expires = input.u8("expires")? != 0;
         let expire_ns = input.u64("expire")?;
         SimpleConfig::new(watch, entries, expires.then_some(expire_ns))
@@ -147,6 +148,11 @@ impl Store for NewestRequests {
     #[inline]
     fn answer(&mut self, id: u64, _: Timestamp) -> Option<Answer> {
         self.table.find(id)?.answer(1.0)
+    }
+
+    #[inline]
+    fn find(&mut self, id: u64) -> Option<&mut Entry> {
+        self.table.find(id)
     }
 
     /// Without a limit of age: as long as 95 % survive. With one: the limit.

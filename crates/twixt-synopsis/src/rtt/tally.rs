@@ -132,8 +132,8 @@ impl Tally {
         horizon_ns: impl Fn(RoundTripKind) -> Option<i64>,
     ) -> Vec<RoundTripEstimate> {
         let mut estimates = Vec::new();
-        for (kind, tally) in RoundTripKind::ALL.into_iter().zip(&self.kinds) {
-            let Some(tally) = tally else { continue };
+        for kind in RoundTripKind::REPORTED {
+            let Some(tally) = &self.kinds[kind as usize] else { continue };
             let horizon_ns = horizon_ns(kind);
             estimates.push(RoundTripEstimate {
                 requests: Some(tally.requests),
@@ -182,9 +182,13 @@ impl Tally {
     pub(super) fn decode(
         input: &mut Reader<'_>,
         buckets: Option<u32>,
+        version: u8,
     ) -> Result<Self, DecodeError> {
+        /// Kinds of the first version: all but the legs of handshakes.
+        const KINDS_FIRST: usize = 9;
         let mut tally = Self::new(buckets);
-        for kind in &mut tally.kinds {
+        let kinds = if version < 2 { KINDS_FIRST } else { tally.kinds.len() };
+        for kind in &mut tally.kinds[..kinds] {
             if input.u8("kind present")? != 0 {
                 *kind = Some(Box::new(KindTally {
                     requests: input.u64("requests")?,
@@ -299,7 +303,7 @@ mod tests {
         assert_eq!(groups, 40_000.0);
         let mut out = Writer::new();
         tally.encode(&mut out);
-        let read = Tally::decode(&mut Reader::new(out.as_slice()), Some(100)).unwrap();
+        let read = Tally::decode(&mut Reader::new(out.as_slice()), Some(100), 2).unwrap();
         assert_eq!(read, tally);
     }
 

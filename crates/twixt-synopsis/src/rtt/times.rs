@@ -110,7 +110,7 @@ fn summary_of(times: &[i64]) -> Option<RoundTripTimes> {
     };
     Some(RoundTripTimes {
         mean_ns,
-        half_width_ns: 0.0,
+        half_width_ns: Some(0.0),
         deviation_ns: (squares / count).sqrt(),
         min_ns,
         max_ns,
@@ -197,7 +197,7 @@ mod tests {
         let summary = times.summary().unwrap();
         let found: Vec<i64> = summary.percentiles.iter().map(|p| p.time_ns).collect();
         assert_eq!(found, [501, 901, 951, 991, 1000]);
-        assert_eq!((summary.mean_ns, summary.half_width_ns), (500.5, 0.0));
+        assert_eq!((summary.mean_ns, summary.half_width_ns), (500.5, Some(0.0)));
         assert_eq!((summary.cdf[0], summary.cdf.len()), ((10, 0.01), 100));
     }
 }

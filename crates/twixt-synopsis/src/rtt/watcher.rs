@@ -11,13 +11,13 @@ use twixt_model::{
 };
 
 use super::config::Watch;
-use super::entry::{Answer, Asked, Request};
-use super::event::Event;
+use super::entry::{Answer, Asked, Entry, Request};
+use super::event::{Event, Variant};
 use super::listener::{Forgotten, Listener};
 use super::tally::Tally;
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::Question;
-use crate::synopsis::{ConfigOption, Needs, OnePoint, SplitMerge, Synopsis};
+use crate::synopsis::{ConfigOption, Needs, OnePoint, Reading, SplitMerge, Synopsis};
 use crate::totals::Totals;
 
 /// Where requests wait for their responses: what distinguishes one algorithm from another.
@@ -32,6 +32,8 @@ pub trait Store: Clone + PartialEq + Debug + Send + 'static {
     const OPTIONS: &'static [ConfigOption];
     /// Whether it is of bounded size. If not, every time is kept as well.
     const BOUNDED: bool;
+    /// Whether it loses long round trips without knowing how many, so that its error is unknown.
+    const BIASED: bool = false;
     /// Its configuration.
     type Config: Clone + PartialEq + Debug + Default + Send + Serialize + DeserializeOwned;
 
@@ -43,14 +45,16 @@ pub trait Store: Clone + PartialEq + Debug + Send + 'static {
     fn watch(config: &Self::Config) -> &Watch;
     /// Appends the configuration.
     fn encode_config(config: &Self::Config, out: &mut Writer);
-    /// Reads the configuration.
+    /// Reads the configuration, of any version of the synopsis.
     ///
     /// # Errors
     /// When the bytes are none.
-    fn decode_config(input: &mut Reader<'_>) -> Result<Self::Config, DecodeError>;
+    fn decode_config(input: &mut Reader<'_>, version: u8) -> Result<Self::Config, DecodeError>;
 
     /// Takes a request.
     fn ask(&mut self, request: &Request) -> Asked;
+    /// A request that may still wait.
+    fn find(&mut self, id: u64) -> Option<&mut Entry>;
     /// The request that a response answers.
     fn answer(&mut self, id: u64, now: Timestamp) -> Option<Answer>;
     /// An epoch ends: the time for a store to tune itself.
@@ -135,6 +139,8 @@ impl<S: Store> Synopsis for Watcher<S> {
     const NEEDS: Needs = Needs { digest: false, flow: false, detail: true, group: false };
     const OPTIONS: &'static [ConfigOption] = S::OPTIONS;
     const PAGE: &'static str = "round-trip";
+    /// 2 has the legs of handshakes apart.
+    const VERSION: u8 = 2;
     /// A response never meets its request if they are in different shards.
     const SPLIT_MERGE: SplitMerge = SplitMerge::Expected;
     type Config = S::Config;
@@ -215,7 +221,12 @@ impl<S: Store> Synopsis for Watcher<S> {
     }
 
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let config = S::decode_config(input)?;
+        Self::decode_for(input, Reading { version: Self::VERSION, flows: None })
+    }
+
+    fn decode_for(input: &mut Reader<'_>, reading: Reading<'_>) -> Result<Self, DecodeError> {
+        let version = reading.version;
+        let config = S::decode_config(input, version)?;
         let totals = Totals::decode(input)?;
         let (requests, kept) = (input.u64("new requests")?, input.u64("kept requests")?);
         let any = input.u8("any request")? != 0;
@@ -224,7 +235,7 @@ impl<S: Store> Synopsis for Watcher<S> {
         let pace = Pace { requests, kept, span: any.then_some((first, last)) };
         let sequence = input.u64("flows forgotten for sequence numbers")?;
         let forgotten = Forgotten { sequence, spin: input.u64("flows forgotten for spin bits")? };
-        let tally = Tally::decode(input, Self::buckets(&config))?;
+        let tally = Tally::decode(input, Self::buckets(&config), version)?;
         // Only now that all is read are tables made: their size comes from outside.
         Ok(Self { totals, pace, tally, forgotten, ..Self::new(&config) })
     }
@@ -235,10 +246,15 @@ impl<S: Store> OnePoint for Watcher<S> {
 
     fn conclude(&self, _: &Question<'_>) -> Vec<RoundTripEstimate> {
         let mut estimates = self.tally.conclude(|kind| match kind {
-            // Spin bits wait in no store.
-            RoundTripKind::QuicSpin => None,
+            kind if !waits_in_store(kind) => None,
             kind => S::horizon(&self.config, &self.pace, self.tally.matched(kind)),
         });
+        if S::BIASED {
+            let waited = estimates.iter_mut().filter(|estimate| waits_in_store(estimate.kind));
+            for times in waited.filter_map(|estimate| estimate.times.as_mut()) {
+                times.half_width_ns = None;
+            }
+        }
         if S::BOUNDED {
             let forgotten = self.forgotten();
             for estimate in estimates.iter_mut().filter(|estimate| estimate.scope == Scope::All) {
@@ -257,6 +273,11 @@ impl<S: Store> OnePoint for Watcher<S> {
         self.forgotten = Forgotten::default();
         Self { totals, pace, tally, forgotten, ..Self::new(&self.config) }
     }
+}
+
+/// Whether requests of a kind wait in the store: spin bits are followed by flow.
+const fn waits_in_store(kind: RoundTripKind) -> bool {
+    !matches!(kind, RoundTripKind::QuicSpin)
 }
 
 /// A synopsis that can hand over single round trips as it finds them.
@@ -285,7 +306,23 @@ impl<S: Store> Floor<'_, S> {
     #[inline]
     fn take(&mut self, event: Event, canonical: bool) {
         match event {
-            Event::Request { kind, id } => self.request(kind, id, canonical),
+            Event::Request { kind, id, variant } => {
+                self.tally.count_request(kind);
+                self.ask(kind, id, variant, canonical);
+            }
+            Event::Alternative { kind, id } => {
+                self.ask(kind, id, Variant::default(), canonical);
+            }
+            Event::Relayed { id, .. } => {
+                if let Some(entry) = self.store.find(id) {
+                    entry.relay();
+                }
+            }
+            Event::Spoiled { id, .. } => {
+                if let Some(entry) = self.store.find(id) {
+                    entry.spoil();
+                }
+            }
             Event::Response { kind, id, expected } => self.response(kind, id, expected, canonical),
             Event::Ambiguous { kind } => self.tally.count_ambiguous(kind),
             Event::Turned { kind, rtt_ns } => {
@@ -302,10 +339,9 @@ impl<S: Store> Floor<'_, S> {
     }
 
     #[inline]
-    fn request(&mut self, kind: RoundTripKind, id: u64, canonical: bool) {
+    fn ask(&mut self, kind: RoundTripKind, id: u64, variant: Variant, canonical: bool) {
         let Observation { time, class, .. } = *self.observation;
-        self.tally.count_request(kind);
-        match self.store.ask(&Request { id, kind, time, class, canonical }) {
+        match self.store.ask(&Request { id, kind, time, class, canonical, variant }) {
             Asked::Kept => self.pace.count(time, true),
             Asked::Refused => self.pace.count(time, false),
             Asked::Repeated => {}

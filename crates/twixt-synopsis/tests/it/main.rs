@@ -9,3 +9,4 @@ mod joint;
 mod laws;
 mod lds_accuracy;
 mod reorder;
+mod round_trips;

@@ -24,8 +24,8 @@ pub(crate) use watching::{Watched, WatchedEpoch};
 /// Round-trip times at one point, from a capture or an interface
 ///
 /// The point must see both directions of the traffic. Kinds of round trip are measured and reported
-/// separately: tcp-handshake, tcp-sequence, tcp-timestamp, tcp-duration, dns, ntp, icmp,
-/// quic-handshake, quic-spin.
+/// separately: tcp-handshake and its two legs, tcp-handshake-server and tcp-handshake-client;
+/// tcp-sequence, tcp-timestamp, tcp-duration, dns, ntp, icmp, quic-handshake, quic-spin.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Print every round trip as it is found; needs -F jsonl or csv

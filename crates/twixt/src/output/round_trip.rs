@@ -14,6 +14,10 @@ use twixt_offline::ChosenAlgorithm;
 use super::units;
 use crate::command::{Watched, WatchedEpoch};
 
+/// Why there is a mean without an interval.
+const NO_INTERVAL: &str =
+    "no interval: a plain table loses long round trips, and does not know how many";
+
 /// `twixt rtt -F json`.
 #[derive(Serialize)]
 pub(crate) struct RoundTripDocument {
@@ -176,19 +180,27 @@ impl TimesDocument {
     fn new(estimate: &RoundTripEstimate) -> Self {
         let times = estimate.times.as_ref();
         let round = |value: f64| value.round() as i64;
+        let half_width_ns = times.and_then(|times| times.half_width_ns);
+        let mean_plus = |half_ns: f64| times.map(|times| round(times.mean_ns + half_ns));
         Self {
             matched: estimate.matched,
             weighted: estimate.weighted,
             mean_ns: times.map(|times| round(times.mean_ns)),
             stddev_ns: times.map(|times| round(times.deviation_ns)),
-            ci95_low_ns: times.map(|times| round(times.mean_ns - times.half_width_ns)),
-            ci95_high_ns: times.map(|times| round(times.mean_ns + times.half_width_ns)),
+            ci95_low_ns: half_width_ns.and_then(|half_ns| mean_plus(-half_ns)),
+            ci95_high_ns: half_width_ns.and_then(mean_plus),
             min_ns: times.map(|times| times.min_ns),
             max_ns: times.map(|times| times.max_ns),
             percentiles: percentiles(times, |found| found.time_ns.into()),
-            percentiles_ci95: percentiles(times, |found| vec![found.low_ns, found.high_ns].into()),
+            percentiles_ci95: percentiles(times.filter(|_| half_width_ns.is_some()), |found| {
+                vec![found.low_ns, found.high_ns].into()
+            }),
             horizon_ns: estimate.horizon_ns,
-            reason: times.is_none().then_some("no request was matched with a response"),
+            reason: match (times, half_width_ns) {
+                (None, _) => Some("no request was matched with a response"),
+                (Some(_), None) => Some(NO_INTERVAL),
+                (Some(_), Some(_)) => None,
+            },
         }
     }
 

@@ -45,6 +45,8 @@ fn check_ms(kind: &Value, key: &str, stated_ms: f64, fraction: f64) {
     assert!((found_ms / stated_ms - 1.0).abs() <= fraction, "{key}: {found_ms} for {stated_ms}");
 }
 
+const DART_KINDS: &str = "--kind tcp-handshake-server,tcp-handshake-client,tcp-sequence";
+
 /// What the authors of Dart find with unlimited memory: 1873 samples of data and 120 of
 /// handshakes; median 2.636 ms, p95 3.042 ms of the former.
 #[test]
@@ -54,15 +56,16 @@ fn data_round_trips_are_those_of_dart() {
     let document = rtt(&capture, "");
     let data = kind(&document, "tcp-sequence");
     assert_eq!((number(data, "/matched"), number(data, "/ambiguous")), (1873, 37));
-    let handshake = kind(&document, "tcp-handshake");
-    assert_eq!(number(handshake, "/matched") + number(data, "/matched"), 1993);
+    let legs = ["tcp-handshake-server", "tcp-handshake-client"];
+    let legs: i64 = legs.iter().map(|leg| number(kind(&document, leg), "/matched")).sum();
+    assert_eq!(legs + number(data, "/matched"), 1993);
     let ms = |key: &str| format!("{:.3}", number(data, key) as f64 / 1e6);
     assert_eq!(ms("/percentiles/p50_ns"), "2.636");
     assert_eq!(ms("/percentiles/p95_ns"), "3.042");
 
     // Flow by flow and in order. Their times are cut to whole microseconds at both ends.
     let mut ours: HashMap<String, Vec<f64>> = HashMap::new();
-    for sample in samples(&capture, "--kind tcp-handshake,tcp-sequence") {
+    for sample in samples(&capture, DART_KINDS) {
         let scope = sample["scope"].as_str().expect("a flow").to_owned();
         ours.entry(scope).or_default().push(number(&sample, "/rtt_ns") as f64 / 1e6);
     }
@@ -129,8 +132,10 @@ fn handshakes_and_data_agree_with_tshark() {
         let capture = traces.join(capture);
         let truth = tshark::Truth::read(&traces.join(format!("truth/{truth}.tsv.gz")));
         // Ours are some of theirs, to the nanosecond.
-        for (kind, theirs) in [("tcp-sequence", &truth.data), ("tcp-handshake", &truth.handshakes)]
-        {
+        for (kind, theirs) in [
+            ("tcp-sequence", &truth.data),
+            ("tcp-handshake-server,tcp-handshake-client", &truth.handshakes),
+        ] {
             let ours = samples(&capture, &format!("--kind {kind}"));
             let strangers = ours.iter().filter(|sample| !theirs.has(sample)).count();
             println!("{}: {} {kind}, {strangers} unknown to tshark", capture.display(), ours.len());
@@ -145,9 +150,33 @@ fn handshakes_and_data_agree_with_tshark() {
         let missing = truth.data.count() - common;
         let explained = 2 * truth.streams + truth.sent_again + 3;
         assert!(missing <= explained, "{missing} missing, {explained} explained");
-        // From SYN to the ACK of the SYN-ACK are two of our round trips.
-        truth.check_both_legs(&samples(&capture, "--kind tcp-handshake"));
+        truth.check_handshakes(&capture_handshakes(&capture));
     }
+}
+
+/// None if the capture has no complete handshake.
+fn capture_handshakes(capture: &Path) -> Vec<Value> {
+    let file = capture.to_str().expect("a path in UTF-8");
+    let run = twixt(["rtt", "-r", file, "--samples", "-F", "jsonl", "--kind", "tcp-handshake"]);
+    run.stdout.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+/// A table whose bias is large and unknown stated an interval without width.
+#[test]
+fn a_plain_table_has_no_interval() {
+    let traces = require!(shared "traces");
+    let capture = traces.join("dns-tcp-many/dns_udp_tcp_random.pcap");
+    let document = rtt(&capture, "-a simple --entries 16");
+    let dns = kind(&document, "dns");
+    assert!(number(dns, "/mean_ns") > 0 && number(dns, "/percentiles/p50_ns") > 0);
+    for key in ["/ci95_low_ns", "/ci95_high_ns", "/percentiles_ci95/p50_ns"] {
+        assert_eq!(dns.pointer(key), Some(&Value::Null), "{key}");
+    }
+    assert!(dns["reason"].as_str().expect("said").contains("plain table"));
+    let folder = traces.join("dns-tcp-many");
+    let report = twixt_in(&folder, "rtt -r dns_udp_tcp_random.pcap -a simple --entries 16");
+    let report = report.expect(0).stdout;
+    assert!(report.contains("± –") && report.contains("no interval"), "{report}");
 }
 
 #[test]

@@ -68,6 +68,7 @@ fn table<'a>(rows: impl Iterator<Item = (String, &'a TimesDocument)>) -> Table {
             (Some(mean), Some(high)) if high > mean => {
                 format!("{} ± {}", shown(Some(mean)), shown(Some(high - mean)))
             }
+            (Some(mean), None) => format!("{} ± {UNKNOWN}", shown(Some(mean))),
             (mean, _) => shown(mean),
         };
         let mut cells = vec![
@@ -87,7 +88,7 @@ fn table<'a>(rows: impl Iterator<Item = (String, &'a TimesDocument)>) -> Table {
 fn shapes(document: &RoundTripDocument) -> String {
     let known = document.kinds.iter().filter(|kind| kind.cdf.len() > 1);
     let lines: Vec<String> =
-        known.filter_map(|kind| Some(format!("{:<15}{}\n", kind.kind, shape(kind)?))).collect();
+        known.filter_map(|kind| Some(format!("{:<21}{}\n", kind.kind, shape(kind)?))).collect();
     if lines.is_empty() { String::new() } else { lines.concat() + "\n" }
 }
 
@@ -121,6 +122,10 @@ fn footer(document: &RoundTripDocument) -> String {
     if let Some((kind, horizon_ns)) = horizons.min_by_key(|(_, horizon_ns)| *horizon_ns) {
         let horizon = units::duration(horizon_ns as f64);
         footer += &format!("horizon    times beyond {horizon} are not reliable ({kind})\n");
+    }
+    let mut measured = document.kinds.iter().filter(|kind| kind.times.mean_ns.is_some());
+    if let Some(reason) = measured.find_map(|kind| kind.times.reason) {
+        footer += &format!("{reason}\n");
     }
     for kind in &document.kinds {
         if let Some(ambiguous) = kind.ambiguous.filter(|&ambiguous| ambiguous > 0) {
