@@ -1,0 +1,150 @@
+//! What is known to be red today, and why. The only list of it.
+//!
+//! The gate fails if anything else becomes red, and also if a class in this list is green: a change that mends
+//! an estimator deletes its rows here.
+
+use crate::grid::{FACTORS, GridCell};
+use crate::verdict::FaultKind;
+use crate::verdict::FaultKind::{Bare, Certain, Estimator, Interval, Loss, Percentile};
+
+/// A class of answers that are known to be wrong.
+#[derive(Debug)]
+pub struct KnownRed {
+    /// The name of the question.
+    pub question: &'static str,
+    /// What is wrong.
+    pub kind: FaultKind,
+    /// Levels with which it is wrong, such as `repeats 50%`: a cell that has one of them may be red.
+    /// None: any cell.
+    pub levels: &'static [&'static str],
+    /// Why it is wrong.
+    pub reason: &'static str,
+}
+
+/// All of them.
+pub const KNOWN_RED: &[KnownRed] = &[
+    known("exact by all", Interval, REPEATS, PLAIN_ORDER),
+    known("exact by all", Certain, REPEATS, PLAIN_ORDER),
+    known("exact by all", Percentile, REPEATS, PLAIN_ORDER),
+    known("exact by flow", Interval, REPEATS, PLAIN_ORDER),
+    known("exact by flow", Certain, REPEATS, PLAIN_ORDER),
+    known("exact by flow", Percentile, REPEATS, PLAIN_ORDER),
+    known("sds/joint by all", Interval, REPEATS, SEND_TIMES),
+    known("sds/joint by all", Certain, REPEATS, SEND_TIMES),
+    known("sds/joint by flow", Interval, REPEATS, SEND_TIMES),
+    known("sds/min by flow", Bare, REPEATS, SEND_TIMES),
+    known(
+        "colate/joint by flow",
+        Interval,
+        &["loss gilbert"],
+        "the model of how flows differ rests on few flows",
+    ),
+    known("colate/joint by flow", Certain, &["loss 30%"], NO_SCATTER),
+    known("colate/median by flow", Certain, &["loss 2%", "loss one-flow"], NO_SCATTER),
+    known(
+        "colate/median by flow",
+        Interval,
+        &["delays broken"],
+        "few flows that are very different are in few counters only",
+    ),
+    known(
+        "colate/paper by flow",
+        Bare,
+        &["memory quarter", "flows 1000"],
+        "other flows in its counters are not accounted for",
+    ),
+    known("cnf/hybrid by flow", Bare, ANY, FEW_PACKETS),
+    known("cnf/multiflow by flow", Bare, ANY, FEW_PACKETS),
+    known("cnf/endpoint by flow", Bare, ANY, FEW_PACKETS),
+    known(
+        "cnf/hybrid by flow",
+        Estimator,
+        &["delays bimodal", "delays broken"],
+        "packets of other flows stand for those of a flow that is different",
+    ),
+    known("sample by flow", Interval, ANY, "a normal interval is too narrow for a few packets"),
+    known("sample by flow", Bare, ANY, FEW_PACKETS),
+    known(
+        "sample by flow",
+        Loss,
+        LOSSES,
+        "counts of sampled packets are scaled up and shown as counts",
+    ),
+];
+
+const ANY: &[&str] = &[];
+const REPEATS: &[&str] = &["repeats 10%", "repeats 50%"];
+const LOSSES: &[&str] = &["loss 2%", "loss 30%", "loss gilbert"];
+
+const PLAIN_ORDER: &str =
+    "identical packets are paired in their order: a loss among them shifts all later ones";
+const SEND_TIMES: &str = "an identical packet is given the send time of another";
+const NO_SCATTER: &str = "an interval from counters that do not scatter has no width";
+const FEW_PACKETS: &str = "a mean of one or two sampled packets is shown without an interval";
+
+const fn known(
+    question: &'static str,
+    kind: FaultKind,
+    levels: &'static [&'static str],
+    reason: &'static str,
+) -> KnownRed {
+    KnownRed { question, kind, levels, reason }
+}
+
+/// The first entry for this question and kind of fault.
+#[must_use]
+pub fn known_red(question: &str, kind: FaultKind) -> Option<&'static KnownRed> {
+    KNOWN_RED.iter().find(|known| known.question == question && known.kind == kind)
+}
+
+impl KnownRed {
+    /// Whether it explains this fault in this cell.
+    #[must_use]
+    pub fn explains(&self, question: &str, kind: FaultKind, cell: GridCell) -> bool {
+        let is_here = |level: &&str| has_level(cell, level);
+        self.question == question
+            && self.kind == kind
+            && (self.levels.is_empty() || self.levels.iter().any(is_here))
+    }
+}
+
+fn has_level(cell: GridCell, name: &str) -> bool {
+    let levels = FACTORS.iter().zip(cell.levels);
+    levels
+        .into_iter()
+        .any(|(factor, level)| name.split_once(' ') == Some((factor.name, factor.levels[level])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::question::delay_questions;
+
+    #[test]
+    fn known_classes_name_questions_and_levels_that_exist() {
+        let questions: Vec<String> = delay_questions(None).iter().map(|one| one.name()).collect();
+        let levels: Vec<String> = FACTORS
+            .iter()
+            .flat_map(|factor| factor.levels.iter().map(|level| format!("{} {level}", factor.name)))
+            .collect();
+        for known in KNOWN_RED {
+            assert!(questions.iter().any(|name| name == known.question), "{known:?}");
+            assert!(
+                known.levels.iter().all(|&level| levels.iter().any(|name| name == level)),
+                "{known:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_class_explains_cells_with_its_levels() {
+        let levels = &["repeats 10%", "repeats 50%"];
+        let known =
+            KnownRed { question: "exact by all", kind: FaultKind::Certain, levels, reason: "" };
+        let explains = |repeats| {
+            let cell = GridCell::named(["1", "equal", "default", "queue", "none", repeats]);
+            known.explains("exact by all", FaultKind::Certain, cell)
+        };
+        assert!(explains("50%") && explains("10%") && !explains("none"));
+    }
+}
