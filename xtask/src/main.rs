@@ -2,6 +2,7 @@
 //!
 //! Everything that runs in continuous integration runs here, so that it runs the same at home.
 
+mod attack;
 mod bench;
 mod docs;
 mod faults;
@@ -40,6 +41,8 @@ enum Task {
     Fuzz(fuzz::Arguments),
     /// Simulate faults of disks, networks, clocks and processes
     Faults(faults::Arguments),
+    /// Attack the program with hostile traffic, and judge its answers
+    Attack(attack::Arguments),
     /// Build the API documentation and check the book
     Docs(docs::Arguments),
 }
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Task::Soak(arguments) => soak::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Faults(arguments) => faults::run(&arguments),
+        Task::Attack(arguments) => attack::run(&arguments),
         Task::Docs(arguments) => docs::run(&arguments),
     })
 }
