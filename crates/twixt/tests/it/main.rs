@@ -11,6 +11,7 @@ mod agent_drops;
 #[cfg(target_os = "linux")]
 mod agent_troubles;
 mod architecture;
+mod attack;
 mod bad_input;
 mod capture_drops;
 mod check;
