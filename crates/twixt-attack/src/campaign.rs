@@ -135,3 +135,39 @@ impl CampaignOutcomes {
         CellVerdict::of(&self.of(cell, question))
     }
 }
+
+#[cfg(test)]
+impl CampaignOutcomes {
+    /// Outcomes of one question in cell 0, by seed.
+    pub(crate) fn of_seeds(outcomes: impl IntoIterator<Item = AnswerOutcome>) -> Self {
+        let seeds = (0..).zip(outcomes).map(|(seed, outcome)| ((0, seed), vec![outcome]));
+        Self { seeds: seeds.collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::question::delay_questions;
+
+    /// The program is not there: what is not in the file cannot be run.
+    #[test]
+    fn what_the_file_has_is_not_run_again() {
+        let attack =
+            Attack { program: "no/such/twixt".into(), questions: delay_questions(Some("lda")) };
+        let cells = [GridCell::named(["1", "equal", "default", "queue", "none", "none"])];
+        let campaign =
+            Campaign { attack: &attack, cells: &cells, chosen: vec![0], seeds: 0..2, threads: 2 };
+        assert!(campaign.run(None).is_err());
+        let line = |seed| campaign.line(0, seed, &[AnswerOutcome::default()]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("outcomes");
+        fs::write(&file, format!("{}\n{}\n", line(0), line(1))).unwrap();
+        assert_eq!(campaign.run(Some(&file)).unwrap().seeds(), 2);
+        // The last line was cut when a run was killed.
+        fs::write(&file, format!("{}\n{}", line(0), &line(1)[..40])).unwrap();
+        assert!(campaign.run(Some(&file)).is_err());
+    }
+}

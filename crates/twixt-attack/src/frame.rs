@@ -109,7 +109,7 @@ fn pseudo_header(flow: Flow, segment_bytes: usize) -> [u8; 12] {
 /// RFC 1071. Every part but the last has an even length.
 fn checksum(parts: &[&[u8]]) -> u16 {
     let words = parts.iter().flat_map(|part| part.chunks(2));
-    let word = |chunk: &[u8]| u32::from(chunk[0]) << 8 | u32::from(*chunk.get(1).unwrap_or(&0));
+    let word = |chunk: &[u8]| (u32::from(chunk[0]) << 8) | u32::from(*chunk.get(1).unwrap_or(&0));
     let mut sum: u32 = words.map(word).sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

@@ -26,7 +26,7 @@ pub struct AnswerOutcome {
     pub intervals: HeldClaims,
     /// Those of them whose interval has no width: they claim to be exact.
     pub certain: HeldClaims,
-    /// Means without an interval; those hold that are not [`FAR_OFF`].
+    /// Means without an interval; those hold that are not far off, by half or more.
     pub bare: HeldClaims,
     /// Intervals of percentiles.
     pub percentiles: HeldClaims,

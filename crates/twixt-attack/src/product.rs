@@ -55,12 +55,12 @@ pub(crate) struct Estimated {
     #[serde(default)]
     pub(crate) strays: Option<u64>,
     pub(crate) reason: Option<String>,
-    p50_low_ns: Option<i64>,
-    p50_high_ns: Option<i64>,
-    p95_low_ns: Option<i64>,
-    p95_high_ns: Option<i64>,
-    p99_low_ns: Option<i64>,
-    p99_high_ns: Option<i64>,
+    pub(crate) p50_low_ns: Option<i64>,
+    pub(crate) p50_high_ns: Option<i64>,
+    pub(crate) p95_low_ns: Option<i64>,
+    pub(crate) p95_high_ns: Option<i64>,
+    pub(crate) p99_low_ns: Option<i64>,
+    pub(crate) p99_high_ns: Option<i64>,
 }
 
 /// Exit code: finished, but some input was unusable.

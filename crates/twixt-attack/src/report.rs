@@ -74,8 +74,9 @@ impl<'a> AttackReport<'a> {
         for (index, question) in self.questions.iter().enumerate() {
             let verdicts = &self.verdicts[index];
             let count = |colour| verdicts.values().filter(|one| one.colour() == colour).count();
-            let all =
-                |of: fn(&CellVerdict) -> Option<f64>| verdicts.values().filter_map(of).collect();
+            let all = |of: fn(&CellVerdict) -> Option<f64>| -> Vec<f64> {
+                verdicts.values().filter_map(of).collect()
+            };
             table += &format!(
                 "| {} | {} | {} | {} | {} | {} | {} | {} |\n",
                 question.name(),
@@ -84,8 +85,8 @@ impl<'a> AttackReport<'a> {
                 count(Colour::Unknown),
                 percent(median(all(|one| one.error))),
                 percent(median(all(|one| one.width))),
-                percent(mean(all(|one| Some(one.unknown)))),
-                percent(mean(all(|one| one.loss_error))),
+                percent(mean(&all(|one| Some(one.unknown)))),
+                percent(mean(&all(|one| one.loss_error))),
             );
         }
         table
@@ -161,8 +162,8 @@ impl<'a> AttackReport<'a> {
         let chosen: Vec<usize> = self.outcomes.cells().into_iter().filter(selects).collect();
         let verdicts = || chosen.iter().map(|cell| &self.verdicts[question][cell]);
         let red = verdicts().filter(|verdict| verdict.colour() == Colour::Red).count();
-        let coverage = mean(verdicts().filter_map(|verdict| verdict.coverage).collect());
-        let text = match coverage {
+        let coverages: Vec<f64> = verdicts().filter_map(|verdict| verdict.coverage).collect();
+        let text = match mean(&coverages) {
             Some(coverage) => format!("{red}/{}, {:.0} %", chosen.len(), 100.0 * coverage),
             None => format!("{red}/{}", chosen.len()),
         };
@@ -214,10 +215,38 @@ impl<'a> AttackReport<'a> {
     }
 }
 
-fn mean(values: Vec<f64>) -> Option<f64> {
+fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 fn percent(share: Option<f64>) -> String {
     share.map_or("–".to_owned(), |share| format!("{:.1} %", 100.0 * share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::{AnswerOutcome, HeldClaims};
+    use crate::question::delay_questions;
+
+    #[test]
+    fn the_page_shows_what_is_red_and_how_to_repeat_it() {
+        let wrong = AnswerOutcome {
+            asked: 1,
+            intervals: HeldClaims { all: 1, held: 0 },
+            ..AnswerOutcome::default()
+        };
+        let outcomes = CampaignOutcomes::of_seeds(vec![wrong; 5]);
+        let cells = [GridCell::named(["1", "equal", "default", "queue", "none", "none"])];
+        let questions = delay_questions(Some("lda"));
+        let page = AttackReport::new(&cells, &questions, &outcomes).page();
+        for part in [
+            "1 cells, 5 seeds each",
+            "| lda/centred by all | **1/1, 0 %** | 0 | 0 |",
+            "`cargo xtask attack --cell 0 --algorithm lda`",
+        ] {
+            assert!(page.contains(part), "{part} is not in:\n{page}");
+        }
+        assert!(!page.contains('{'), "{page}");
+    }
 }

@@ -33,7 +33,7 @@ fn capinfos_reads_a_whole_capture_in_order() {
     for name in ["upstream.pcap", "downstream.pcap"] {
         let text = output(&capinfos, &["-T", "-r", "-t", "-o", "-c"], &folder.path().join(name));
         let fields: Vec<&str> = text.trim().split('\t').collect();
-        assert!(text.contains("nanosecond") && fields.last() == Some(&"True"), "{text}");
+        assert!(text.contains("nsecpcap") && fields.last() == Some(&"True"), "{text}");
         let packets = fields.iter().find_map(|field| field.parse::<usize>().ok()).unwrap();
         // Two per cent of the 30 000 are lost; four standard deviations of their number are 97.
         let lost = UPSTREAM.start - packets.min(UPSTREAM.start);
@@ -67,6 +67,7 @@ fn tcpdump_agrees_on_addresses_hops_and_checksums() {
     let count = |part: &str| text.matches(part).count();
     // Forward packets crossed the router; those that return have yet to.
     assert!(count("ttl 63") > 28_000 && (3_000..3_100).contains(&count("ttl 64")));
-    assert_eq!((count("bad "), count("incorrect")), (0, 0));
+    // Some ports make it look for protocols that are not there, which it reports as bad too.
+    assert_eq!((count("bad cksum"), count("bad udp cksum"), count("incorrect")), (0, 0, 0));
     assert_eq!(count("ttl "), count("udp sum ok") + count("(correct)"));
 }
