@@ -92,7 +92,7 @@ fn write_captures(traffic: &Traffic, folder: &Path) -> anyhow::Result<Captures> 
 fn time_of(answer: &Answer) -> RangeInclusive<i64> {
     match answer {
         Answer::Document(document) => document.time_ns(),
-        Answer::NoAnswer(_) | Answer::Failed(_) => i64::MIN..=i64::MAX,
+        Answer::Unknown(_) | Answer::Failed(_) => i64::MIN..=i64::MAX,
     }
 }
 

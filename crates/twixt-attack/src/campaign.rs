@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::attack::Attack;
 use crate::grid::GridCell;
 use crate::outcome::AnswerOutcome;
+use crate::question::DelayQuestion;
 use crate::verdict::CellVerdict;
 
 /// Which cells, which seeds, and how.
@@ -81,7 +82,7 @@ impl Campaign<'_> {
     }
 
     fn line(&self, cell: usize, seed: u64, outcomes: &[AnswerOutcome]) -> anyhow::Result<String> {
-        let names = self.attack.questions.iter().map(|question| question.name());
+        let names = self.attack.questions.iter().map(DelayQuestion::name);
         let outcomes = names.zip(outcomes.iter().cloned()).collect();
         let line = SeedLine { cell, levels: self.cells[cell].levels, seed, outcomes };
         Ok(serde_json::to_string(&line)?)
@@ -89,7 +90,7 @@ impl Campaign<'_> {
 
     fn read(&self, path: &Path) -> anyhow::Result<CampaignOutcomes> {
         let Ok(file) = File::open(path) else { return Ok(CampaignOutcomes::default()) };
-        let names: Vec<String> = self.attack.questions.iter().map(|one| one.name()).collect();
+        let names: Vec<String> = self.attack.questions.iter().map(DelayQuestion::name).collect();
         let mut seeds = BTreeMap::new();
         for line in BufReader::new(file).lines() {
             // A run that was killed may leave half of its last line.

@@ -118,11 +118,12 @@ fn has_level(cell: GridCell, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::question::delay_questions;
+    use crate::question::{DelayQuestion, delay_questions};
 
     #[test]
     fn known_classes_name_questions_and_levels_that_exist() {
-        let questions: Vec<String> = delay_questions(None).iter().map(|one| one.name()).collect();
+        let questions: Vec<String> =
+            delay_questions(None).iter().map(DelayQuestion::name).collect();
         let levels: Vec<String> = FACTORS
             .iter()
             .flat_map(|factor| factor.levels.iter().map(|level| format!("{} {level}", factor.name)))

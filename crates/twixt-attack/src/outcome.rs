@@ -97,7 +97,7 @@ pub(crate) fn judge(
     let asked = asked(question, truth);
     match answer {
         Answer::Document(document) => judge.document(document, &asked),
-        Answer::NoAnswer(reason) => judge.missing(&asked, reason),
+        Answer::Unknown(reason) => judge.missing(&asked, reason),
         Answer::Failed(problem) => judge.outcome.failure = Some(problem.clone()),
     }
     judge.conclude()

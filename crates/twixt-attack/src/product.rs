@@ -24,7 +24,7 @@ pub(crate) enum Answer {
     /// A document.
     Document(Document),
     /// There is not enough to answer, and this is why.
-    NoAnswer(String),
+    Unknown(String),
     /// It failed.
     Failed(String),
 }
@@ -89,9 +89,9 @@ pub(crate) fn ask(
         noted.lines().last().unwrap_or("no message").trim_start_matches("twixt: ").to_owned();
     Ok(match (output.status.code(), serde_json::from_slice(&output.stdout)) {
         (Some(NO_ANSWER), Ok(Document { estimates, .. })) if estimates.is_empty() => {
-            Answer::NoAnswer(last)
+            Answer::Unknown(last)
         }
-        (Some(NO_ANSWER), Err(_)) => Answer::NoAnswer(last),
+        (Some(NO_ANSWER), Err(_)) => Answer::Unknown(last),
         (Some(0 | PARTLY | NO_ANSWER), Ok(document)) => Answer::Document(document),
         (Some(0 | PARTLY), Err(error)) => Answer::Failed(error.to_string()),
         (code, _) => Answer::Failed(format!("exit code {code:?}: {last}")),
