@@ -57,6 +57,7 @@ impl<'a> AttackReport<'a> {
         let factors: String = (0..FACTORS.len()).map(|factor| self.factor_table(factor)).collect();
         let cells = self.outcomes.cells().len();
         TEXT.replace("{cells}", &cells.to_string())
+            .replace("{design}", &self.cells.len().to_string())
             .replace("{seeds}", &(self.outcomes.seeds() / cells.max(1)).to_string())
             .replace("{questions}", &self.question_table())
             .replace("{factors}", &factors)
@@ -241,7 +242,7 @@ mod tests {
         let questions = delay_questions(Some("lda"));
         let page = AttackReport::new(&cells, &questions, &outcomes).page();
         for part in [
-            "1 cells, 5 seeds each",
+            "1 of the 1 cells of the design, 5 seeds each",
             "| lda/centred by all | **1/1, 0 %** | 0 | 0 |",
             "`cargo xtask attack --cell 0 --algorithm lda`",
         ] {
