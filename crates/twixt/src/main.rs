@@ -16,6 +16,11 @@ mod remarks;
 use std::process::ExitCode;
 
 use clap::Parser;
+use mimalloc::MiMalloc;
+
+/// A collector runs for months: what its threads free must go back to the system.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let cli = command::Cli::parse();

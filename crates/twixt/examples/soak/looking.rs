@@ -7,7 +7,10 @@ use twixt_testing::resident_kib;
 
 use crate::system::System;
 
-/// A tenth more than in the first tenth of the time is growth; so are this many KiB at least.
+/// The collector keeps the roll-ups of the open hours, and seals an hour some minutes after its end:
+/// what it takes is compared with what it took at the same minute of the hour before.
+const CYCLE: usize = 60;
+/// A tenth more than before is growth, and this many KiB at least.
 const SPARE: f64 = 1.1;
 const SPARE_KIB: u64 = 8 * 1024;
 
@@ -38,16 +41,18 @@ impl Looks {
         self.seen.push([collector, agents]);
     }
 
-    /// What is larger in the last tenth of the time than in the first. The first two minutes fill
-    /// caches.
+    /// What is larger in the last tenth of the time than an hour before, or, in a shorter run, than
+    /// in the first tenth. The first two minutes fill caches.
     pub(crate) fn grown(&self) -> Vec<String> {
         let seen = self.seen.get(2..).unwrap_or_default();
         let tenth = (seen.len() / 10).max(1).min(seen.len());
-        let (first, last) = (&seen[..tenth], &seen[seen.len() - tenth..]);
+        let last = seen.len() - tenth;
+        let first = last.saturating_sub(CYCLE);
+        let (first, last) = (&seen[first..first + tenth], &seen[last..]);
         let names = ["collector", "agents"];
         let grown = (0..2).filter_map(|index| {
             let [before, after] = [first, last].map(|looks| Taken::most(looks, index));
-            println!("{}: at first {before:?}, in the end {after:?}", names[index]);
+            println!("{}: before {before:?}, in the end {after:?}", names[index]);
             after.is_more_than(before).then(|| names[index].to_owned())
         });
         grown.collect()

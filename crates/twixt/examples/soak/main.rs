@@ -2,8 +2,9 @@
 //!
 //! Ten virtual cables, an agent at each of their twenty ends, one collector: processes of the
 //! release build. Datagrams pass all the while, and so do questions to the API. Each process is
-//! looked at once a minute. Ends with what the first and the last tenth of the time took at most,
-//! and with code 1 if something grew, an epoch is missing, or a question failed.
+//! looked at once a minute. Ends with what the last tenth of the time took at most, and the same
+//! minutes an hour before (in a short run, the first tenth), and with code 1 if something grew, an
+//! epoch is missing, or a question failed.
 //!
 //! `cargo xtask soak [MINUTES]`, as root; it runs in a network namespace of its own.
 
