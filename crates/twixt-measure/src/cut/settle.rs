@@ -71,6 +71,8 @@ pub(crate) struct Evidence {
     /// or strange.
     pub whole_downstream: bool,
     pub whole_upstream: bool,
+    /// A half that would show whether packets are unseen, or strange, is not there.
+    pub is_hidden: bool,
 }
 
 /// Whether all packets that were in flight at a boundary have been found.
@@ -91,7 +93,8 @@ impl Evidence {
     /// A packet that comes later than anything kept is missing at one place and comes from
     /// nowhere at another. What is only missing was lost, and what only comes from nowhere did
     /// not pass upstream, if most of the others are there and in time. Packets that a point did not
-    /// observe are missing, or come from nowhere, whatever the delays are.
+    /// observe are missing, or come from nowhere, whatever the delays are. Where a half did not come
+    /// that would show it, some may be.
     pub(crate) fn verdict(&self, short_delays: u64, unobserved: Unobserved) -> Verdict {
         if self.strain > STRAIN_MAX {
             return Verdict::Beyond;
@@ -105,7 +108,7 @@ impl Evidence {
         let most_unseen = self.sent >= TELLING_MIN && unexplained.0 > self.sent / 2;
         let known_to_be_short = self.is_short() && short_delays >= TELLING_MIN;
         let clear = match unexplained {
-            _ if unseen == 0 && strange == 0 => true,
+            _ if unseen == 0 && strange == 0 && !self.is_hidden => true,
             (1.., 1..) => false,
             _ => known_to_be_short && !most_unseen,
         };
@@ -204,6 +207,7 @@ impl Found {
             blind: forth_ns == 0 || back_ns == 0,
             whole_downstream: downstream.before.is_some() && downstream.after.is_some(),
             whole_upstream: upstream.before.is_some() && upstream.after.is_some(),
+            is_hidden: false,
         }
     }
 }

@@ -20,7 +20,7 @@ impl Pairing {
             let before = self.slots.get_mut(&Epoch(epoch.0.saturating_sub(1)));
             let before = before.map_or(&mut nothing, Box::as_mut);
             match moves_between(boundary, before, &after) {
-                Some(moves) => {
+                Some(mut moves) => {
                     if is_severed(before, &after) {
                         before.blurred = true;
                         after.blurred = true;
@@ -29,7 +29,7 @@ impl Pairing {
                     after.blurred |= !after.is_complete();
                     self.counts.moved = self.counts.moved.saturating_add(moves.count());
                     // Judged by packets in flight as they were found, so before they are moved.
-                    note_missing(&moves, before, &mut after);
+                    note_missing(&mut moves, before, &mut after);
                     let short_delays = self.learnt.note(epoch, &moves.evidence);
                     let verdict = moves.evidence.verdict(short_delays, unobserved);
                     if note_unsettled(verdict, boundary, before, &mut after) {
@@ -121,13 +121,16 @@ pub(super) fn is_severed(before: &Slot, after: &Slot) -> bool {
 
 /// Where one half is missing and the other has packets of its own, some that were in flight may
 /// be in the missing one. Where packets just begin or end, none are.
-fn note_missing(moves: &Moves, before: &mut Slot, after: &mut Slot) {
+fn note_missing(moves: &mut Moves, before: &mut Slot, after: &mut Slot) {
+    let own = |half: &Half| half.sealed.packets > moves.later.len() as u64;
     let lacks = |missing: &Option<Half>, other: &Option<Half>| {
-        let own = |half: &Half| half.sealed.packets > moves.later.len() as u64;
         missing.is_none() && other.as_ref().is_some_and(own)
     };
-    before.blurred |= moves.evidence.unseen > 0 && lacks(&after.downstream, &after.upstream);
-    after.blurred |= moves.evidence.strange > 0 && lacks(&before.upstream, &before.downstream);
+    let lacks_before = lacks(&before.upstream, &before.downstream);
+    let lacks_after = lacks(&after.downstream, &after.upstream);
+    before.blurred |= moves.evidence.unseen > 0 && lacks_after;
+    after.blurred |= moves.evidence.strange > 0 && lacks_before;
+    moves.evidence.is_hidden = lacks_before || lacks_after;
 }
 
 /// Notes whether packets may have been in flight that were not found, and says so.
