@@ -101,6 +101,7 @@ impl Evidence {
         }
         let unseen = if self.whole_downstream { self.unseen } else { 0 };
         let strange = if self.whole_upstream { self.strange } else { 0 };
+        let is_hidden = self.is_hidden || self.unseen > unseen || self.strange > strange;
         let unexplained = (
             unseen.saturating_sub(unobserved.downstream),
             strange.saturating_sub(unobserved.upstream),
@@ -108,7 +109,7 @@ impl Evidence {
         let most_unseen = self.sent >= TELLING_MIN && unexplained.0 > self.sent / 2;
         let known_to_be_short = self.is_short() && short_delays >= TELLING_MIN;
         let clear = match unexplained {
-            _ if unseen == 0 && strange == 0 && !self.is_hidden => true,
+            _ if unseen == 0 && strange == 0 && !is_hidden => true,
             (1.., 1..) => false,
             _ => known_to_be_short && !most_unseen,
         };
