@@ -19,7 +19,7 @@ use twixt_capture::{
 use twixt_measure::MeterError;
 use twixt_model::{Delay, Needs, PointId, TimeSource, Timestamp};
 use twixt_observe::{LATENESS, MetersConfig, PointShare};
-use twixt_store::raise_open_files_max;
+use twixt_store::{SharedDisk, raise_open_files_max, real_disk};
 use twixt_supervise::{Supervisor, ThreadFailure};
 use twixt_synopsis::AnySynopsis;
 use twixt_wire::{Observer, ObserverError, ObserverOptions};
@@ -30,7 +30,7 @@ use crate::frames::LiveFrames;
 use crate::metrics::{Metrics, Page, PointMetrics, serve};
 use crate::sealing::Sealing;
 use crate::sender::{Sender, SenderError};
-use crate::spool::{SpoolError, Spools};
+use crate::spool::{self, SpoolError, Spools};
 use crate::steps::PointClock;
 use crate::watch::{ReportedSoFar, Watch};
 
@@ -111,7 +111,7 @@ impl Agent {
     pub fn check(config: &AgentConfig) -> Result<(), AgentError> {
         config.check()?;
         for point in &config.points {
-            let (clock, observer) = (PointClock::new(), observer(config, point)?);
+            let (clock, observer) = (PointClock::after(0), observer(config, point)?);
             let meters = meters(config, point, &observer, TimeSource::Kernel);
             let (synopses, era) = (copies(&config.synopses), clock.era());
             PointShare::new(0, meters, synopses, observer, era, Timestamp::MIN)?;
@@ -248,7 +248,7 @@ fn open_point(
     stop: &Stop,
 ) -> Result<OpenPoint<LiveSource>, AgentError> {
     let options = LiveOptions { stop: stop.clone(), ..point.options.clone() };
-    let clock = PointClock::new();
+    let clock = PointClock::after(newest_run(&real_disk(), config, point)?);
     let sources = match point.threads {
         1 => LiveSource::open(&point.interface, &options).map(|source| vec![source]),
         threads => LiveSource::open_group(&point.interface, &options, threads),
@@ -271,6 +271,20 @@ fn open_point(
         ));
     }
     Ok(OpenPoint { clock, shares })
+}
+
+/// The number of the last run of a point.
+pub(crate) fn newest_run(
+    disk: &SharedDisk,
+    config: &AgentConfig,
+    point: &PointConfig,
+) -> Result<u64, SpoolError> {
+    let folder = &config.spool.folder;
+    spool::newest_run(disk, folder, &point.name).map_err(|source| SpoolError::Folder {
+        folder: folder.clone(),
+        action: "reading the number of the newest run",
+        source,
+    })
 }
 
 pub(crate) fn observer(

@@ -56,7 +56,7 @@ pub fn rehearse(
         script.peek().map(|first| (first.steady, first.wall)).ok_or_else(|| nothing("moment"))?;
     let (out, parts) = sync_channel(crate::PARTS_MAX);
     let metrics = Metrics::new().point(&point.name, 1);
-    let mut scripted = ScriptedPoint::begin(config, 0, (steady, wall), out, metrics)?;
+    let mut scripted = ScriptedPoint::begin(config, 0, (steady, wall), 0, out, metrics)?;
     let mut merger = Merger::new(1);
     let mut goes_on = true;
     while goes_on {
@@ -82,12 +82,13 @@ impl ScriptedPoint {
         config: &AgentConfig,
         index: usize,
         clocks: (Duration, Timestamp),
+        newest_run: u64,
         out: SyncSender<(usize, SealedPart)>,
         metrics: PointMetrics,
     ) -> Result<Self, AgentError> {
         let point = &config.points[index];
         let clocks = ScriptedClocks(Arc::new(Mutex::new(clocks)));
-        let clock = Arc::new(PointClock::with(clocks.clone()));
+        let clock = Arc::new(PointClock::with(clocks.clone(), newest_run));
         let observer = observer(config, point)?;
         let meters = meters(config, point, &observer, TimeSource::Kernel);
         let (synopses, began) = (copies(&config.synopses), clock.now());

@@ -94,6 +94,7 @@ impl Sealing {
             sealed.clock_bound = quality.bound(sealed.time_source);
             self.count(point, &sealed);
             let bytes = sealed.to_bytes();
+            spools.note_run(point, sealed.run);
             match spools.append(point, sealed.epoch, &bytes) {
                 Ok(()) => epochs.push(bytes),
                 Err(error) => self.problem = error.to_string(),

@@ -4,8 +4,10 @@
 //! again; an epoch may then be sent twice, which the collector notices.
 
 mod former;
+mod newest_run;
 mod points;
 
+pub(crate) use newest_run::newest_run;
 pub use points::Spools;
 
 use std::io;
@@ -15,6 +17,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use twixt_model::{Epoch, Timestamp};
 use twixt_store::{Peeked, Queue, SharedDisk, StoreError, real_disk};
+
+use newest_run::NewestRun;
 
 /// The smallest spool.
 pub const SPOOL_BYTES_MIN: u64 = 1 << 16;
@@ -91,6 +95,7 @@ pub struct Spool {
 #[derive(Debug)]
 struct Inner {
     queue: Queue,
+    newest_run: NewestRun,
     unwritten: u64,
     is_closed: bool,
 }
@@ -121,8 +126,20 @@ impl Spool {
             other => other.into(),
         })?;
         former::take_over(disk, folder, &mut queue, now())?;
-        let inner = Inner { queue, unwritten: 0, is_closed: false };
+        let newest_run = NewestRun::open(disk, folder).map_err(|source| SpoolError::Folder {
+            folder: folder.to_owned(),
+            action: "reading the number of the newest run",
+            source,
+        })?;
+        let inner = Inner { queue, newest_run, unwritten: 0, is_closed: false };
         Ok(Self { inner: Mutex::new(inner), changed: Condvar::new(), now })
+    }
+
+    /// Epochs of a run come next. Runs of later starts have larger numbers.
+    pub fn note_run(&self, run: u64) {
+        if let Err(error) = self.lock().newest_run.note(run) {
+            tracing::warn!(%error, "a restart after the clock was set back may reuse the number of this run");
+        }
     }
 
     /// Takes an epoch. It survives the death of this process; [`sync`](Self::sync) makes it survive

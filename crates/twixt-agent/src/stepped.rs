@@ -11,7 +11,7 @@ use twixt_model::{Timestamp, mix};
 use twixt_observe::SealedPart;
 use twixt_store::SharedDisk;
 
-use crate::agent::{AgentError, PARTS_MAX};
+use crate::agent::{AgentError, PARTS_MAX, newest_run};
 use crate::clock::ClockQuality;
 use crate::config::AgentConfig;
 use crate::delivery::{CollectorTrouble, Delivery, body_of};
@@ -73,7 +73,8 @@ impl SteppedAgent {
         let told: Vec<PointMetrics> =
             config.points.iter().map(|point| metrics.point(&point.name, point.threads)).collect();
         let begin = |(index, told): (usize, &PointMetrics)| {
-            ScriptedPoint::begin(config, index, (steady, wall), out.clone(), told.clone())
+            let newest = newest_run(disk, config, &config.points[index])?;
+            ScriptedPoint::begin(config, index, (steady, wall), newest, out.clone(), told.clone())
         };
         let points = told.iter().enumerate().map(begin).collect::<Result<Vec<_>, _>>()?;
         let names = config.points.iter().map(|point| point.name.as_str());

@@ -51,16 +51,17 @@ struct Look {
 }
 
 impl PointClock {
-    /// That of this machine. Begins the first era, whose run is the time it begins.
-    pub(crate) fn new() -> Self {
-        Self::with(SystemClocks { base: Instant::now() })
+    /// That of this machine. Begins the first era, whose run is the time it begins, or a larger
+    /// number if the run before had a larger one.
+    pub(crate) fn after(newest_run: u64) -> Self {
+        Self::with(SystemClocks { base: Instant::now() }, newest_run)
     }
 }
 
 impl<C: Clocks> PointClock<C> {
-    /// As [`new`](PointClock::new), by other clocks.
-    pub(crate) fn with(clocks: C) -> Self {
-        let run = clocks.wall().as_nanos().max(1).cast_unsigned();
+    /// As [`after`](PointClock::after), by other clocks.
+    pub(crate) fn with(clocks: C, newest_run: u64) -> Self {
+        let run = run_after(newest_run, clocks.wall());
         let state = Offsets { offset_ns: look(&clocks).offset_ns, era: Era { number: 0, run } };
         Self { clocks, state: Mutex::new(state) }
     }
@@ -91,10 +92,15 @@ impl Offsets {
             self.offset_ns = look.offset_ns;
         } else if look.took_ns <= LOOK_NS_MAX || moved_ns > look.took_ns.saturating_mul(2) {
             self.offset_ns = look.offset_ns;
-            let run = (self.era.run + 1).max(now.as_nanos().max(1).cast_unsigned());
+            let run = run_after(self.era.run, now);
             self.era = Era { number: self.era.number + 1, run };
         }
     }
+}
+
+/// The time, unless that is not larger.
+fn run_after(newest_run: u64, now: Timestamp) -> u64 {
+    newest_run.saturating_add(1).max(now.as_nanos().max(1).cast_unsigned())
 }
 
 impl Clocks for SystemClocks {
@@ -164,8 +170,15 @@ mod tests {
     }
 
     #[test]
+    fn a_run_has_a_larger_number_than_the_one_before_whatever_the_clock_shows() {
+        assert_eq!(run_after(0, Timestamp::from_nanos(7)), 7);
+        assert_eq!(run_after(7, Timestamp::from_nanos(7)), 8);
+        assert_eq!(run_after(7, Timestamp::from_nanos(-7)), 8);
+    }
+
+    #[test]
     fn nobody_sets_the_clock_of_this_machine() {
-        let clock = PointClock::new();
+        let clock = PointClock::after(0);
         assert_eq!(clock.era(), clock.era());
         clock.pretend(3_600_000 * MS);
         assert_eq!(clock.era().number, 1);

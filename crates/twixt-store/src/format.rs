@@ -90,6 +90,9 @@ pub(crate) fn header(magic: [u8; 4]) -> [u8; HEADER_BYTES] {
     bytes
 }
 
+/// Bytes of a header that was not whole on the disk which may be something else.
+const DAMAGED_MAX: usize = 2;
+
 /// What the beginning of a file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeaderState {
@@ -108,7 +111,10 @@ pub(crate) fn check_header(bytes: &[u8; HEADER_BYTES], magic: [u8; 4]) -> Header
     let checksum = u64_at(bytes, 8);
     let is_alike = || {
         let ours = header(magic);
-        ours.iter().zip(bytes).filter(|(one, other)| one == other).count() > HEADER_BYTES / 2
+        let pairs = || ours.iter().zip(bytes);
+        // A machine that died may have left zeros in the place of any part, which may be damaged since.
+        pairs().filter(|(one, other)| one == other).count() > HEADER_BYTES / 2
+            || pairs().filter(|(one, other)| one != other && **other != 0).count() <= DAMAGED_MAX
     };
     match bytes[4] {
         _ if *bytes == [0; HEADER_BYTES] => HeaderState::Unwritten,
@@ -344,6 +350,21 @@ mod tests {
         }
     }
 
+    /// A part of it was on the disk when the machine died, and a bit changed later.
+    #[test]
+    fn a_header_that_was_not_whole_may_be_damaged_too() {
+        for written in 0..HEADER_BYTES {
+            for bit in 0..8 * HEADER_BYTES {
+                let mut bytes = header(DATA_MAGIC);
+                bytes[written..].fill(0);
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                let state = check_header(&bytes, DATA_MAGIC);
+                let expected = [HeaderState::Damaged, HeaderState::Unwritten];
+                assert!(expected.contains(&state), "{written} bytes, bit {bit}: {state:?}");
+            }
+        }
+    }
+
     #[test]
     fn a_newer_file_is_told_from_a_damaged_one() {
         let mut bytes = header(DATA_MAGIC);
@@ -351,6 +372,8 @@ mod tests {
         assert_eq!(check_header(&bytes, INDEX_MAGIC), HeaderState::Foreign);
         assert_eq!(check_header(&[0; HEADER_BYTES], DATA_MAGIC), HeaderState::Unwritten);
         assert_eq!(check_header(b"someone else's..", DATA_MAGIC), HeaderState::Foreign);
+        let capture = *b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0";
+        assert_eq!(check_header(&capture, DATA_MAGIC), HeaderState::Foreign);
         bytes[4] = 2;
         assert_eq!(check_header(&bytes, DATA_MAGIC), HeaderState::Damaged);
         let checksum = xxh3_64(&bytes[..8]);

@@ -99,7 +99,7 @@ fn a_packet_thread_that_panics_ends_the_agent() {
     let sender = Sender::new(&config.delivery, 1).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (panic_now, now) = mpsc::channel();
-    let clock = PointClock::new();
+    let clock = PointClock::after(0);
     let observer = observer(&config, &config.points[0]).unwrap();
     let meters = meters(&config, &config.points[0], &observer, TimeSource::Kernel);
     let synopses = copies(&config.synopses);

@@ -66,6 +66,11 @@ impl Spools {
         Ok(Self { spools: names.into_iter().map(open).collect::<Result<_, SpoolError>>()? })
     }
 
+    /// Epochs of a run of a point come next; see [`Spool::note_run`].
+    pub fn note_run(&self, point: usize, run: u64) {
+        self.spools[point].1.note_run(run);
+    }
+
     /// Takes an epoch of a point, by its index; see [`Spool::append`].
     ///
     /// # Errors

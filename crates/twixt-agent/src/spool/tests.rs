@@ -130,3 +130,18 @@ fn the_spools_of_64_points_fit() {
         spool.confirm(spool.batch(10, 1 << 20).unwrap().last().unwrap());
     }
 }
+
+/// The clock was set back while the agent was down, to the very moment of its former start.
+#[test]
+fn the_number_of_the_newest_run_survives() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = real_disk();
+    assert_eq!(newest_run(&disk, folder.path(), "up").unwrap(), 0);
+    let spools = Spools::open(folder.path(), ["up"], 1 << 20).unwrap();
+    spools.note_run(0, 700);
+    spools.note_run(0, 500);
+    drop(spools);
+    assert_eq!(newest_run(&disk, folder.path(), "up").unwrap(), 700);
+    std::fs::write(folder.path().join("up/newest-run"), "7x0").unwrap();
+    assert_eq!(newest_run(&disk, folder.path(), "up").unwrap(), 0);
+}

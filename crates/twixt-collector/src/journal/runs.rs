@@ -1,6 +1,7 @@
 //! Distinguishes a restarted agent from a second one that uses the same name.
 //!
-//! The number of a run is when its agent started, so the larger is the newer one. After a restart
+//! The number of a run is when its agent started, or one more than that of the run before if the clock
+//! was set back since, so the larger is the newer one. After a restart
 //! the old run's last epochs may still come, but all of them began before the new run's first
 //! ended. If the old run goes on reporting epochs while the new one does, there are two agents,
 //! and the newer one is believed.
@@ -11,8 +12,8 @@ use twixt_model::{Span, Timestamp};
 
 /// Runs of one point that are remembered; the oldest are forgotten.
 const RUNS_MAX: usize = 16;
-/// A run that was silent for this long is over: after a clock was set back, the agent's new run
-/// seems to be the older one, and must not be refused for ever.
+/// A run that was silent for this long is over: after a clock was set back and the spool removed, the
+/// agent's new run seems to be the older one, and must not be refused for ever.
 const SILENCE_NS: i64 = 60_000_000_000;
 
 /// The runs of all points.
