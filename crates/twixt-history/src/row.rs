@@ -331,6 +331,7 @@ impl DelayPart {
             deviation_ns: self.deviation_ns(),
             half_width_ns: self.half_width_ns,
             order: None,
+            order_range: None,
         }
     }
 
@@ -401,6 +402,7 @@ mod tests {
             deviation_ns: None,
             half_width_ns: None,
             order: None,
+            order_range: None,
         };
         let span = Span { start: at(0), end: at(1000) };
         let estimate = Estimate {

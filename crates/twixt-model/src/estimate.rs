@@ -25,16 +25,9 @@ impl Estimate {
     /// else from the sample. `None` if neither can tell.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<Percentile> {
-        let exact = self.delay.and_then(|delay| delay.order).and_then(|order| order.at(share));
-        let exactly = |delay: Delay| {
-            let time_ns = delay.as_nanos();
-            Percentile { share, time_ns, low_ns: time_ns, high_ns: time_ns }
-        };
-        match (exact, &self.sample) {
-            (Some(delay), _) => Some(exactly(delay)),
-            (None, Some(sample)) => sample.percentile(share).ok(),
-            (None, None) => None,
-        }
+        let exact = self.delay.and_then(|delay| delay.percentile(share));
+        let sampled = || self.sample.as_ref().and_then(|sample| sample.percentile(share).ok());
+        exact.or_else(sampled)
     }
 
     /// Why something is not known: the reason, and which percentiles the sample cannot tell.
@@ -130,6 +123,8 @@ pub struct DelayEstimate {
     pub half_width_ns: Option<f64>,
     /// Exact order statistics, from algorithms that keep every packet.
     pub order: Option<OrderStatistics>,
+    /// What these are at least and at most, where identical packets can be matched in several ways.
+    pub order_range: Option<[OrderStatistics; 2]>,
 }
 
 /// Percentile p is the element `min(n - 1, floor(p n))` of the sorted delays.
@@ -188,7 +183,17 @@ impl DelayEstimate {
             deviation_ns: both(self.deviation_ns, other.deviation_ns, &deviation),
             half_width_ns: both(self.half_width_ns, other.half_width_ns, &width),
             order: None,
+            order_range: None,
         }
+    }
+
+    /// What a share of the packets did not exceed, from algorithms that keep every packet.
+    fn percentile(&self, share: f64) -> Option<Percentile> {
+        let order = self.order?;
+        let [low, high] = self.order_range.unwrap_or([order; 2]);
+        let at_ns = |order: OrderStatistics| order.at(share).map(Delay::as_nanos);
+        let (time_ns, low_ns, high_ns) = (at_ns(order)?, at_ns(low)?, at_ns(high)?);
+        Some(Percentile { share, time_ns, low_ns, high_ns })
     }
 
     /// The 95 % confidence interval of the mean.
@@ -222,7 +227,14 @@ mod tests {
     use super::*;
 
     fn estimate(count: u64, sum_ns: i128) -> DelayEstimate {
-        DelayEstimate { count, sum_ns, deviation_ns: None, half_width_ns: Some(2.0), order: None }
+        DelayEstimate {
+            count,
+            sum_ns,
+            deviation_ns: None,
+            half_width_ns: Some(2.0),
+            order: None,
+            order_range: None,
+        }
     }
 
     #[test]

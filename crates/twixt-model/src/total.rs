@@ -96,6 +96,7 @@ mod tests {
             deviation_ns: Some(0.0),
             half_width_ns: Some(0.0),
             order: None,
+            order_range: None,
         });
         Estimate {
             scope: Scope::All,

@@ -159,6 +159,7 @@ fn summarise(delays: &mut [Delay]) -> Option<DelayEstimate> {
         deviation_ns: None,
         half_width_ns: Some(0.0),
         order: Some(order),
+        order_range: None,
     };
     let centre = estimate.mean();
     let (mut first, mut second) = (0.0, 0.0);

@@ -4,6 +4,7 @@
 //! judged by, and the right choice for captures that fit into memory. It keeps flow keys by
 //! design, so that its estimates can name flows.
 
+mod alignment;
 mod estimate;
 pub(crate) mod matching;
 mod noted;

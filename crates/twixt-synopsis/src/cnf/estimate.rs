@@ -137,6 +137,7 @@ impl Group {
             deviation_ns: delays.deviation_ns(),
             half_width_ns: None,
             order: None,
+            order_range: None,
         };
         self.delay = Some(self.delay.map_or(record, |sum| sum.merged(&record)));
     }

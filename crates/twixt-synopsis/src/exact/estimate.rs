@@ -7,7 +7,8 @@ use twixt_model::{
 };
 
 use super::Exact;
-use super::matching::Matching;
+use super::alignment::Matched;
+use super::matching::{Fate, Matching};
 use crate::question::{By, Question};
 use crate::synopsis::Pair;
 
@@ -20,7 +21,7 @@ pub(super) fn estimate(pair: Pair<'_, Exact>, question: &Question<'_>) -> Vec<Es
         gathered.insert(Scope::All, Gathered::default());
     }
     let mut scopes: BTreeMap<FlowHash, Scope> = BTreeMap::new();
-    for (packet, delay) in &matching.packets {
+    for (packet, fate) in &matching.packets {
         let scope = match question.by {
             By::All => &Scope::All,
             _ => scopes
@@ -28,8 +29,8 @@ pub(super) fn estimate(pair: Pair<'_, Exact>, question: &Question<'_>) -> Vec<Es
                 .or_insert_with(|| question.by.scope_of(&key_of(pair, packet.flow))),
         };
         match gathered.get_mut(scope) {
-            Some(group) => group.add(packet.length, *delay),
-            None => gathered.entry(scope.clone()).or_default().add(packet.length, *delay),
+            Some(group) => group.add(packet.length, *fate),
+            None => gathered.entry(scope.clone()).or_default().add(packet.length, *fate),
         }
     }
     gathered.into_iter().map(|(scope, group)| group.estimate(scope, question)).collect()
@@ -46,54 +47,93 @@ fn key_of(pair: Pair<'_, Exact>, flow: FlowHash) -> FlowKey {
 struct Gathered {
     packets: u64,
     bytes: u64,
-    delays: Vec<Delay>,
+    lost: u64,
+    matched: Vec<Matched>,
 }
 
 impl Gathered {
-    fn add(&mut self, length: u32, delay: Option<Delay>) {
+    fn add(&mut self, length: u32, fate: Fate) {
         self.packets += 1;
         self.bytes += u64::from(length);
-        self.delays.extend(delay);
+        match fate {
+            Fate::Lost => self.lost += 1,
+            Fate::Arrived => {}
+            Fate::Measured(matched) => self.matched.push(matched),
+        }
     }
 
     fn estimate(mut self, scope: Scope, question: &Question<'_>) -> Estimate {
-        self.delays.sort_unstable();
-        let used = self.delays.len() as u64;
-        let reason = (used == 0).then(|| match self.packets {
-            0 => "no packets".to_owned(),
-            packets => format!("none of the {packets} packets was seen downstream"),
-        });
+        self.matched.sort_unstable_by_key(|matched| matched.delay);
         let evidence = Evidence {
             packets: self.packets,
-            used,
-            lost: Some(self.packets - used),
+            used: self.matched.len() as u64,
+            lost: Some(self.lost),
             bytes: Some(self.bytes),
             ..Evidence::default()
         };
-        let delay = summarise(&self.delays);
+        let (delay, reason) = (summarise(&self.matched), self.reason());
         Estimate { scope, span: question.span, evidence, delay, reason, sample: None }
+    }
+
+    fn reason(&self) -> Option<String> {
+        let unmeasured = self.packets - self.lost - self.matched.len() as u64;
+        let uncertain = self.matched.iter().filter(|matched| !matched.is_certain()).count();
+        match (self.packets, unmeasured, uncertain) {
+            (0, ..) => Some("no packets".to_owned()),
+            (packets, 0, _) if self.lost == packets => {
+                Some(format!("none of the {packets} packets was seen downstream"))
+            }
+            (_, 0, 0) => None,
+            (packets, 0, uncertain) => Some(format!(
+                "{uncertain} of the {packets} packets are identical to others, and could be matched \
+                 in several ways"
+            )),
+            (packets, unmeasured, _) => Some(format!(
+                "{unmeasured} of the {packets} packets are identical to others that were lost, and \
+                 cannot be distinguished from these"
+            )),
+        }
     }
 }
 
-/// Every packet that crossed was measured, so the interval of the mean has no width.
-fn summarise(sorted: &[Delay]) -> Option<DelayEstimate> {
-    let order = OrderStatistics::of_sorted(sorted)?;
-    let (count, sum_ns) = (
-        sorted.len() as u64,
-        sorted.iter().map(|delay| i128::from(delay.as_nanos())).sum::<i128>(),
-    );
+/// Every packet that crossed was measured, so the interval of the mean is as wide as the ways differ
+/// in which identical packets can be matched.
+fn summarise(sorted: &[Matched]) -> Option<DelayEstimate> {
+    let delays: Vec<Delay> = sorted.iter().map(|matched| matched.delay).collect();
+    let order = OrderStatistics::of_sorted(&delays)?;
+    let count = sorted.len() as u64;
+    let sum_ns = |pick: fn(&Matched) -> Delay| {
+        sorted.iter().map(|matched| i128::from(pick(matched).as_nanos())).sum::<i128>()
+    };
+    let sum = sum_ns(|matched| matched.delay);
+    let (least, most) = (sum_ns(|matched| matched.least), sum_ns(|matched| matched.most));
+    let half_width_ns = (sum - least).max(most - sum) as f64 / count as f64;
     // Relative to the smallest delay, so that a clock offset of years costs no precision.
     let relative = |delay: &Delay| (*delay - order.min).as_nanos() as f64;
-    let mean = sorted.iter().map(relative).sum::<f64>() / count as f64;
+    let mean = delays.iter().map(relative).sum::<f64>() / count as f64;
     let variance =
-        sorted.iter().map(|delay| (relative(delay) - mean).powi(2)).sum::<f64>() / count as f64;
+        delays.iter().map(|delay| (relative(delay) - mean).powi(2)).sum::<f64>() / count as f64;
     Some(DelayEstimate {
         count,
-        sum_ns,
+        sum_ns: sum,
         deviation_ns: Some(variance.sqrt()),
-        half_width_ns: Some(0.0),
+        half_width_ns: Some(half_width_ns),
         order: Some(order),
+        order_range: order_range(sorted),
     })
+}
+
+/// What order statistics would be at least and at most; `None` if nothing else is possible.
+fn order_range(matched: &[Matched]) -> Option<[OrderStatistics; 2]> {
+    if matched.iter().all(|matched| matched.low == matched.high) {
+        return None;
+    }
+    let sorted = |pick: fn(&Matched) -> Delay| {
+        let mut delays: Vec<Delay> = matched.iter().map(pick).collect();
+        delays.sort_unstable();
+        OrderStatistics::of_sorted(&delays)
+    };
+    Some([sorted(|matched| matched.low)?, sorted(|matched| matched.high)?])
 }
 
 #[cfg(test)]
@@ -160,8 +200,8 @@ mod tests {
     #[test]
     fn the_deviation_survives_an_offset_of_years() {
         let offset = 315_360_000_000_000_000;
-        let sorted: Vec<Delay> =
-            [2, 4, 6].iter().map(|ns| Delay::from_nanos(offset + ns)).collect();
+        let certain = |ns: i64| Matched::certain(Delay::from_nanos(offset + ns));
+        let sorted = [2, 4, 6].map(certain);
         let deviation = summarise(&sorted).unwrap().deviation_ns.unwrap();
         assert!((deviation * deviation - 8.0 / 3.0).abs() < 1e-9);
     }

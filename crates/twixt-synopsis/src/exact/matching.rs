@@ -1,21 +1,45 @@
 //! Which sighting upstream and which downstream are one packet.
 //!
 //! Digests are not unique: a retransmission can be identical to the last bit, and some senders
-//! repeat whole packets. Equal packets are matched in the order of their times; where one point
-//! saw more of them than the other, so as to keep their delays nearest to the median of all
-//! packets whose match is beyond doubt.
+//! repeat whole packets. Packets that occur once at each point tell how long delays are; identical
+//! ones are matched in order within that range ([`Alignment`]). Where several ways of matching them
+//! are possible, what each of them would say is known too.
 
 use twixt_model::{Delay, Observation};
 
-/// Each upstream packet with its delay, or without if it did not arrive.
+use super::alignment::{Alignment, Band, Matched};
+
+/// Each upstream packet, and what became of it.
 pub(crate) struct Matching {
-    /// Upstream packets and their delays, by digest and then by time.
-    pub packets: Vec<(Observation, Option<Delay>)>,
+    /// By digest and then by time.
+    pub packets: Vec<(Observation, Fate)>,
 }
 
-/// Equal packets beyond this many comparisons are matched in plain order: the alignment takes
-/// memory and time by the product of their numbers.
-const ALIGNMENT_MAX: usize = 1 << 22;
+/// What became of a packet that upstream saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Downstream did not see it.
+    Lost,
+    /// Downstream saw as many identical packets, and nothing tells which of them it is.
+    Arrived,
+    /// Downstream saw it.
+    Measured(Matched),
+}
+
+impl Fate {
+    /// The delay, where it is known.
+    pub(crate) const fn delay(self) -> Option<Delay> {
+        match self {
+            Self::Measured(matched) => Some(matched.delay),
+            Self::Lost | Self::Arrived => None,
+        }
+    }
+}
+
+/// As few delays say nothing of how long delays may be.
+const TELLING_MIN: usize = 8;
+/// The range of many delays is wider than what was seen of it, by this share of it.
+const MARGIN_MIN: f64 = 0.05;
 
 impl Matching {
     /// Matches what two points saw. Packets whose delay is further than `window` from the median
@@ -28,16 +52,13 @@ impl Matching {
         let by_digest = |packet: &Observation| (packet.digest, packet.time);
         upstream.sort_unstable_by_key(by_digest);
         downstream.sort_unstable_by_key(by_digest);
-        let median = median_of_sure(&upstream, &downstream).unwrap_or(Delay::ZERO);
+        let usual = Usual::of(&upstream, &downstream, window);
         let mut packets = Vec::with_capacity(upstream.len());
         for (sent, received) in groups(&upstream, &downstream) {
-            let delays = match_group(sent, received, median);
-            let near = |delay: &Delay| {
-                (*delay - median).as_nanos().unsigned_abs() <= window.as_nanos().unsigned_abs()
-            };
-            packets.extend(
-                sent.iter().zip(delays).map(|(packet, delay)| (*packet, delay.filter(near))),
-            );
+            match (sent, received) {
+                ([packet], [arrived]) => packets.push((*packet, usual.fate(packet, arrived))),
+                _ => packets.extend(sent.iter().copied().zip(usual.fates(sent, received))),
+            }
         }
         Self { packets }
     }
@@ -59,66 +80,76 @@ fn groups<'a>(
     })
 }
 
-fn median_of_sure(upstream: &[Observation], downstream: &[Observation]) -> Option<Delay> {
-    let sure = groups(upstream, downstream).filter(|(sent, received)| sent.len() == received.len());
-    let mut delays: Vec<Delay> = sure
-        .flat_map(|(sent, received)| sent.iter().zip(received))
-        .map(|(sent, received)| received.time - sent.time)
-        .collect();
-    let middle = delays.len() / 2;
-    (!delays.is_empty()).then(|| *delays.select_nth_unstable(middle).1)
+/// What delays usually are.
+struct Usual {
+    /// Delays that are possible at all.
+    window: Band,
+    /// Delays that packets beyond doubt have, if there are enough of them.
+    range: Option<Band>,
 }
 
-fn match_group(
-    sent: &[Observation],
-    received: &[Observation],
-    median: Delay,
-) -> Vec<Option<Delay>> {
-    let mut delays = vec![None; sent.len()];
-    let in_order = sent.len() == received.len() || sent.len() * received.len() > ALIGNMENT_MAX;
-    let pairs: Vec<(usize, usize)> = match in_order {
-        true => (0..sent.len().min(received.len())).map(|index| (index, index)).collect(),
-        false => align(sent, received, median),
-    };
-    for (one, other) in pairs {
-        delays[one] = Some(received[other].time - sent[one].time);
+impl Usual {
+    fn of(upstream: &[Observation], downstream: &[Observation], window: Delay) -> Self {
+        let delays = |is_sure: fn(usize) -> bool| -> Vec<Delay> {
+            groups(upstream, downstream)
+                .filter(|(sent, received)| sent.len() == received.len() && is_sure(sent.len()))
+                .flat_map(|(sent, received)| sent.iter().zip(received))
+                .map(|(sent, received)| received.time - sent.time)
+                .collect()
+        };
+        let mut sure = delays(|count| count == 1);
+        if sure.len() < TELLING_MIN {
+            sure = delays(|_| true);
+        }
+        sure.sort_unstable();
+        let median = sure.get(sure.len() / 2).copied().unwrap_or(Delay::ZERO);
+        let window = Band { low: median - window, median, high: median + window };
+        sure.retain(|&delay| window.contains(delay));
+        let range = (sure.len() >= TELLING_MIN).then(|| {
+            let (low, high) = (sure[0], sure[sure.len() - 1]);
+            let share = (TELLING_MIN as f64 / sure.len() as f64).max(MARGIN_MIN);
+            let margin = Delay::from_nanos(((high - low).as_nanos() as f64 * share) as i64);
+            Band {
+                low: (low - margin).max(window.low),
+                median,
+                high: (high + margin).min(window.high),
+            }
+        });
+        Self { window, range }
     }
-    delays
-}
 
-/// Order-preserving pairs of all of the shorter run with some of the longer, such that the sum
-/// of distances from the median is least.
-fn align(sent: &[Observation], received: &[Observation], median: Delay) -> Vec<(usize, usize)> {
-    let swap = sent.len() > received.len();
-    let (short, long) = if swap { (received, sent) } else { (sent, received) };
-    let distance = |one: usize, other: usize| {
-        let (sent, received) =
-            if swap { (&long[other], &short[one]) } else { (&short[one], &long[other]) };
-        (received.time - sent.time - median).as_nanos().unsigned_abs()
-    };
-    // cost[i][j]: least sum when the first i of the short run are paired within the first j.
-    let width = long.len() + 1;
-    let mut cost = vec![u64::MAX; (short.len() + 1) * width];
-    cost[..width].fill(0);
-    for one in 1..=short.len() {
-        for other in one..=long.len() {
-            let skip = cost[one * width + other - 1];
-            let pair =
-                cost[(one - 1) * width + other - 1].saturating_add(distance(one - 1, other - 1));
-            cost[one * width + other] = skip.min(pair);
+    /// Of a packet that occurs once at each point.
+    fn fate(&self, sent: &Observation, received: &Observation) -> Fate {
+        let delay = received.time - sent.time;
+        match self.window.contains(delay) {
+            true => Fate::Measured(Matched::certain(delay)),
+            false => Fate::Lost,
         }
     }
-    let mut pairs = Vec::with_capacity(short.len());
-    let (mut one, mut other) = (short.len(), long.len());
-    while one > 0 {
-        if other > one && cost[one * width + other - 1] == cost[one * width + other] {
-            other -= 1;
-        } else {
-            (one, other) = (one - 1, other - 1);
-            pairs.push(if swap { (other, one) } else { (one, other) });
+
+    fn fates(&self, sent: &[Observation], received: &[Observation]) -> Vec<Fate> {
+        let mut fates = vec![Fate::Lost; sent.len()];
+        let (alignment, is_told) = self.align(sent, received);
+        for (index, matched) in alignment.matches {
+            fates[index] = match matched.is_certain() || is_told {
+                true => Fate::Measured(matched),
+                false => Fate::Arrived,
+            };
         }
+        fates
     }
-    pairs
+
+    /// Within the usual range, unless most of the packets do not fit into it; whether they do.
+    fn align(&self, sent: &[Observation], received: &[Observation]) -> (Alignment, bool) {
+        let least = sent.len().min(received.len());
+        if let Some(range) = self.range {
+            let alignment = Alignment::new(sent, received, range);
+            if 2 * alignment.matches.len() > least || least == 0 {
+                return (alignment, true);
+            }
+        }
+        (Alignment::new(sent, received, self.window), false)
+    }
 }
 
 #[cfg(test)]
@@ -140,7 +171,7 @@ mod tests {
     fn check(upstream: &[(u64, i64)], downstream: &[(u64, i64)], expected: &[Option<i64>]) {
         let matching = Matching::new(seen(upstream), seen(downstream), Delay::from_nanos(1_000));
         let delays: Vec<Option<i64>> =
-            matching.packets.iter().map(|(_, delay)| delay.map(Delay::as_nanos)).collect();
+            matching.packets.iter().map(|(_, fate)| fate.delay().map(Delay::as_nanos)).collect();
         assert_eq!(delays, expected);
     }
 
@@ -154,16 +185,59 @@ mod tests {
         check(&[(1, 0), (1, 100)], &[(1, 9), (1, 105)], &[Some(9), Some(5)]);
     }
 
+    /// So many that occur once, with delays from 8 to 12.
+    fn sure(count: u64) -> [Vec<(u64, i64)>; 2] {
+        let sent = |number| (100 + number, 0);
+        let received = |number| (100 + number, 8 + number as i64 % 5);
+        [(0..count).map(sent).collect(), (0..count).map(received).collect()]
+    }
+
+    #[track_caller]
+    fn check_among(
+        sure: [Vec<(u64, i64)>; 2],
+        upstream: &[(u64, i64)],
+        downstream: &[(u64, i64)],
+        expected: &[Fate],
+    ) {
+        let [sent, received] = sure;
+        let (sent, received) = ([upstream, &sent].concat(), [downstream, &received].concat());
+        let matching = Matching::new(seen(&sent), seen(&received), Delay::from_nanos(1_000));
+        let fates: Vec<Fate> = matching.packets.iter().map(|(_, fate)| *fate).collect();
+        assert_eq!(fates[..expected.len()], *expected);
+    }
+
+    fn measured(delay_ns: i64) -> Fate {
+        Fate::Measured(Matched::certain(Delay::from_nanos(delay_ns)))
+    }
+
     #[test]
     fn of_identical_packets_the_one_with_the_usual_delay_arrived() {
-        let sure = [(7, 0), (8, 0), (9, 0)];
-        let arrived = [(7, 10), (8, 10), (9, 10)];
-        let up = [&[(1, 0), (1, 500)], &sure[..]].concat();
-        let down = [&[(1, 511)], &arrived[..]].concat();
-        check(&up, &down, &[None, Some(11), Some(10), Some(10), Some(10)]);
-        let up = [&[(1, 500)], &sure[..]].concat();
-        let down = [&[(1, 100), (1, 509)], &arrived[..]].concat();
-        check(&up, &down, &[Some(9), Some(10), Some(10), Some(10)]);
+        check_among(sure(8), &[(1, 0), (1, 500)], &[(1, 511)], &[Fate::Lost, measured(11)]);
+        check_among(sure(8), &[(1, 500)], &[(1, 100), (1, 509)], &[measured(9)]);
+    }
+
+    #[test]
+    fn where_usual_delays_are_unknown_nothing_tells_which_of_identical_packets_arrived() {
+        let fates = [Fate::Lost, Fate::Arrived];
+        check_among(sure(7), &[(1, 0), (1, 500)], &[(1, 511)], &fates);
+        check_among(
+            sure(7),
+            &[(1, 0), (1, 500)],
+            &[(1, 9), (1, 511)],
+            &[measured(9), measured(11)],
+        );
+    }
+
+    /// A queue that only these packets waited in: no match within the usual delays. The first that came
+    /// may have overtaken the other.
+    #[test]
+    fn identical_packets_with_unusual_delays_are_not_lost() {
+        let fate = |low_ns: i64, high_ns: i64| {
+            let [delay, low, high] = [300, low_ns, high_ns].map(Delay::from_nanos);
+            Fate::Measured(Matched { low, high, ..Matched::certain(delay) })
+        };
+        let (sent, arrived) = ([(1, 0), (1, 10)], [(1, 300), (1, 310)]);
+        check_among(sure(8), &sent, &arrived, &[fate(290, 300), fate(300, 310)]);
     }
 
     #[test]

@@ -70,7 +70,14 @@ fn delay(cells: &[Option<Usable>], reference_ns: i64, received: u64, printed: bo
     };
     let sum_ns = relative.saturating_add(i128::from(reference_ns) * i128::from(count));
     let half_width_ns = deviation_ns.map(|deviation| half_width(deviation, count, received));
-    let delay = DelayEstimate { count, sum_ns, deviation_ns, half_width_ns, order: None };
+    let delay = DelayEstimate {
+        count,
+        sum_ns,
+        deviation_ns,
+        half_width_ns,
+        order: None,
+        order_range: None,
+    };
     Outcome { delay: Some(delay), reason }
 }
 

@@ -27,9 +27,9 @@ pub(super) fn estimate(pair: Pair<'_, Sample>, question: &Question<'_>) -> Vec<E
     if question.by == By::All {
         groups.insert(&Scope::All, Group::default());
     }
-    for (packet, delay) in &matching.packets {
+    for (packet, fate) in &matching.packets {
         if let Some(scope) = scopes.of_packet(packet) {
-            groups.entry(scope).or_default().add(packet, *delay, level);
+            groups.entry(scope).or_default().add(packet, fate.delay(), level);
         }
     }
     let whole = Whole { pair, received, level };
@@ -176,5 +176,6 @@ fn summarise(packets: &[SampledDelay], level: SampleLevel) -> Option<DelayEstima
         deviation_ns,
         half_width_ns,
         order: None,
+        order_range: None,
     })
 }

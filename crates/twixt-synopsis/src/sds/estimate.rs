@@ -133,6 +133,7 @@ fn all(table: &Table<'_>) -> Answer {
             deviation_ns: Some(variance.sqrt()),
             half_width_ns: (missing == 0).then_some(0.0),
             order: None,
+            order_range: None,
         }
     });
     let used = if delay.is_some() { count } else { 0 };

@@ -167,6 +167,7 @@ fn joint_answer(
         deviation_ns: known.then(|| variance.sqrt()),
         half_width_ns: Some(mean.half_width_ns),
         order: None,
+        order_range: None,
     });
     answer
 }
@@ -208,6 +209,7 @@ impl Answer {
             deviation_ns: is_alone.then(|| cell.deviation()),
             half_width_ns: None,
             order: None,
+            order_range: None,
         });
         self.reasons.push(match is_alone {
             true => "no interval: the share of other flows is unknown".into(),

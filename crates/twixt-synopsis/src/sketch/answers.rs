@@ -47,7 +47,14 @@ impl Sum {
         };
         let reference = i128::from(reference_ns) * i128::from(used);
         let sum_ns = relative.saturating_add(reference);
-        DelayEstimate { count: used, sum_ns, deviation_ns: None, half_width_ns: None, order: None }
+        DelayEstimate {
+            count: used,
+            sum_ns,
+            deviation_ns: None,
+            half_width_ns: None,
+            order: None,
+            order_range: None,
+        }
     }
 }
 
@@ -184,6 +191,7 @@ fn weighted(flows: &[(u64, DelayEstimate)]) -> Option<DelayEstimate> {
         deviation_ns: None,
         half_width_ns,
         order: None,
+        order_range: None,
     })
 }
 

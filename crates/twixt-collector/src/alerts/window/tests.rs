@@ -22,6 +22,7 @@ fn epoch(packets: u64, lost: Option<u64>, delay_ns: i64, level: Option<u16>) -> 
         deviation_ns: Some(0.0),
         half_width_ns: None,
         order: None,
+        order_range: None,
     });
     let sample = level.map(|level| {
         let level = SampleLevel::from_number(level).unwrap();

@@ -114,6 +114,7 @@ mod tests {
             deviation_ns: Some(deviation_ns),
             half_width_ns: Some(3.0),
             order: None,
+            order_range: None,
         };
         let evidence = Evidence { packets: 10 + lost, lost: Some(lost), ..Evidence::default() };
         let span = Span::at(Timestamp::from_nanos(0));
