@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 
 use twixt_model::{
-    Delay, DelayEstimate, DelaySample, Estimate, Evidence, FlowHash, Observation, PacketDigest,
-    SampleLevel, SampledDelay, Scope, Timestamp,
+    Delay, DelayEstimate, DelaySample, Estimate, Evidence, FlowHash, LossRange, Observation,
+    PacketDigest, SampleLevel, SampledDelay, Scope, Timestamp,
 };
 
 use super::{Sample, tag_of};
-use crate::exact::matching::Matching;
+use crate::exact::matching::{Fate, Matching};
+use crate::interval::student95;
 use crate::question::{By, Question};
 use crate::synopsis::Pair;
 
-/// Quantile of the normal distribution for a two-sided 95 % interval.
-const Z95: f64 = 1.959_963_984_540_054;
+/// The mean of fewer sampled packets says nothing.
+const PACKETS_MIN: u64 = 5;
 /// Equal packets whose delay is further than this from the median are different packets.
 const WINDOW: Delay = Delay::from_nanos(60_000_000_000);
 
@@ -29,7 +30,7 @@ pub(super) fn estimate(pair: Pair<'_, Sample>, question: &Question<'_>) -> Vec<E
     }
     for (packet, fate) in &matching.packets {
         if let Some(scope) = scopes.of_packet(packet) {
-            groups.entry(scope).or_default().add(packet, fate.delay(), level);
+            groups.entry(scope).or_default().add(packet, *fate, level);
         }
     }
     let whole = Whole { pair, received, level };
@@ -90,13 +91,15 @@ struct Whole<'a> {
 #[derive(Default)]
 struct Group {
     sent: u64,
+    missing: u64,
     delays: Vec<SampledDelay>,
 }
 
 impl Group {
-    fn add(&mut self, packet: &Observation, delay: Option<Delay>, level: SampleLevel) {
+    fn add(&mut self, packet: &Observation, fate: Fate, level: SampleLevel) {
         self.sent += 1;
-        self.delays.extend(delay.map(|delay| SampledDelay {
+        self.missing += u64::from(fate == Fate::Lost);
+        self.delays.extend(fate.delay().map(|delay| SampledDelay {
             delay,
             time: packet.time,
             flow: packet.flow.0 as u32,
@@ -107,33 +110,67 @@ impl Group {
 
     fn estimate(self, scope: &Scope, scopes: &Scopes<'_>, whole: &Whole<'_>) -> Estimate {
         let used = self.delays.len() as u64;
-        let missing = self.sent - used;
-        let of_all = |sampled: u64| (sampled as f64 * whole.level.weight()).round() as u64;
-        let totals = &whole.pair.upstream.totals;
-        let (packets, bytes, lost) = match scope {
-            Scope::All => {
-                // Totals count each loss, and every stray as one less: where strays show in
-                // the sample, the sample knows better.
-                let counted = totals.lost_until(whole.pair.downstream.totals);
-                let lost = counted.filter(|_| whole.received == used);
-                let estimated = share_of(totals.packets, missing, self.sent);
-                (totals.packets, Some(totals.bytes), lost.or(estimated))
-            }
+        let (evidence, counts) = match scope {
+            Scope::All => (self.evidence_of_all(whole), None),
             scope => {
                 let known = scopes.packets.get(scope).copied().flatten();
-                let packets = known.unwrap_or_else(|| of_all(self.sent));
-                (packets, None, share_of(packets, missing, self.sent))
+                (self.evidence_of_part(known, whole.level), self.why_uncounted(known, whole.level))
             }
         };
-        let evidence = Evidence { packets, used, lost, bytes, ..Evidence::default() };
+        let nothing = why_nothing(evidence.packets, self.sent, used, whole.level);
         let sample = DelaySample::new(self.delays);
-        Estimate {
+        let delay = summarise(sample.packets(), whole.level).filter(|_| nothing.is_none());
+        let mut estimate = Estimate {
             scope: scope.clone(),
             span: scopes.question.span,
-            evidence,
-            delay: summarise(sample.packets(), whole.level),
-            reason: why_nothing(packets, self.sent, used),
+            evidence: Evidence { used: delay.map_or(0, |delay| delay.count), ..evidence },
+            delay,
+            reason: nothing,
             sample: Some(Box::new(sample)),
+        };
+        counts.iter().for_each(|reason| estimate.add_reason(reason));
+        estimate
+    }
+
+    fn evidence_of_all(&self, whole: &Whole<'_>) -> Evidence {
+        let totals = &whole.pair.upstream.totals;
+        // Totals count each loss, and every stray as one less: where strays show in the sample, the
+        // sample knows better.
+        let counted = totals.lost_until(whole.pair.downstream.totals);
+        let lost = counted.filter(|_| whole.received + self.missing == self.sent);
+        let estimated = share_of(totals.packets, self.missing, self.sent);
+        let (packets, bytes) = (totals.packets, Some(totals.bytes));
+        Evidence { packets, lost: lost.or(estimated), bytes, ..Evidence::default() }
+    }
+
+    /// Of a part of the traffic nothing but the sample is known, and how many packets it has if the
+    /// caller knows.
+    fn evidence_of_part(&self, known: Option<u64>, level: SampleLevel) -> Evidence {
+        if level == SampleLevel::ALL {
+            return Evidence {
+                packets: self.sent,
+                lost: Some(self.missing),
+                ..Evidence::default()
+            };
+        }
+        let arrived = self.sent - self.missing;
+        let lost_between = known.map(|packets| {
+            let (min, max) = (self.missing, packets.saturating_sub(arrived));
+            LossRange { min, max: max.max(min) }
+        });
+        let packets = known.unwrap_or_else(|| (self.sent as f64 * level.weight()).round() as u64);
+        Evidence { packets, lost_between, ..Evidence::default() }
+    }
+
+    fn why_uncounted(&self, known: Option<u64>, level: SampleLevel) -> Option<String> {
+        let Self { sent, missing, .. } = self;
+        match (level == SampleLevel::ALL, known) {
+            (true, _) => None,
+            (_, Some(_)) => Some(format!("{missing} of the {sent} sampled packets were lost")),
+            _ => Some(format!(
+                "{missing} of the {sent} sampled packets were lost; the number of packets is an \
+                 estimate from these"
+            )),
         }
     }
 }
@@ -147,9 +184,13 @@ fn share_of(packets: u64, part: u64, whole: u64) -> Option<u64> {
     }
 }
 
-fn why_nothing(packets: u64, sent: u64, used: u64) -> Option<String> {
+fn why_nothing(packets: u64, sent: u64, used: u64, level: SampleLevel) -> Option<String> {
     match (packets, sent, used) {
-        (_, _, 1..) => None,
+        (_, _, PACKETS_MIN..) => None,
+        (_, _, 1..) if level == SampleLevel::ALL => None,
+        (_, _, 1..) => Some(format!(
+            "only {used} of the sampled packets were seen downstream, a mean needs {PACKETS_MIN}"
+        )),
         (0, _, _) => Some("no packets".to_owned()),
         (_, 0, _) => Some("none of the packets was sampled".to_owned()),
         _ => Some(format!("none of the {sent} sampled packets was seen downstream")),
@@ -168,8 +209,9 @@ fn summarise(packets: &[SampledDelay], level: SampleLevel) -> Option<DelayEstima
     let freedom = if is_whole { count } else { count - 1 };
     let deviation_ns = (freedom > 0).then(|| (squares / freedom as f64).sqrt());
     let unmeasured = 1.0 - level.share();
+    let quantile = student95(freedom as f64);
     let half_width_ns =
-        deviation_ns.map(|deviation| Z95 * deviation * (unmeasured / count as f64).sqrt());
+        deviation_ns.map(|deviation| quantile * deviation * (unmeasured / count as f64).sqrt());
     Some(DelayEstimate {
         count,
         sum_ns: packets.iter().map(|packet| i128::from(packet.delay.as_nanos())).sum(),

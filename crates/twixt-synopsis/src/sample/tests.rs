@@ -115,6 +115,8 @@ fn flows_and_prefixes_are_answered_where_they_are_known() {
         assert_eq!(median.time_ns / 1000, flow as i64);
         // About 320 of 2 000 sampled: a deviation of 5 %.
         assert!(estimate.evidence.packets.abs_diff(2000) < 400, "{}", estimate.evidence.packets);
+        assert_eq!(estimate.evidence.loss_range(), None);
+        assert!(estimate.reason.as_ref().unwrap().contains("is an estimate"), "{estimate:?}");
     }
     let by_prefix = ask(&upstream, &downstream, By::Prefix { v4: 24, v6: 48 });
     assert_eq!(by_prefix.len(), 1);
@@ -189,4 +191,23 @@ fn a_clock_offset_of_years_changes_delays_and_nothing_else() {
     assert_eq!(other.deviation_ns, one.deviation_ns);
     let jitter = |estimate: &Estimate| estimate.sample.as_ref().unwrap().jitter_ns();
     assert_eq!(jitter(near), jitter(far));
+}
+
+/// Scaled up, two of three sampled packets were shown as so many lost packets, and as an exact mean.
+#[test]
+fn a_handful_of_sampled_packets_is_not_shown_as_a_measurement() {
+    // 40 packets of each flow, about five of them sampled.
+    let (upstream, downstream) = both((2048, 2048), 400, |number| number % 3 != 0);
+    assert!(upstream.level > SampleLevel::ALL);
+    let flows = ask(&upstream, &downstream, By::Flow);
+    let few = flows.iter().filter(|estimate| estimate.evidence.used == 0);
+    assert!(few.clone().count() > 0, "{flows:?}");
+    for estimate in few {
+        let reason = estimate.reason.as_deref().unwrap();
+        assert_eq!(estimate.delay, None);
+        assert!(reason.starts_with("only ") || reason.starts_with("none "), "{reason}");
+    }
+    for estimate in &flows {
+        assert_eq!(estimate.evidence.loss_range(), None, "{estimate:?}");
+    }
 }
