@@ -5,7 +5,7 @@
 
 use crate::grid::{FACTORS, GridCell};
 use crate::verdict::FaultKind;
-use crate::verdict::FaultKind::{Bare, Certain, Estimator, Interval, Loss, Percentile};
+use crate::verdict::FaultKind::{Bare, Certain, Estimator, Interval};
 
 /// A class of answers that are known to be wrong.
 #[derive(Debug)]
@@ -23,23 +23,10 @@ pub struct KnownRed {
 
 /// All of them.
 pub const KNOWN_RED: &[KnownRed] = &[
-    known("exact by all", Interval, REPEATS, PLAIN_ORDER),
-    known("exact by all", Certain, REPEATS, PLAIN_ORDER),
-    known("exact by all", Percentile, REPEATS, PLAIN_ORDER),
-    known("exact by flow", Interval, REPEATS, PLAIN_ORDER),
-    known("exact by flow", Certain, REPEATS, PLAIN_ORDER),
-    known("exact by flow", Percentile, REPEATS, PLAIN_ORDER),
     known("sds/joint by all", Interval, REPEATS, SEND_TIMES),
     known("sds/joint by all", Certain, REPEATS, SEND_TIMES),
     known("sds/joint by flow", Interval, REPEATS, SEND_TIMES),
     known("sds/min by flow", Bare, REPEATS, SEND_TIMES),
-    known(
-        "colate/joint by flow",
-        Interval,
-        &["loss gilbert"],
-        "the model of how flows differ rests on few flows",
-    ),
-    known("colate/joint by flow", Certain, &["loss 30%"], NO_SCATTER),
     known("colate/median by flow", Certain, &["loss 2%", "loss one-flow"], NO_SCATTER),
     known(
         "colate/median by flow",
@@ -62,22 +49,17 @@ pub const KNOWN_RED: &[KnownRed] = &[
         &["delays bimodal", "delays broken"],
         "packets of other flows stand for those of a flow that is different",
     ),
-    known("sample by flow", Interval, ANY, "a normal interval is too narrow for a few packets"),
-    known("sample by flow", Bare, ANY, FEW_PACKETS),
     known(
         "sample by flow",
-        Loss,
-        LOSSES,
-        "counts of sampled packets are scaled up and shown as counts",
+        Interval,
+        ANY,
+        "an interval from a few packets of a skewed distribution is too narrow",
     ),
 ];
 
 const ANY: &[&str] = &[];
 const REPEATS: &[&str] = &["repeats 10%", "repeats 50%"];
-const LOSSES: &[&str] = &["loss 2%", "loss 30%", "loss gilbert"];
 
-const PLAIN_ORDER: &str =
-    "identical packets are paired in their order: a loss among them shifts all later ones";
 const SEND_TIMES: &str = "an identical packet is given the send time of another";
 const NO_SCATTER: &str = "an interval from counters that do not scatter has no width";
 const FEW_PACKETS: &str = "a mean of one or two sampled packets is shown without an interval";
