@@ -141,7 +141,7 @@ fn chain_agent(
 ) -> AgentPlan {
     let allowed: String = points.iter().map(|(point, _)| format!(" --point {point}")).collect();
     twixt_in(folder, &format!("collector ca issue ca {name}{allowed}")).expect(0);
-    let host = if place == Place::A { "10.0.1.254" } else { "10.0.2.254" };
+    let host = if place == Place::A { "10.0.1.254" } else { "10.0.3.254" };
     let collector = format!(
         "url = \"https://{host}:9443\"\nca = \"ca/ca.pem\"\n\
          certificate = \"ca/{name}.pem\"\nkey = \"ca/{name}-key.pem\"\n"
@@ -167,7 +167,7 @@ fn a_chain_of_points_survives_a_restart_of_the_collector() {
     require!(program "ethtool");
     let (bed, folder) = (Testbed::new(Offloads::Off), folder());
     let folder = folder.path();
-    twixt_in(folder, "collector ca init ca --name 10.0.1.254 --name 10.0.2.254").expect(0);
+    twixt_in(folder, "collector ca init ca --name 10.0.1.254 --name 10.0.3.254").expect(0);
     let plans = [
         chain_agent(folder, "agent-a", Place::A, &[("a-out", "out")]),
         chain_agent(folder, "agent-r", Place::R, &[("r-in", "in"), ("r-out", "out")]),

@@ -3,11 +3,15 @@
 //! ```text
 //! A ── a-out ══ r-in ── R ── [token bucket] r-out ══ b-in ── B
 //! 10.0.1.1      10.0.1.254         10.0.2.254       10.0.2.1
+//!                       R ── r-side ══ b-side ── B
+//!                      10.0.3.254     10.0.3.1
 //! ```
 //!
 //! R forwards. What it sends to B waits in a token bucket, which drops what it has no room for.
 //! Dropped packets never reach the packet sockets of `r-out`, so a point there sees what left.
-//! Neighbours are known beforehand and IPv6 is silent: nothing passes that was not sent on purpose.
+//! Neighbours are known beforehand and IPv6 is silent: nothing passes that was not sent on purpose. What
+//! a collector in R sends to an agent in B takes the cable at the side: the bucket would drop it too, and
+//! nobody would count it but the bucket.
 //!
 //! The network goes away with the value, also when a test fails, and with it every process in it.
 
@@ -57,7 +61,7 @@ struct End {
     hardware_address: &'static str,
 }
 
-const CABLES: [[End; 2]; 2] = [
+const CABLES: [[End; 2]; 3] = [
     [
         End {
             place: Place::A,
@@ -84,6 +88,20 @@ const CABLES: [[End; 2]; 2] = [
             interface: "b-in",
             address: "10.0.2.1",
             hardware_address: "02:00:00:00:02:01",
+        },
+    ],
+    [
+        End {
+            place: Place::R,
+            interface: "r-side",
+            address: "10.0.3.254",
+            hardware_address: "02:00:00:00:03:fe",
+        },
+        End {
+            place: Place::B,
+            interface: "b-side",
+            address: "10.0.3.1",
+            hardware_address: "02:00:00:00:03:01",
         },
     ],
 ];
