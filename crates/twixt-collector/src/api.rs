@@ -51,6 +51,8 @@ const ANSWERING_MAX: usize = 4;
 /// Questions about flows that are being answered at a time. They compare epochs, which takes a
 /// processor for seconds, and have a turn of their own so that others need not wait for them.
 const COMPARING_MAX: usize = 1;
+/// Questions that are being worked at.
+pub(crate) const WORKING_MAX: usize = ANSWERING_MAX + COMPARING_MAX;
 /// Requests that wait for their turn. Further ones are asked to retry.
 const WAITING_MAX: usize = 64;
 

@@ -20,7 +20,7 @@ use twixt_supervise::{Supervisor, ThreadFailure};
 
 use crate::access::{Caller, Tokens};
 use crate::alerts::{Alerting, AlertsFile};
-use crate::api::Api;
+use crate::api::{self, Api};
 use crate::budget::{ByteBudget, HeldBytes};
 use crate::config::{CollectorConfig, CollectorConfigError};
 use crate::estimating::{
@@ -45,6 +45,9 @@ const ALERTS_FILE: &str = "alerts.json";
 const WAITING_SHARE: u64 = 4;
 /// Threads that serve connections.
 const SERVER_THREADS: usize = 2;
+/// Threads that decode epochs and answer questions: more than questions may take, so that epochs never
+/// wait for these. Each keeps some of the memory it needed last.
+const WORKING_THREADS_MAX: usize = api::WORKING_MAX + 3;
 /// Connections for metrics and health at a time.
 const TELLING_CONNECTIONS_MAX: usize = 64;
 
@@ -141,6 +144,7 @@ impl Collector {
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(SERVER_THREADS)
+            .max_blocking_threads(WORKING_THREADS_MAX)
             .enable_all()
             .build()
             .map_err(CollectorError::Start)?;
