@@ -101,21 +101,14 @@ impl Usual {
         if sure.len() < TELLING_MIN {
             sure = delays(|_| true);
         }
-        sure.sort_unstable();
-        let median = sure.get(sure.len() / 2).copied().unwrap_or(Delay::ZERO);
+        let middle = sure.len() / 2;
+        let median = match sure.is_empty() {
+            true => Delay::ZERO,
+            false => *sure.select_nth_unstable(middle).1,
+        };
         let window = Band { low: median - window, median, high: median + window };
         sure.retain(|&delay| window.contains(delay));
-        let range = (sure.len() >= TELLING_MIN).then(|| {
-            let (low, high) = (sure[0], sure[sure.len() - 1]);
-            let share = (TELLING_MIN as f64 / sure.len() as f64).max(MARGIN_MIN);
-            let margin = Delay::from_nanos(((high - low).as_nanos() as f64 * share) as i64);
-            Band {
-                low: (low - margin).max(window.low),
-                median,
-                high: (high + margin).min(window.high),
-            }
-        });
-        Self { window, range }
+        Self { range: range_of(&sure, window), window }
     }
 
     /// Of a packet that occurs once at each point.
@@ -150,6 +143,18 @@ impl Usual {
         }
         (Alignment::new(sent, received, self.window), false)
     }
+}
+
+/// What delays usually are, within what is possible; `None` if there are too few of them to tell.
+fn range_of(delays: &[Delay], window: Band) -> Option<Band> {
+    let (&low, &high) = (delays.iter().min()?, delays.iter().max()?);
+    let share = (TELLING_MIN as f64 / delays.len() as f64).max(MARGIN_MIN);
+    let margin = Delay::from_nanos(((high - low).as_nanos() as f64 * share) as i64);
+    (delays.len() >= TELLING_MIN).then(|| Band {
+        low: (low - margin).max(window.low),
+        high: (high + margin).min(window.high),
+        ..window
+    })
 }
 
 #[cfg(test)]
