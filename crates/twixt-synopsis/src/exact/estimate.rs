@@ -43,6 +43,9 @@ fn key_of(pair: Pair<'_, Exact>, flow: FlowHash) -> FlowKey {
     known.copied().unwrap_or_default()
 }
 
+/// Where this part of the packets that arrived could not be measured, the others say nothing of all.
+const UNMEASURED_MAX: f64 = 0.05;
+
 #[derive(Default)]
 struct Gathered {
     packets: u64,
@@ -64,19 +67,37 @@ impl Gathered {
 
     fn estimate(mut self, scope: Scope, question: &Question<'_>) -> Estimate {
         self.matched.sort_unstable_by_key(|matched| matched.delay);
+        let delay = self.delay();
         let evidence = Evidence {
             packets: self.packets,
-            used: self.matched.len() as u64,
+            used: delay.map_or(0, |delay| delay.count),
             lost: Some(self.lost),
             bytes: Some(self.bytes),
             ..Evidence::default()
         };
-        let (delay, reason) = (summarise(&self.matched), self.reason());
+        let reason = self.reason();
         Estimate { scope, span: question.span, evidence, delay, reason, sample: None }
     }
 
+    /// Packets that arrived and were not measured may have had other delays.
+    fn delay(&self) -> Option<DelayEstimate> {
+        let arrived = (self.packets - self.lost) as f64;
+        let delay = summarise(&self.matched)?;
+        match self.unmeasured() {
+            0 => Some(delay),
+            unmeasured if unmeasured as f64 > UNMEASURED_MAX * arrived => None,
+            _ => {
+                Some(DelayEstimate { half_width_ns: None, order: None, order_range: None, ..delay })
+            }
+        }
+    }
+
+    const fn unmeasured(&self) -> u64 {
+        self.packets - self.lost - self.matched.len() as u64
+    }
+
     fn reason(&self) -> Option<String> {
-        let unmeasured = self.packets - self.lost - self.matched.len() as u64;
+        let unmeasured = self.unmeasured();
         let uncertain = self.matched.iter().filter(|matched| !matched.is_certain()).count();
         match (self.packets, unmeasured, uncertain) {
             (0, ..) => Some("no packets".to_owned()),
@@ -195,6 +216,21 @@ mod tests {
     #[test]
     fn prefixes_gather_flows() {
         check(By::Prefix { v4: 24, v6: 48 }, &[("0.0.0.0/24 > 0.0.0.0/24", 2, Some(4))]);
+    }
+
+    /// One of two heartbeats arrived: five other packets were shown as an exact mean of all.
+    #[test]
+    fn a_part_of_the_packets_is_not_taken_for_all() {
+        let others = (0..5).map(|number| (10 + number, 0, 1));
+        let upstream: Vec<_> = others.clone().chain([(1, 0, 2), (1, 50, 2)]).collect();
+        let arrived = others.map(|(digest, _, flow)| (digest, 5, flow));
+        let downstream: Vec<_> = arrived.chain([(1, 90, 2)]).collect();
+        let question = Question::about(Span::at(Timestamp::from_nanos(0)));
+        let pair = Pair { upstream: &exact(&upstream), downstream: &exact(&downstream) };
+        let estimate = &Exact::estimate(pair, &question)[0];
+        assert_eq!((estimate.delay, estimate.evidence.used), (None, 0));
+        assert_eq!(estimate.evidence.lost, Some(1));
+        assert!(estimate.reason.as_ref().unwrap().contains("identical"), "{estimate:?}");
     }
 
     #[test]

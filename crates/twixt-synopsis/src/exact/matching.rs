@@ -1,11 +1,14 @@
 //! Which sighting upstream and which downstream are one packet.
 //!
 //! Digests are not unique: a retransmission can be identical to the last bit, and some senders
-//! repeat whole packets. Packets that occur once at each point tell how long delays are; identical
-//! ones are matched in order within that range ([`Alignment`]). Where several ways of matching them
-//! are possible, what each of them would say is known too.
+//! repeat whole packets. Packets that occur once at each point tell how long the delays of their flow
+//! are; identical ones of that flow are matched in order within that range ([`Alignment`]). Other flows
+//! tell nothing: heartbeats may wait in another queue. Where several ways of matching are possible,
+//! what each of them would say is known too.
 
-use twixt_model::{Delay, Observation};
+use std::collections::HashMap;
+
+use twixt_model::{Delay, FlowHash, Observation};
 
 use super::alignment::{Alignment, Band, Matched};
 
@@ -84,31 +87,29 @@ fn groups<'a>(
 struct Usual {
     /// Delays that are possible at all.
     window: Band,
-    /// Delays that packets beyond doubt have, if there are enough of them.
-    range: Option<Band>,
+    /// Delays of flows that have identical packets, if enough of their packets occur once.
+    ranges: HashMap<FlowHash, Band>,
 }
 
 impl Usual {
     fn of(upstream: &[Observation], downstream: &[Observation], window: Delay) -> Self {
-        let delays = |is_sure: fn(usize) -> bool| -> Vec<Delay> {
-            groups(upstream, downstream)
-                .filter(|(sent, received)| sent.len() == received.len() && is_sure(sent.len()))
-                .flat_map(|(sent, received)| sent.iter().zip(received))
-                .map(|(sent, received)| received.time - sent.time)
-                .collect()
-        };
-        let mut sure = delays(|count| count == 1);
-        if sure.len() < TELLING_MIN {
-            sure = delays(|_| true);
+        let once = || groups(upstream, downstream).filter_map(once_at_each);
+        let mut delays: Vec<Delay> = once().map(|(_, delay)| delay).collect();
+        if delays.is_empty() {
+            delays = groups(upstream, downstream).flat_map(in_order).collect();
         }
-        let middle = sure.len() / 2;
-        let median = match sure.is_empty() {
-            true => Delay::ZERO,
-            false => *sure.select_nth_unstable(middle).1,
-        };
+        let median = median_of(&mut delays).unwrap_or(Delay::ZERO);
         let window = Band { low: median - window, median, high: median + window };
-        sure.retain(|&delay| window.contains(delay));
-        Self { range: range_of(&sure, window), window }
+        let repeating = groups(upstream, downstream)
+            .filter(|(sent, received)| sent.len().max(received.len()) > 1);
+        let mut flows: HashMap<FlowHash, Vec<Delay>> =
+            repeating.map(|(sent, _)| (sent[0].flow, Vec::new())).collect();
+        for (flow, delay) in once().filter(|&(_, delay)| window.contains(delay)) {
+            flows.entry(flow).and_modify(|delays| delays.push(delay));
+        }
+        let known = flows.into_iter();
+        let ranges = known.filter_map(|(flow, delays)| Some((flow, range_of(delays, window)?)));
+        Self { ranges: ranges.collect(), window }
     }
 
     /// Of a packet that occurs once at each point.
@@ -122,38 +123,54 @@ impl Usual {
 
     fn fates(&self, sent: &[Observation], received: &[Observation]) -> Vec<Fate> {
         let mut fates = vec![Fate::Lost; sent.len()];
-        let (alignment, is_told) = self.align(sent, received);
+        let range = self.ranges.get(&sent[0].flow).copied();
+        let within = range.map(|range| Alignment::new(sent, received, range));
+        let fitting = within.filter(|alignment| {
+            2 * alignment.matches.len() > sent.len().min(received.len()) || received.is_empty()
+        });
+        let is_fitting = fitting.is_some();
+        let alignment = fitting.unwrap_or_else(|| Alignment::new(sent, received, self.window));
         for (index, matched) in alignment.matches {
-            fates[index] = match matched.is_certain() || is_told {
-                true => Fate::Measured(matched),
-                false => Fate::Arrived,
+            fates[index] = match (is_fitting || matched.is_certain(), range) {
+                (true, Some(_)) => Fate::Measured(matched),
+                // Nothing tells by how much packets may have overtaken each other: as if none did.
+                (true, None) => Fate::Measured(Matched::certain(matched.delay)),
+                (false, _) => Fate::Arrived,
             };
         }
         fates
     }
+}
 
-    /// Within the usual range, unless most of the packets do not fit into it; whether they do.
-    fn align(&self, sent: &[Observation], received: &[Observation]) -> (Alignment, bool) {
-        let least = sent.len().min(received.len());
-        if let Some(range) = self.range {
-            let alignment = Alignment::new(sent, received, range);
-            if 2 * alignment.matches.len() > least || least == 0 {
-                return (alignment, true);
-            }
-        }
-        (Alignment::new(sent, received, self.window), false)
+/// The flow and the delay of a packet that occurs once at each point.
+fn once_at_each((sent, received): (&[Observation], &[Observation])) -> Option<(FlowHash, Delay)> {
+    match (sent, received) {
+        ([sent], [received]) => Some((sent.flow, received.time - sent.time)),
+        _ => None,
     }
 }
 
+/// Delays of identical packets of which none seems to be missing.
+fn in_order((sent, received): (&[Observation], &[Observation])) -> Vec<Delay> {
+    let pairs = sent.iter().zip(received).filter(|_| sent.len() == received.len());
+    pairs.map(|(sent, received)| received.time - sent.time).collect()
+}
+
+fn median_of(delays: &mut [Delay]) -> Option<Delay> {
+    let middle = delays.len() / 2;
+    (!delays.is_empty()).then(|| *delays.select_nth_unstable(middle).1)
+}
+
 /// What delays usually are, within what is possible; `None` if there are too few of them to tell.
-fn range_of(delays: &[Delay], window: Band) -> Option<Band> {
+fn range_of(mut delays: Vec<Delay>, window: Band) -> Option<Band> {
     let (&low, &high) = (delays.iter().min()?, delays.iter().max()?);
     let share = (TELLING_MIN as f64 / delays.len() as f64).max(MARGIN_MIN);
     let margin = Delay::from_nanos(((high - low).as_nanos() as f64 * share) as i64);
-    (delays.len() >= TELLING_MIN).then(|| Band {
+    let median = median_of(&mut delays).filter(|_| delays.len() >= TELLING_MIN)?;
+    Some(Band {
         low: (low - margin).max(window.low),
+        median,
         high: (high + margin).min(window.high),
-        ..window
     })
 }
 
@@ -231,6 +248,22 @@ mod tests {
             &[(1, 9), (1, 511)],
             &[measured(9), measured(11)],
         );
+    }
+
+    /// Heartbeats that wait in another queue than all packets that occur once.
+    #[test]
+    fn another_flow_tells_nothing_of_identical_packets() {
+        let of_another = |packets: Vec<Observation>| -> Vec<Observation> {
+            let flow = |packet: &Observation| FlowHash(u64::from(packet.digest.0 < 100));
+            packets.iter().map(|packet| Observation { flow: flow(packet), ..*packet }).collect()
+        };
+        let [sent, received] = sure(20);
+        let upstream = [&[(1, 0), (1, 50), (1, 100)][..], &sent].concat();
+        let downstream = [&[(1, 60), (1, 110)][..], &received].concat();
+        let (upstream, downstream) = (of_another(seen(&upstream)), of_another(seen(&downstream)));
+        let matching = Matching::new(upstream, downstream, Delay::from_nanos(1_000));
+        let fates: Vec<Fate> = matching.packets[..3].iter().map(|(_, fate)| *fate).collect();
+        assert_eq!(fates.iter().filter(|&&fate| fate == Fate::Arrived).count(), 2, "{fates:?}");
     }
 
     /// A queue that only these packets waited in: no match within the usual delays. The first that came
