@@ -36,13 +36,18 @@ fn deliver(collector: &Running, sealed: &[Sealed]) {
     }
 }
 
-/// Waits until the collector has reported something.
+/// Waits until the collector has reported something, as long as it reports anything: a day of epochs
+/// takes minutes.
 #[track_caller]
 fn wait_for_events(collector: &Running, what: &str, is_there: impl Fn(&[EngineEvent]) -> bool) {
-    wait_for(what, || {
-        let events = collector.events();
-        if is_there(&events) { Ok(()) } else { Err(events) }
-    });
+    let (mut reported, mut is_done) = (0, false);
+    while !is_done {
+        (reported, is_done) = wait_for(what, || match collector.events() {
+            events if is_there(&events) => Ok((events.len(), true)),
+            events if events.len() > reported => Ok((events.len(), false)),
+            _ => Err(reported),
+        });
+    }
 }
 
 fn gap_epochs(events: &[EngineEvent]) -> u64 {
