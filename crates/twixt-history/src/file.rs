@@ -15,7 +15,7 @@ mod source;
 mod write;
 
 pub(crate) use name::{FileName, Folder, names};
-pub(crate) use read::{Columns, Footers, Wanted, read};
+pub(crate) use read::{Columns, Footers, Wanted, read, read_groups};
 pub use schema::schema;
 pub(crate) use write::FileWriter;
 pub use write::to_parquet;

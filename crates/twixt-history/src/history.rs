@@ -16,7 +16,7 @@ use twixt_store::{Depth, SharedDisk, make_folders, real_disk};
 
 use crate::catalogue::Catalogue;
 use crate::error::{HistoryError, Unreadable};
-use crate::file::{Columns, Wanted, read};
+use crate::file::{Columns, Wanted, read_groups};
 use crate::open::{Appended, HourPart, OpenWanted, PartWriter, identity, identity_of};
 use crate::question::{RowAnswer, RowQuestion};
 use crate::reader::HistoryReader;
@@ -457,8 +457,9 @@ fn sealed_before(reader: &HistoryReader, part: HourPart) -> Result<HashSet<u64>,
     let wanted = Wanted { segment: None, step: Step::Epoch, span, columns: Columns::Keys };
     for name in folders.epochs.files_of(part.hour.day())? {
         if name.hour == part.hour && name.part < part.number {
-            match read(&folders.epochs, name, &wanted, &reader.footers) {
-                Ok(rows) => known.extend(rows.iter().map(identity)),
+            let note = |rows: Vec<Row>| known.extend(rows.iter().map(identity));
+            match read_groups(&folders.epochs, name, &wanted, &reader.footers, note) {
+                Ok(()) => {}
                 // What it has would be stored again.
                 Err(Unreadable { path, text, is_disk_error: true }) => {
                     return Err(HistoryError::file("read", &path)(std::io::Error::other(text)));

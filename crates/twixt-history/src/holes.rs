@@ -28,31 +28,53 @@ impl Hole {
     }
 }
 
+/// What rows of each series cover, as runs without a gap between them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Covered {
+    /// The last moment of each run by its first.
+    runs: BTreeMap<SeriesKey, BTreeMap<i64, i64>>,
+}
+
+impl Covered {
+    pub(crate) fn add(&mut self, row: &Row) {
+        let runs = match self.runs.get_mut(&row.series) {
+            Some(runs) => runs,
+            None => self.runs.entry(row.series.clone()).or_default(),
+        };
+        let (mut start_ns, mut end_ns) = (row.start_ns, row.end_ns);
+        // Runs that begin at or before the moment behind it, from the last to the first that touches it.
+        while let Some((&first_ns, &last_ns)) = runs.range(..=end_ns.saturating_add(1)).next_back()
+            && last_ns.saturating_add(1) >= start_ns
+        {
+            if first_ns <= start_ns && end_ns <= last_ns {
+                return;
+            }
+            runs.remove(&first_ns);
+            (start_ns, end_ns) = (start_ns.min(first_ns), end_ns.max(last_ns));
+        }
+        runs.insert(start_ns, end_ns);
+    }
+}
+
 /// Rows for the parts of an hour that rows of a series do not cover. `expected` says from when to
 /// when there should be any; runs of holes are one row.
 pub(crate) fn holes(
-    rows: &[Row],
+    mut covered: Covered,
     hour: Hour,
     step: Step,
     expected: &BTreeMap<SeriesKey, Span>,
     why: Hole,
 ) -> Vec<Row> {
-    let mut covered: BTreeMap<&SeriesKey, Vec<Span>> = BTreeMap::new();
-    for row in rows {
-        covered.entry(&row.series).or_default().push(row.span());
-    }
     let mut found = Vec::new();
     for (series, span) in expected {
         let start_ns = span.start.as_nanos().max(hour.span().start.as_nanos());
         let end_ns = span.end.as_nanos().min(hour.span().end.as_nanos());
-        let mut spans = covered.remove(series).unwrap_or_default();
-        spans.sort_unstable_by_key(|span| span.start);
+        let beyond_ns = end_ns.saturating_add(1);
+        let runs = covered.runs.remove(series).unwrap_or_default();
         let mut next_ns = start_ns;
-        let end = Span::at(twixt_model::Timestamp::from_nanos(end_ns.saturating_add(1)));
-        for span in spans.into_iter().chain([end]) {
-            let until_ns = span.start.as_nanos().min(end.start.as_nanos());
-            found.extend(hole(series, step, next_ns, until_ns, why));
-            next_ns = next_ns.max(span.end.as_nanos().saturating_add(1));
+        for (first_ns, last_ns) in runs.into_iter().chain([(beyond_ns, beyond_ns)]) {
+            found.extend(hole(series, step, next_ns, first_ns.min(beyond_ns), why));
+            next_ns = next_ns.max(last_ns.saturating_add(1));
         }
     }
     found
@@ -79,24 +101,6 @@ pub(crate) fn note_missing(rows: &mut [Row], expected: &BTreeMap<SeriesKey, Span
             row.reason.get_or_insert_with(reason);
         }
     }
-}
-
-/// Takes epochs that were estimated late out of the gaps that were stored before.
-pub(crate) fn close_gaps(rows: &mut Vec<Row>) {
-    let mut late: BTreeMap<SeriesKey, BTreeSet<i64>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.late_epochs > 0) {
-        late.entry(row.series.clone()).or_default().extend(row.epoch);
-    }
-    if late.is_empty() {
-        return;
-    }
-    *rows = std::mem::take(rows)
-        .into_iter()
-        .flat_map(|row| match late.get(&row.series) {
-            Some(late) if row.is_gap() => left_of(&row, late),
-            _ => vec![row],
-        })
-        .collect();
 }
 
 /// What is left of a gap without some epochs, in runs.
@@ -171,50 +175,27 @@ mod tests {
         Span { start: at(first), end: Timestamp::from_nanos(at(last + 1).as_nanos() - 1) }
     }
 
+    fn covered(rows: &[Row]) -> Covered {
+        let mut covered = Covered::default();
+        rows.iter().for_each(|row| covered.add(row));
+        covered
+    }
+
     #[track_caller]
     fn check(there: &[i64], step: Step, expected: Span, found: &[(i64, u64)]) {
         let rows: Vec<Row> = there.iter().map(|&number| row("a", "b", number)).collect();
         let rows = if step == Step::Epoch { rows } else { rolled_up(&rows, step) };
         let hour = Hour::of(Timestamp::from_nanos(START_NS));
         let expected = BTreeMap::from([(series("a", "b"), expected)]);
-        let holes = holes(&rows, hour, step, &expected, Hole::NothingStored);
+        let holes = holes(covered(&rows), hour, step, &expected, Hole::NothingStored);
         let seen: Vec<(i64, u64)> =
             holes.iter().map(|hole| ((hole.start_ns - START_NS) / SECOND_NS, hole.gaps)).collect();
         assert_eq!(seen, found);
         assert!(holes.iter().all(|hole| hole.is_gap() && hole.reason.is_some()));
     }
 
-    /// Of a gap of ten epochs from 3 on, when these were estimated late.
-    #[track_caller]
-    fn check_closed(late: &[i64], left: &[(i64, u64)]) {
-        let gap = Row::of_gap(series("a", "b"), epoch_of(3), span(3, 12), 10, "why".to_owned());
-        let late = late.iter().map(|&number| Row { late_epochs: 1, ..row("a", "b", number) });
-        let mut rows: Vec<Row> = late.chain([gap]).collect();
-        close_gaps(&mut rows);
-        let found: Vec<(i64, u64)> = rows
-            .iter()
-            .filter(|row| row.is_gap())
-            .map(|row| ((row.start_ns - START_NS) / SECOND_NS, row.gaps))
-            .collect();
-        assert_eq!(found, left);
-        for row in rows.iter().filter(|row| row.is_gap()) {
-            let number = (row.start_ns - START_NS) / SECOND_NS;
-            assert_eq!(row.epoch, Some(epoch_of(number)));
-            assert_eq!(row.span(), span(number, number + row.gaps as i64 - 1));
-        }
-    }
-
     fn epoch_of(number: i64) -> i64 {
         START_NS / SECOND_NS + number
-    }
-
-    #[test]
-    fn what_was_estimated_late_is_no_gap() {
-        check_closed(&[], &[(3, 10)]);
-        check_closed(&[2, 13], &[(3, 10)]);
-        check_closed(&[3, 12], &[(4, 8)]);
-        check_closed(&[5, 6, 9], &[(3, 2), (7, 2), (10, 3)]);
-        check_closed(&[3, 4, 5, 6, 7, 8, 9, 10, 11, 12], &[]);
     }
 
     #[test]
@@ -244,7 +225,7 @@ mod tests {
     fn what_cannot_be_read_is_missed_even_if_it_was_no_whole_minute() {
         let hour = Hour::of(Timestamp::from_nanos(START_NS));
         let expected = BTreeMap::from([(series("a", "b"), span(10, 30))]);
-        let found = |why| holes(&[], hour, Step::Minute, &expected, why);
+        let found = |why| holes(Covered::default(), hour, Step::Minute, &expected, why);
         let unreadable = found(Hole::Unreadable);
         assert_eq!((unreadable.len(), unreadable[0].gaps), (1, 21));
         assert_eq!(unreadable[0].start_ns, START_NS + 10 * SECOND_NS);
@@ -261,6 +242,12 @@ mod tests {
         check_minutes(&[3], span(50, 100), &[9]);
         // What the end of a question cuts off is not missed.
         check_minutes(&all, span(0, 9), &[0]);
+    }
+
+    #[test]
+    fn rows_in_any_order_cover_the_same() {
+        check(&[3, 1, 0, 1, 3], Step::Epoch, span(0, 5), &[(2, 1), (4, 2)]);
+        check(&[4, 0, 2, 3, 1], Step::Epoch, span(0, 5), &[(5, 1)]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Reads a history: sealed hours, and those that are not, whether or not it is being written
 //! meanwhile.
 
+mod first_rows;
 mod hour;
 mod listing;
 
@@ -105,9 +106,19 @@ impl HistoryReader {
         let limit = question.limit.clamp(1, ROWS_MAX);
         let mut listing = Listing::new(&self.folders)?;
         for hour in Hour::of(first).through(Hour::of(stored.end)) {
-            let found = self.hour(hour, question, &expected, &mut listing, live)?;
-            answer.problems.extend(found.problems);
-            let rows = behind(found.rows, question.after.filter(|_| hour == Hour::of(first)));
+            let after = question.after.filter(|_| hour == Hour::of(first));
+            // One more than is answered tells that there are more.
+            let mut keep = limit + 1 - answer.rows.len();
+            let rows = loop {
+                let found = self.hour(hour, question, keep, &expected, &mut listing, live)?;
+                let rows = behind(found.rows, after);
+                if !found.is_cut || answer.rows.len() + rows.len() > limit {
+                    answer.problems.extend(found.problems);
+                    break rows;
+                }
+                // Some were before the cursor, or gaps that were closed since.
+                keep = keep.saturating_mul(4);
+            };
             answer.rows.extend(rows);
             if answer.rows.len() > limit {
                 answer.rows.truncate(limit);

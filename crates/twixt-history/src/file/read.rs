@@ -100,10 +100,24 @@ pub(crate) fn read(
     wanted: &Wanted<'_>,
     footers: &Footers,
 ) -> Result<Vec<Row>, Unreadable> {
+    let mut found = Vec::new();
+    read_groups(folder, name, wanted, footers, |rows| found.extend(rows))?;
+    Ok(found)
+}
+
+/// Hands over rows of a file, a row group at a time: all of them need not fit into memory. Of a file that
+/// cannot be read to its end, those before it have been handed over.
+pub(crate) fn read_groups(
+    folder: &Folder,
+    name: FileName,
+    wanted: &Wanted<'_>,
+    footers: &Footers,
+    take: impl FnMut(Vec<Row>),
+) -> Result<(), Unreadable> {
     let path = folder.file_path(name);
     let read = footers.open(folder.disk(), &path, name).and_then(|(file, metadata)| {
         let opened = Opened { file: Arc::new(file), metadata };
-        Ok(opened.rows(wanted)?)
+        Ok(opened.rows(wanted, take)?)
     });
     read.map_err(|cause| Unreadable {
         path,
@@ -194,8 +208,7 @@ struct Opened {
 }
 
 impl Opened {
-    fn rows(&self, wanted: &Wanted<'_>) -> Result<Vec<Row>> {
-        let mut found = Vec::new();
+    fn rows(&self, wanted: &Wanted<'_>, mut take: impl FnMut(Vec<Row>)) -> Result<()> {
         for group in 0..self.metadata.num_row_groups() {
             let selected = self.selected(group, wanted);
             if selected.is_empty() {
@@ -206,10 +219,11 @@ impl Opened {
             if selected.is_empty() {
                 continue;
             }
-            let rows = self.read_group(&reader, group, &selected, wanted)?;
-            found.extend(rows.into_iter().filter(|row| wanted.is_met_by(row)));
+            let mut rows = self.read_group(&reader, group, &selected, wanted)?;
+            rows.retain(|row| wanted.is_met_by(row));
+            take(rows);
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Rows that may be wanted.
@@ -402,7 +416,8 @@ mod tests {
             span: Span { start: Timestamp::MIN, end: Timestamp::MAX },
             columns: Columns::All,
         };
-        let rows = opened.rows(&wanted).unwrap();
+        let mut rows = Vec::new();
+        opened.rows(&wanted, |found| rows.extend(found)).unwrap();
         let packets: Vec<Option<u64>> = rows.iter().map(|row| row.packets).collect();
         assert_eq!(packets, [Some(1012), Some(988)]);
         for part in rows.iter().map(|row| row.delay.as_ref().unwrap()) {

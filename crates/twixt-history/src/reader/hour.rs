@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use twixt_model::Span;
 use twixt_store::{Depth, is_folder};
 
+use super::first_rows::{FirstRows, Gathered};
 use super::listing::{HourListing, Listing};
 use super::{HistoryReader, Live};
 use crate::error::{HistoryError, Unreadable};
-use crate::file::{Columns, Wanted, read};
-use crate::holes::{Hole, close_gaps, holes, note_missing};
+use crate::file::{Columns, Wanted, read, read_groups};
+use crate::holes::{Covered, Hole, holes, note_missing};
 use crate::open::{HourPart, OpenWanted};
 use crate::question::RowQuestion;
 use crate::rollup::{RollUps, rolled_up};
@@ -24,22 +25,45 @@ const TRIES_MAX: u32 = 4;
 pub(super) struct HourRows {
     /// In order of time, holes included.
     pub(super) rows: Vec<Row>,
+    /// Whether there are more behind them.
+    pub(super) is_cut: bool,
     pub(super) problems: Vec<Unreadable>,
 }
 
+/// What is stored of an hour.
+#[derive(Debug, Default)]
+struct StoredRows {
+    gathered: Gathered,
+    problems: Vec<Unreadable>,
+}
+
+/// What to read of an hour, and where from.
+struct HourSource<'a> {
+    hour: Hour,
+    question: &'a RowQuestion,
+    there: &'a HourListing,
+    live: Option<&'a dyn Live>,
+}
+
 impl HistoryReader {
+    /// The rows of an hour; of epochs, the first `keep` at least.
     pub(super) fn hour(
         &self,
         hour: Hour,
         question: &RowQuestion,
+        keep: usize,
         expected: &BTreeMap<SeriesKey, Span>,
         listing: &mut Listing<'_>,
         live: Option<&dyn Live>,
     ) -> Result<HourRows, HistoryError> {
         let mut tries = 0;
-        let (there, mut found) = loop {
+        let (there, found) = loop {
             let there = listing.hour(hour, question.step)?;
-            let found = self.stored(hour, &there, question, live)?;
+            let source = HourSource { hour, question, there: &there, live };
+            let found = match question.step {
+                Step::Epoch => self.stored_epochs(&source, keep)?,
+                _ => self.stored_sums(&source)?,
+            };
             tries += 1;
             // A folder that is still there was whole while it was read.
             let folders = &self.folders;
@@ -57,91 +81,101 @@ impl HistoryReader {
             () if there.only_rollups => Hole::NoLongerKept,
             () => Hole::NothingStored,
         };
-        note_missing(&mut found.rows, expected, why);
-        let missing = holes(&found.rows, hour, question.step, expected, why);
-        found.rows.retain(|row| question.wants(row));
-        found.rows.extend(missing);
-        found.rows.sort_by(|one, other| one.answer_order().cmp(&other.answer_order()));
-        Ok(found)
+        let Gathered { mut rows, cut, covered } = found.gathered;
+        note_missing(&mut rows, expected, why);
+        rows.retain(|row| question.wants(row));
+        rows.extend(holes(covered, hour, question.step, expected, why));
+        if let Some(last) = &cut {
+            rows.retain(|row| row.answer_order() <= last.answer_order());
+        }
+        rows.sort_by(|one, other| one.answer_order().cmp(&other.answer_order()));
+        Ok(HourRows { rows, is_cut: cut.is_some(), problems: found.problems })
     }
 
-    /// What is stored of an hour, of all scopes.
-    fn stored(
+    /// The first epochs of an hour.
+    fn stored_epochs(
         &self,
-        hour: Hour,
-        there: &HourListing,
-        question: &RowQuestion,
-        live: Option<&dyn Live>,
-    ) -> Result<HourRows, HistoryError> {
+        source: &HourSource<'_>,
+        keep: usize,
+    ) -> Result<StoredRows, HistoryError> {
+        let HourSource { hour, question, there, .. } = *source;
+        let mut first = FirstRows::new(question, keep);
+        let mut problems = Vec::new();
+        let columns = if question.histograms { Columns::All } else { Columns::Plain };
+        let segment = question.segment.as_ref();
+        let wanted = Wanted { segment, step: Step::Epoch, span: hour.span(), columns };
+        for name in &there.files {
+            let take = |rows: Vec<Row>| first.add(rows);
+            let read = read_groups(&self.folders.epochs, *name, &wanted, &self.footers, take);
+            problems.extend(read.err());
+        }
+        let span = Span {
+            start: hour.span().start.max(question.span.start),
+            end: hour.span().end.min(question.span.end),
+        };
+        for part in there.open.iter().filter(|_| span.start <= span.end) {
+            let wanted = OpenWanted { segment, span, ..OpenWanted::all(hour) };
+            let mut scan = self.folders.open.scan(*part, &wanted, Depth::Payloads)?;
+            while let Some(rows) = scan.next_rows() {
+                first.add(rows.into_iter().map(|row| asked(row, question)).collect());
+            }
+            problems.extend(scan.problems());
+        }
+        Ok(StoredRows { gathered: first.finish(), problems })
+    }
+
+    /// The minutes of an hour, or the hour, of all scopes.
+    fn stored_sums(&self, source: &HourSource<'_>) -> Result<StoredRows, HistoryError> {
+        let HourSource { hour, question, there, live } = *source;
         let parts = there.files.len() + there.open.len();
-        let mut found = HourRows::default();
+        let mut rows = Vec::new();
+        let mut problems = Vec::new();
         // Minutes of several parts are combined, for which histograms are needed.
-        let is_joined = parts > 1 && question.step != Step::Epoch;
+        let is_joined = parts > 1;
         let wanted = Wanted {
             segment: question.segment.as_ref(),
             step: question.step,
             span: hour.span(),
             columns: if question.histograms || is_joined { Columns::All } else { Columns::Plain },
         };
-        let folder = match question.step {
-            Step::Epoch => &self.folders.epochs,
-            _ => &self.folders.rollups,
-        };
         for name in &there.files {
-            match read(folder, *name, &wanted, &self.footers) {
-                Ok(rows) => found.rows.extend(rows),
-                Err(problem) => found.problems.push(problem),
+            match read(&self.folders.rollups, *name, &wanted, &self.footers) {
+                Ok(found) => rows.extend(found),
+                Err(problem) => problems.push(problem),
             }
         }
         for part in &there.open {
-            self.add_open(*part, question, live, &mut found)?;
+            match live.and_then(|live| live.rolled_up(*part, question)) {
+                Some(found) => rows.extend(found),
+                None => rows.extend(self.open_sums(*part, question, &mut problems)?),
+            }
         }
         if is_joined {
-            found.rows = rolled_up(&found.rows, question.step);
+            rows = rolled_up(&rows, question.step);
         }
-        match question.step {
-            Step::Epoch => close_gaps(&mut found.rows),
-            _ => found.rows.iter_mut().for_each(Row::close_late_gaps),
-        }
-        found.rows.retain(|row| question.wants_series(&row.series));
-        Ok(found)
+        rows.iter_mut().for_each(Row::close_late_gaps);
+        rows.retain(|row| question.wants_series(&row.series));
+        let mut covered = Covered::default();
+        rows.iter().for_each(|row| covered.add(row));
+        Ok(StoredRows { gathered: Gathered { rows, cut: None, covered }, problems })
     }
 
-    fn add_open(
+    /// Sums up the log of a part.
+    fn open_sums(
         &self,
         part: HourPart,
         question: &RowQuestion,
-        live: Option<&dyn Live>,
-        found: &mut HourRows,
-    ) -> Result<(), HistoryError> {
-        if let Some(rows) = live.and_then(|live| live.rolled_up(part, question)) {
-            found.rows.extend(rows);
-            return Ok(());
-        }
-        let hour = part.hour.span();
-        let span = match question.step {
-            Step::Epoch => Span {
-                start: hour.start.max(question.span.start),
-                end: hour.end.min(question.span.end),
-            },
-            _ => hour,
-        };
-        if span.start > span.end {
-            return Ok(());
-        }
-        let segment = question.segment.as_ref();
-        let wanted = OpenWanted { segment, span, ..OpenWanted::all(part.hour) };
+        problems: &mut Vec<Unreadable>,
+    ) -> Result<Vec<Row>, HistoryError> {
+        let wanted =
+            OpenWanted { segment: question.segment.as_ref(), ..OpenWanted::all(part.hour) };
         let mut scan = self.folders.open.scan(part, &wanted, Depth::Payloads)?;
         let mut sums = RollUps::new(question.step);
         while let Some(rows) = scan.next_rows() {
-            match question.step {
-                Step::Epoch => found.rows.extend(rows.into_iter().map(|row| asked(row, question))),
-                _ => rows.iter().for_each(|row| sums.add(row)),
-            }
+            rows.iter().for_each(|row| sums.add(row));
         }
-        found.rows.extend(sums.rows());
-        found.problems.extend(scan.problems());
-        Ok(())
+        problems.extend(scan.problems());
+        Ok(sums.rows().collect())
     }
 }
 

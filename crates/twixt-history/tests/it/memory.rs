@@ -60,6 +60,22 @@ fn an_hour_that_is_larger_than_memory_may_be_is_opened_asked_for_and_sealed() {
 }
 
 #[test]
+fn the_first_epochs_of_an_hour_take_no_memory_for_the_others() {
+    run_again(&["env"], || {
+        let folder = stored();
+        let history = open(folder.path());
+        let question =
+            RowQuestion { histograms: true, limit: 100, ..RowQuestion::all(Step::Epoch) };
+        let (open_rows, of_log) = peak_kib(|| history.answer(&question).unwrap().rows);
+        assert_eq!(history.seal_all().unwrap(), []);
+        let (sealed_rows, of_file) = peak_kib(|| history.answer(&question).unwrap().rows);
+        assert_eq!((open_rows.len(), &sealed_rows), (100, &open_rows));
+        println!("from the log: {of_log} KiB, from the file: {of_file} KiB");
+        assert!(of_log.max(of_file) < MEMORY_MAX_KIB);
+    });
+}
+
+#[test]
 fn minutes_beyond_what_memory_may_have_are_read_from_the_log() {
     let fixture = Fixture::new();
     // 256 MiB by minutes of 20 KB at least, hours not counted.
