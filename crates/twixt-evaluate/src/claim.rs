@@ -39,6 +39,9 @@ pub enum Holds {
     /// Not further from this than three standard errors of the mean over seeds: an estimate
     /// without bias is further away once in 370 times.
     Unbiased(f64),
+    /// A share that is promised, and how many each trial counts: not below it by more than three
+    /// standard errors of the share of all that are counted.
+    Promised(f64, u32),
     /// Known to differ: the published number is not what comes out, and the note says why.
     Differs,
     /// Cannot be measured here, and the note says why.
@@ -105,6 +108,10 @@ impl Holds {
             Self::AtLeast(least) => mean >= least,
             Self::Between(least, most) => (least..=most).contains(&mean),
             Self::Unbiased(truth) => (mean - truth).abs() <= 3.0 * measured.standard_error(),
+            Self::Promised(share, counted) => {
+                let all = f64::from(counted) * measured.trials as f64;
+                mean >= share - 3.0 * (share * (1.0 - share) / all).sqrt()
+            }
             Self::Differs | Self::Cannot => false,
         }
     }
@@ -130,6 +137,20 @@ mod tests {
         check(Holds::AtMost(0.4), "error", Verdict::Differs);
         check(Holds::AtLeast(0.6), "error", Verdict::Differs);
         check(Holds::Between(0.4, 0.6), "error", Verdict::Pass);
+    }
+
+    #[test]
+    fn a_promise_holds_as_far_as_counts_can_say() {
+        let check = |mean, trials, expected| {
+            let measured = Value { mean, spread: 0.2, trials };
+            assert_eq!(Holds::Promised(0.95, 25).admits(measured), expected, "{mean}");
+        };
+        // Three standard errors of 50 and of 500 counts are 0.092 and 0.029.
+        check(0.86, 2, true);
+        check(0.85, 2, false);
+        check(0.93, 20, true);
+        check(0.92, 20, false);
+        check(1.0, 20, true);
     }
 
     #[test]

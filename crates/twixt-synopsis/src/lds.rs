@@ -15,12 +15,14 @@ mod deviation;
 mod estimate;
 mod flows;
 mod paper;
+mod plan;
 mod printed;
 mod sizing;
 mod table;
 
 pub use config::LdsConfig;
-pub use sizing::{Pareto, RowPlan, expected_error, sampling_for_losses};
+pub use plan::LdsNeed;
+pub use sizing::{Pareto, RowPlan, expected_error, expected_survival, sampling_for_losses};
 
 use twixt_model::{ClassId, Detail, Estimate, FlowHash, GroupId, Observation};
 

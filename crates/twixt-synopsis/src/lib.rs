@@ -67,7 +67,10 @@ pub use heavy::{
     RapWayTable, SpaceSavingTable, WaysConfig,
 };
 pub use lda::{Lda, LdaConfig};
-pub use lds::{Lds, LdsConfig, Pareto, RowPlan, expected_error, sampling_for_losses};
+pub use lds::{
+    Lds, LdsConfig, LdsNeed, Pareto, RowPlan, expected_error, expected_survival,
+    sampling_for_losses,
+};
 pub use question::{By, KnownFlow, Question};
 pub use registry::{
     ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, Decode, EstimateTwoPoint, Estimator,

@@ -7,6 +7,7 @@
 pub(super) mod accuracy;
 pub(super) mod deviation;
 pub(super) mod per_flow;
+pub(super) mod plan;
 pub(super) mod printed;
 pub(super) mod reliability;
 pub(super) mod storage;

@@ -5,6 +5,7 @@
 
 pub(super) mod bias;
 pub(super) mod percentiles;
+pub(super) mod plan;
 pub(super) mod stages;
 
 use rand_chacha::ChaCha8Rng;

@@ -7,6 +7,7 @@
 pub(super) mod banks;
 pub(super) mod constant;
 pub(super) mod loss;
+pub(super) mod plan;
 pub(super) mod sampling;
 pub(super) mod test_packets;
 
@@ -34,8 +35,12 @@ impl Law {
         let rest = 1.0 - share;
         match self {
             Self::Weibull { shape } => {
-                // Gamma(1 + 1/b) for b = 0.6 and 0.8.
-                let gamma = if shape < 0.7 { 1.504_575_488_251_556 } else { 1.133_003_096 };
+                // Gamma(1 + 1/b) for b = 0.6, 0.8 and 1.
+                let gamma = match shape {
+                    ..0.7 => 1.504_575_488_251_556,
+                    ..0.9 => 1.133_003_096,
+                    _ => 1.0,
+                };
                 MEAN_NS / gamma * (-rest.ln()).powf(1.0 / shape)
             }
             Self::Pareto { shape } => MEAN_NS * (shape - 1.0) / shape * rest.powf(-1.0 / shape),

@@ -11,6 +11,7 @@ pub(super) mod flow_loss;
 pub(super) mod flow_size;
 pub(super) mod loss;
 pub(super) mod more_cells;
+pub(super) mod plan;
 pub(super) mod queue;
 pub(super) mod sizing;
 pub(super) mod weights;

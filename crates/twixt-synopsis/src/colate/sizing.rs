@@ -13,10 +13,12 @@ use super::ColateConfig;
 /// Traffic that is planned for. Delays are relative to their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColateTraffic {
+    /// Packets of the smallest flow there is.
+    pub least: f64,
     /// Packets of the smallest flow that matters.
     pub smallest: f64,
-    /// Packets of the largest flow. Between the two, flows of twice the size are taken to be half
-    /// as many, so that all sizes have a like share of packets.
+    /// Packets of the largest flow. Between the least and this, flows of twice the size are taken to
+    /// be half as many, so that all sizes have a like share of packets.
     pub largest: f64,
     /// Deviation of the flows' means.
     pub spread: f64,
@@ -29,7 +31,7 @@ pub struct ColateTraffic {
 pub struct Reliability {
     /// Share of estimates that are within the interval.
     pub reliability: f64,
-    /// Half of the interval, relative to the mean delay.
+    /// Half of the interval, relative to the mean delay of the flow.
     pub interval: f64,
 }
 
@@ -76,6 +78,11 @@ const USUAL_PER_FLOW: f64 = 20.0;
 /// More packets than any epoch has, as a power of two, and how finely the most are found.
 const PACKETS_EXPONENT_MAX: f64 = 60.0;
 const HALVINGS: usize = 24;
+/// The shortest and the longest interval that is considered, as powers of two.
+const INTERVAL_EXPONENTS: (f64, f64) = (-30.0, 30.0);
+/// Flows that are looked at: by their neighbours, and by their own means.
+const NEIGHBOURS: usize = 8;
+const MEANS: usize = 32;
 /// Part of the variance that spreading flows may add.
 const LITTLE_NOISE: f64 = 0.01;
 
@@ -142,38 +149,82 @@ impl Table {
         }
     }
 
+    /// What smallest flows are off by. A flow's counters may have more noise than those of others.
+    fn scatter(self, traffic: &ColateTraffic, packets: f64) -> Scatter {
+        let Self { counters, per_flow, estimator } = self;
+        let errors = match estimator {
+            PlannedEstimator::Joint => Noise::of(traffic, counters, per_flow, packets)
+                .errors(traffic.smallest, &normal_quantiles::<NEIGHBOURS>()),
+            PlannedEstimator::Equation => vec![self.error(traffic, packets, traffic.smallest)],
+        };
+        Scatter { errors, means: traffic.flow_means() }
+    }
+
     /// The most packets with which the smallest flow is as near as wanted. Errors grow with
     /// packets, so that halving finds it.
     fn threshold(self, traffic: &ColateTraffic, wanted: Reliability) -> f64 {
-        let most = wanted.interval / two_sided_quantile(wanted.reliability);
-        let (mut low, mut high) = (0.0, PACKETS_EXPONENT_MAX);
-        for _ in 0..HALVINGS {
-            let middle = f64::midpoint(low, high);
-            let error = self.error(traffic, middle.exp2(), traffic.smallest);
-            if error <= most { low = middle } else { high = middle }
-        }
-        low.exp2()
+        let holds = |exponent: f64| {
+            let scatter = self.scatter(traffic, exponent.exp2());
+            scatter.reliability(wanted.interval) >= wanted.reliability
+        };
+        halved((0.0, PACKETS_EXPONENT_MAX), holds).exp2()
     }
 
     /// As asked if that can be; else how often the interval holds, and which one would.
     fn reachable(self, traffic: &ColateTraffic, packets: f64, wanted: Reliability) -> Reliability {
-        let error = self.error(traffic, packets, traffic.smallest);
-        let reliability = within(wanted.interval / error);
-        let interval = two_sided_quantile(wanted.reliability) * error;
-        // Rounding of the threshold is not a failure.
-        match interval <= wanted.interval * (1.0 + 1e-9) {
-            true => wanted,
-            false => Reliability { reliability, interval },
+        let scatter = self.scatter(traffic, packets);
+        let reliability = scatter.reliability(wanted.interval);
+        if reliability >= wanted.reliability {
+            return wanted;
         }
+        let is_short = |exponent: f64| scatter.reliability(exponent.exp2()) < wanted.reliability;
+        let interval = halved(INTERVAL_EXPONENTS, is_short).exp2();
+        Reliability { reliability, interval }
     }
+}
+
+/// What flows of one size are off by, and what that is relative to.
+struct Scatter {
+    /// At one standard deviation, relative to the mean of all flows.
+    errors: Vec<f64>,
+    /// Means of flows, relative to that of all.
+    means: Vec<f64>,
+}
+
+impl Scatter {
+    /// Share of flows whose mean is off by less than `interval` times itself: an error that is small
+    /// for most flows is large for one that is fast.
+    fn reliability(&self, interval: f64) -> f64 {
+        let pairs =
+            self.errors.iter().flat_map(|error| self.means.iter().map(move |mean| mean / error));
+        let sum: f64 = pairs.map(|deviations| within(interval * deviations)).sum();
+        sum / (self.errors.len() * self.means.len()) as f64
+    }
+}
+
+/// The largest number for which something holds that holds below it.
+fn halved((mut low, mut high): (f64, f64), holds: impl Fn(f64) -> bool) -> f64 {
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if holds(middle) { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// Values of a normal distribution that are equally likely, in order.
+fn normal_quantiles<const N: usize>() -> [f64; N] {
+    std::array::from_fn(|index| {
+        let share = (2.0 * index as f64 + 1.0) / N as f64 - 1.0;
+        two_sided_quantile(share.abs()).copysign(share)
+    })
 }
 
 impl ColateTraffic {
     /// Mean size of a flow as a packet finds it: sum of squares over sum.
     fn mean_square_size(&self) -> f64 {
-        match self.largest > self.smallest {
-            true => (self.largest - self.smallest) / (self.largest / self.smallest).ln(),
-            false => self.smallest,
+        match self.largest > self.least {
+            true => (self.largest - self.least) / (self.largest / self.least).ln(),
+            false => self.least,
         }
     }
 
@@ -182,6 +233,14 @@ impl ColateTraffic {
         let packet = self.noise_of_one();
         let together = self.spread * self.spread * (self.mean_square_size() - 1.0);
         per_flow * packet + together
+    }
+
+    /// Means of flows that are equally likely, relative to that of all. They are taken to be
+    /// log-normal.
+    fn flow_means(&self) -> Vec<f64> {
+        let variance = (self.spread * self.spread).ln_1p();
+        let mean = |quantile: f64| (quantile * variance.sqrt() - variance / 2.0).exp();
+        normal_quantiles::<MEANS>().map(mean).to_vec()
     }
 
     fn noise_of_one(&self) -> f64 {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use twixt_model::PacketDigest;
 
 use crate::codec::{DecodeError, Reader, Writer};
+use crate::interval::Z95;
 use crate::sums::Sums;
 
 /// Sizes and sampling rates of LDA. The default serves 0 to 10 % loss in 96 KiB.
@@ -192,6 +193,16 @@ impl LdaConfig {
     pub fn expected_used(&self, received: u64, lost: u64) -> f64 {
         let spared = |share: f64| (-share / f64::from(self.rows)).ln_1p() * lost as f64;
         self.shares().map(|share| share * received as f64 * spared(share).exp()).sum()
+    }
+
+    /// Half the width of the 95 % interval of the mean to expect then, relative to the mean, if
+    /// delays deviate by `variation` from it.
+    #[must_use]
+    pub fn expected_half_width(&self, received: u64, lost: u64, variation: f64) -> f64 {
+        let used = self.expected_used(received, lost);
+        // Of a finite number of packets: nothing is in doubt when all are measured.
+        let unmeasured = (1.0 - used / received as f64).max(0.0);
+        Z95 * variation * (unmeasured / used).sqrt()
     }
 
     pub(super) fn cells(&self) -> usize {

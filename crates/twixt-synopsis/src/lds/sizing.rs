@@ -101,8 +101,6 @@ impl Pareto {
 /// How far off the mean of a flow of so many packets is likely to be, by the emptiest of its cells
 /// (the paper's estimator): the median share of other flows' packets there, times how much the
 /// means of flows vary relative to their own mean. Estimating all flows at once does better.
-///
-/// Collisions are drawn rather than added up by formula: that of the paper counts large ones only.
 #[must_use]
 pub fn expected_error(
     flows: u64,
@@ -111,27 +109,46 @@ pub fn expected_error(
     packets: f64,
     variation: f64,
 ) -> f64 {
-    const DRAWS: u64 = 1_000;
-    let chance = f64::from(config.virtual_cells()) / f64::from(config.columns());
-    let meetings = flows as f64 * chance;
-    let mut shares: Vec<f64> = (0..DRAWS)
-        .map(|draw| {
-            let rows = config.sampling().iter().zip(0..);
-            let row = |(rate, row): (&f64, u64)| {
-                let seed = mix(draw << 8 | row);
-                let others =
-                    drawn_packets(sizes, meetings, seed) / f64::from(config.virtual_cells());
-                let own = packets / f64::from(config.virtual_cells());
-                // A row that samples little is chosen if it surely has little in it.
-                let all = others + own;
-                (all + 2.0 * (all * (1.0 - rate) / rate).sqrt(), others / all)
-            };
-            let emptiest = rows.map(row).min_by(|one, other| one.0.total_cmp(&other.0));
-            emptiest.expect("there is a row").1
-        })
-        .collect();
+    let mut shares = drawn_shares(flows, sizes, config, packets);
     shares.sort_by(f64::total_cmp);
     shares[shares.len() / 2] * variation
+}
+
+/// The share of flows of so many packets of whose emptiest cell others have at most the share
+/// `tolerable`. The paper's formula asks for no single flow that large; several smaller ones
+/// together are as bad.
+#[must_use]
+pub fn expected_survival(
+    flows: u64,
+    sizes: &Pareto,
+    config: &LdsConfig,
+    packets: f64,
+    tolerable: f64,
+) -> f64 {
+    let shares = drawn_shares(flows, sizes, config, packets);
+    shares.iter().filter(|share| **share <= tolerable).count() as f64 / shares.len() as f64
+}
+
+/// The share of other flows' packets in the emptiest cell of a flow, for some flows. Collisions are
+/// drawn rather than added up by formula: that of the paper counts large ones only.
+fn drawn_shares(flows: u64, sizes: &Pareto, config: &LdsConfig, packets: f64) -> Vec<f64> {
+    const DRAWS: u64 = 2_000;
+    let spread = f64::from(config.virtual_cells());
+    let meetings = flows as f64 * spread / f64::from(config.columns());
+    let share = |draw: u64| {
+        let cell = |(rate, cell): (&f64, u64)| {
+            let others = drawn_packets(sizes, meetings, mix(draw << 16 | cell)) / spread;
+            // A row that samples little is chosen if it surely has little in it.
+            let all = others + packets / spread;
+            (all + 2.0 * (all * (1.0 - rate) / rate).sqrt(), others / all)
+        };
+        let rates = config.sampling().iter();
+        let rates =
+            rates.flat_map(|rate| std::iter::repeat_n(rate, config.virtual_cells() as usize));
+        let emptiest = rates.zip(0..).map(cell).min_by(|one, other| one.0.total_cmp(&other.0));
+        emptiest.expect("there is a cell").1
+    };
+    (0..DRAWS).map(share).collect()
 }
 
 /// Packets of a Poisson number of flows.
@@ -189,6 +206,42 @@ mod tests {
         assert!((fitted.share_above(50.0) - 0.0436).abs() < 0.005, "{fitted:?}");
         assert_eq!(Pareto::fit(&[3; 100]), None);
         assert_eq!(Pareto::fit(&[1, 2, 3]), None);
+    }
+
+    /// Flows thrown into the cells of a sketch by other means than those of the plan: what others have
+    /// in the emptiest cell of flows of 1000 packets.
+    #[test]
+    fn as_many_flows_survive_as_when_they_are_thrown() {
+        let sizes = Pareto { shape: 1.05, least: 2.53 };
+        for (columns, tolerable) in [(4_000, 0.05), (2_000, 0.1), (1_000, 0.2)] {
+            let config = LdsConfig::new(columns, 1, &[1.0; 3]).unwrap();
+            let planned = expected_survival(20_000, &sizes, &config, 1_000.0, tolerable);
+            let (mut survived, mut thrown) = (0, 0);
+            for round in 0..4_u64 {
+                let bits = |number: u64| mix(mix(round << 40 | number));
+                let mut cells = vec![[0.0; 3]; columns as usize];
+                for flow in 0..20_000_u64 {
+                    let size = sizes.draw(bits(flow << 8));
+                    (0..3).for_each(|row| {
+                        let place = bits(flow << 8 | (row as u64 + 1)) % u64::from(columns);
+                        cells[place as usize][row] += size;
+                    });
+                }
+                for flow in 0..500_u64 {
+                    let in_row = |row: usize| {
+                        let place = bits(1 << 36 | flow << 8 | row as u64) % u64::from(columns);
+                        cells[place as usize][row]
+                    };
+                    let others = (0..3).map(in_row).fold(f64::INFINITY, f64::min);
+                    survived += u32::from(others / (others + 1_000.0) <= tolerable);
+                    thrown += 1;
+                }
+            }
+            let share = f64::from(survived) / f64::from(thrown);
+            println!("{columns} columns, {tolerable}: {planned:.3} planned, {share:.3} thrown");
+            // Four standard errors of 2000 draws each, at a share of one half.
+            assert!((planned - share).abs() < 4.0 * (0.5 / 2_000_f64).sqrt(), "{planned} {share}");
+        }
     }
 
     #[test]

@@ -109,6 +109,7 @@ fn line(folder: &Path, setting: &Setting, rate: u64) -> Outcome<()> {
 /// What `twixt plan colate` expects of flows of a thousand packets.
 fn planned(config: &ColateConfig, packets: f64) -> f64 {
     let traffic = ColateTraffic {
+        least: traffic::SMALLEST,
         smallest: traffic::SMALLEST,
         largest: traffic::LARGEST,
         spread: traffic::SPREAD,

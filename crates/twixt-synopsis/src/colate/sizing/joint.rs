@@ -69,21 +69,51 @@ impl Noise {
         self.unknown(size).sqrt()
     }
 
+    /// The same for each of some flows of that size, which happen to have other neighbours: as many
+    /// as there are `quantiles` of the normal distribution. What a flow's counters tell is a mean over
+    /// them; its variance is that of one counter over their number.
+    pub(super) fn errors(&self, size: f64, quantiles: &[f64]) -> Vec<f64> {
+        let own = size / self.per_flow * self.single;
+        let (clear, square) = (self.clear_share(own), self.clear_square(own));
+        let variance = (square - clear * clear).max(0.0) / self.per_flow;
+        // Of (1 - clear) / clear, relative to itself.
+        let scatter = (variance.sqrt() / (clear * (1.0 - clear)).max(1e-300)).powi(2).ln_1p();
+        let noise = (1.0 - clear) / clear;
+        let error = |quantile: &f64| {
+            let noise = noise * (quantile * scatter.sqrt() - scatter / 2.0).exp();
+            self.unknown_with(size, noise).sqrt()
+        };
+        quantiles.iter().map(error).collect()
+    }
+
     fn unknown(&self, size: f64) -> f64 {
+        let clear = self.clear_share(size / self.per_flow * self.single);
+        self.unknown_with(size, (1.0 - clear) / clear)
+    }
+
+    /// With so much noise in its counters, by the variance of its own packets there.
+    fn unknown_with(&self, size: f64, noise: f64) -> f64 {
         if self.between <= 0.0 {
             return 0.0;
         }
-        let own = size / self.per_flow * self.single;
-        let clear = self.clear_share(own);
-        let total = self.per_flow * own * (1.0 - clear) / clear;
+        let total = size * self.single * noise;
         1.0 / (1.0 / self.between + size * size / total.max(1e-300))
     }
 
     /// The mean of q / (q + R) over counters.
     fn clear_share(&self, own: f64) -> f64 {
-        let weight = |argument: f64| own * argument * (-own * argument).exp() * TRANSFORM_STEP;
-        let sums = self.transform.iter().fold((0.0, 0.0), |(all, clear), &(argument, mean)| {
-            (all + weight(argument), clear + weight(argument) * mean)
+        self.weighted(|argument| own * argument * (-own * argument).exp())
+    }
+
+    /// The mean of its square.
+    fn clear_square(&self, own: f64) -> f64 {
+        self.weighted(|argument| (own * argument).powi(2) * (-own * argument).exp())
+    }
+
+    /// The mean of the transform with so much weight at each argument.
+    fn weighted(&self, weight: impl Fn(f64) -> f64) -> f64 {
+        let sums = self.transform.iter().fold((0.0, 0.0), |(all, sum), &(argument, mean)| {
+            (all + weight(argument), sum + weight(argument) * mean)
         });
         (sums.1 / sums.0).clamp(1e-12, 1.0)
     }
@@ -132,9 +162,9 @@ struct Class {
 impl ColateTraffic {
     /// Equal steps of the sizes' logarithm have equal shares of the packets.
     fn classes(&self, packets: f64, share_of_counters: f64) -> Vec<Class> {
-        let (steps, ratio) = (f64::from(SIZE_STEPS), self.largest / self.smallest);
+        let (steps, ratio) = (f64::from(SIZE_STEPS), self.largest / self.least);
         let class = |step: u32| {
-            let size = self.smallest * ratio.powf((f64::from(step) + 0.5) / steps);
+            let size = self.least * ratio.powf((f64::from(step) + 0.5) / steps);
             let per_counter = packets / steps / size * share_of_counters;
             Class { size, per_counter, unknown: self.spread * self.spread }
         };

@@ -22,7 +22,7 @@ fn the_papers_interval_as_corrected() {
 }
 
 const TRAFFIC: ColateTraffic =
-    ColateTraffic { smallest: 1000.0, largest: 100_000.0, spread: 0.5, jitter: 0.7 };
+    ColateTraffic { least: 30.0, smallest: 1000.0, largest: 100_000.0, spread: 0.5, jitter: 0.7 };
 const WANTED: Reliability = Reliability { reliability: 0.95, interval: 0.05 };
 
 const ESTIMATORS: [PlannedEstimator; 2] = [PlannedEstimator::Joint, PlannedEstimator::Equation];

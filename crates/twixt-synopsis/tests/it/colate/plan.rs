@@ -7,6 +7,8 @@ use twixt_synopsis::{
     ColateConfig, ColateGoal, ColatePlan, ColateTraffic, PlannedEstimator, Reliability,
 };
 
+use twixt_testing::check_coverage;
+
 use crate::colate::traffic::{Traffic, config, traffic};
 
 /// Share of a normal distribution within one standard deviation.
@@ -26,9 +28,9 @@ fn sized(packets: u64, smallest: u64, largest: u64) -> Config {
 
 /// The means of flows, log-normal, deviate by this much from their mean; packets by 0.7 of it,
 /// squares of means being larger than the square of their mean.
-fn planned(smallest: f64, largest: f64) -> ColateTraffic {
+fn planned(least: f64, smallest: f64, largest: f64) -> ColateTraffic {
     let spread = 0.25_f64.exp_m1().sqrt();
-    ColateTraffic { smallest, largest, spread, jitter: 0.7 * 0.125_f64.exp() }
+    ColateTraffic { least, smallest, largest, spread, jitter: 0.7 * 0.125_f64.exp() }
 }
 
 /// What flows of some sizes are off by, at one standard deviation, relative to the mean.
@@ -85,8 +87,48 @@ fn check(traffic: &Traffic, model: &ColateTraffic, load: u64) {
 #[test]
 fn errors_are_as_planned() {
     let traffic = traffic(&sized(300_000, 30, 20_000));
-    let model = planned(30.0, 20_000.0);
+    let model = planned(30.0, 30.0, 20_000.0);
     for load in [2, 20, 100] {
         check(&traffic, &model, load);
     }
+}
+
+/// What a plan promises holds if traffic is recorded exactly as planned: of flows from the smallest that
+/// matters to half as much again, how many are as near to their own means as was asked for. Most flows,
+/// and half of the packets, are of flows that do not matter.
+#[track_caller]
+fn check_promise(memory_bytes: u64, (reliability, interval): (f64, f64), seeds: u64) {
+    const LEAST: u64 = 30;
+    const SMALLEST: u64 = 1000;
+    const LARGEST: u64 = 100_000;
+    let [least, smallest, largest] = [LEAST, SMALLEST, LARGEST].map(|packets| packets as f64);
+    let wanted = Reliability { reliability, interval };
+    let goal =
+        ColateGoal { wanted, estimator: PlannedEstimator::Joint, packets: None, delay_units: 1e6 };
+    let plan = ColatePlan::within(memory_bytes, &planned(least, smallest, largest), &goal).unwrap();
+    assert_eq!(plan.reachable, wanted);
+    let mean_size = (largest / least).ln() * least * largest / (largest - least);
+    let flows = (plan.threshold / mean_size).round() as u32;
+    let (mut near, mut all) = (0, 0);
+    for seed in 1..=seeds {
+        let sized = sized(0, LEAST, LARGEST);
+        let traffic = traffic(&Config { seed, flows, packets: None, ..sized });
+        let ends = traffic.ends(&plan.config);
+        for (estimate, flow) in traffic.ask(&ends, "joint", true).iter().zip(&traffic.flows) {
+            if (SMALLEST..SMALLEST * 3 / 2).contains(&flow.packets.unwrap()) {
+                let real_ns = traffic.truth[&flow.key].delay.unwrap().mean_ns();
+                let off = (estimate.delay.unwrap().mean_ns() - real_ns).abs() / real_ns;
+                near += u64::from(off <= interval);
+                all += 1;
+            }
+        }
+    }
+    check_coverage(&format!("{memory_bytes} bytes, within {interval}"), near, all, reliability);
+}
+
+#[test]
+fn promises_are_kept() {
+    check_promise(64 << 10, (0.9, 0.1), 10);
+    check_promise(64 << 10, (0.9, 0.05), 20);
+    check_promise(256 << 10, (0.95, 0.05), 10);
 }

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Share of estimates that must be within the interval
     #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
     reliability: f64,
-    /// Allowed error of a flow's mean delay, relative to the mean
+    /// Allowed error of a flow's mean delay, relative to that mean
     #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
     interval: f64,
     /// Packets of the smallest flow that matters
@@ -31,6 +31,9 @@ pub(crate) struct Args {
     /// Packets of the largest flow
     #[arg(long, value_name = "PACKETS", default_value_t = 100_000)]
     largest: u64,
+    /// Packets of the smallest flow in the traffic; flows too small to matter add noise too
+    #[arg(long, value_name = "PACKETS", default_value_t = 1)]
+    least: u64,
     /// Packets of an epoch, if it cannot be as short as the error requires
     #[arg(long, value_name = "N")]
     packets: Option<u64>,
@@ -94,8 +97,8 @@ impl Args {
         if !(self.interval > 0.0 && self.interval.is_finite()) {
             return Err(usage("--interval must be above 0"));
         }
-        if self.smallest < 1 || self.largest < self.smallest {
-            return Err(usage("--smallest must be at least 1, and --largest no less"));
+        if self.least < 1 || self.smallest < self.least || self.largest < self.smallest {
+            return Err(usage("--least must be at least 1, --smallest no less, --largest no less"));
         }
         let ratio = |ratio: f64| (0.0..=1000.0).contains(&ratio);
         if !(ratio(self.spread) && ratio(self.jitter) && self.spread + self.jitter > 0.0) {
@@ -109,6 +112,7 @@ impl Args {
 
     fn traffic(&self) -> ColateTraffic {
         ColateTraffic {
+            least: self.least as f64,
             smallest: self.smallest as f64,
             largest: self.largest as f64,
             spread: self.spread,
@@ -207,7 +211,8 @@ mod tests {
         for words in [
             ["--reliability", "1"],
             ["--interval", "0"],
-            ["--smallest", "0"],
+            ["--least", "0"],
+            ["--least", "1001"],
             ["--largest", "10"],
             ["--packets", "0"],
             ["--spread", "nan"],

@@ -120,12 +120,12 @@ impl Args {
 
     fn expected(&self, config: &LdaConfig, packets: f64, loss: f64) -> ExpectedDocument {
         let lost = (packets * loss).round();
-        let received = packets - lost;
-        let samples = config.expected_used(received as u64, lost as u64);
-        // Of a finite number of packets: nothing is in doubt when all are measured.
-        let unmeasured = (1.0 - samples / received).max(0.0);
-        let relative_error = 1.96 * self.variation * (unmeasured / samples).sqrt();
-        ExpectedDocument { loss, samples: samples.round() as u64, relative_error }
+        let (received, lost) = ((packets - lost) as u64, lost as u64);
+        ExpectedDocument {
+            loss,
+            samples: config.expected_used(received, lost).round() as u64,
+            relative_error: config.expected_half_width(received, lost, self.variation),
+        }
     }
 }
 

@@ -76,7 +76,8 @@ impl Args {
     fn verdict(&self, reachable: &ReachableDocument) -> String {
         let within = |reliability: f64, interval: f64| {
             let (often, near) = (units::percent(reliability), units::percent(interval));
-            format!("{often} of flows of {} packets within {near}", units::count(self.smallest))
+            let size = units::count(self.smallest);
+            format!("{often} of flows of {size} packets within {near} of their mean")
         };
         let asked = within(self.reliability, self.interval);
         match reachable.interval <= self.interval {
