@@ -1,9 +1,9 @@
 //! LDS: what its experiments share.
 //!
-//! The paper's trace (30 minutes of a university's access line, 146 000 flows per measurement
-//! interval) cannot be had. Ours has as many flows of Pareto sizes, 3.5 million packets, and
-//! bimodal mean delays that differ from flow to flow, as in the paper's Fig. 8. Quick runs have
-//! 20 000 flows, and cells to match.
+//! The paper's trace (the access line of a university, 27 000 packets per second, 7.76 million packets of
+//! 146 000 flows) cannot be had. Ours has as many packets and flows, of Pareto sizes up to three
+//! million packets, and delays of two modes, as in the paper's Fig. 8. Quick runs have 20 000 flows
+//! of the same sizes, and cells to match.
 
 pub(super) mod distribution;
 pub(super) mod few_cells;
@@ -20,11 +20,12 @@ use twixt_sim::{Config, Loss};
 use twixt_synopsis::{Lds, LdsConfig};
 
 use super::segment::{Answers, Packets, Sizes, TestSegment, median};
-use crate::experiment::{Setting, Trial};
+use crate::experiment::{Setting, Size, Trial};
 use crate::figure::{Axis, Curve, Figure};
 use crate::summary::Summary;
 
 const FULL_FLOWS: u64 = 146_000;
+const FULL_PACKETS: u64 = 7_760_000;
 /// Rows of the paper's experiments.
 const ROWS: usize = 4;
 /// Columns of its sketch of 70 000 cells: twice as many flows as cells.
@@ -57,11 +58,13 @@ const fn scaled(columns: u32, setting: Setting) -> u32 {
 }
 
 fn segment(setting: Setting, loss: Loss) -> TestSegment {
-    let delay = "bimodal:fraction=0.6,first=200us,second=1500us,spread=0.35,jitter=0.5";
+    let delay = "bimodal:fraction=0.6,first=1ms,second=1500us,spread=0.1,jitter=0.1";
+    let sizes = "pareto:shape=1.05,min=2.53,max=3000000";
     TestSegment::new(&Config {
         seed: setting.seed,
         flows: flows(setting) as u32,
-        packets: Some(setting.size.pick(500_000, 3_500_000)),
+        packets: (setting.size == Size::Full).then_some(FULL_PACKETS),
+        flow_size: sizes.parse().expect("a size is well-formed"),
         delay: delay.parse().expect("a delay is well-formed"),
         loss,
         ..Config::default()

@@ -129,6 +129,6 @@ fn check_promise(memory_bytes: u64, (reliability, interval): (f64, f64), seeds: 
 #[test]
 fn promises_are_kept() {
     check_promise(64 << 10, (0.9, 0.1), 10);
-    check_promise(64 << 10, (0.9, 0.05), 20);
-    check_promise(256 << 10, (0.95, 0.05), 10);
+    check_promise(64 << 10, (0.9, 0.05), 12);
+    check_promise(256 << 10, (0.95, 0.05), 6);
 }
