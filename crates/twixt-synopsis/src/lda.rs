@@ -12,6 +12,7 @@
 
 mod config;
 mod estimate;
+mod repeats;
 
 pub use config::LdaConfig;
 

@@ -52,6 +52,7 @@ mod sds;
 mod sketch;
 mod sums;
 mod synopsis;
+mod tail;
 mod totals;
 
 pub use any::{AnySynopsis, Mismatch, decode, decode_about, decoded_bytes, encode, encode_into};

@@ -14,6 +14,7 @@
 mod config;
 mod entries;
 mod estimate;
+mod mean;
 #[cfg(test)]
 mod tests;
 

@@ -1,24 +1,39 @@
 //! The combined result of two LDAs.
 
+use std::borrow::Cow;
+
 use twixt_model::{DelayEstimate, Estimate, Evidence, Scope};
 
 use super::Lda;
+use super::repeats::Cells;
+use crate::interval::student95;
 use crate::question::Question;
 use crate::sums::Usable;
 use crate::synopsis::Pair;
+use crate::tail;
 
-/// Quantile of the normal distribution for a two-sided 95 % interval.
-const Z95: f64 = 1.959_963_984_540_054;
+/// With a larger share of identical packets whose delay is unknown there is no interval; below, it
+/// allows for [`DIFFERENCE_MAX`].
+const LEFT_OUT_MAX: f64 = 0.1;
+/// With a larger share there is no mean.
+const LEFT_OUT_MOST: f64 = 0.5;
+/// Deviations by which the mean of identical packets may differ from that of the others.
+const DIFFERENCE_MAX: f64 = 2.0;
+/// Identical packets are a part of the deviation from this share on.
+const HEAVY_SHARE_MIN: f64 = 0.01;
 
 pub(super) fn estimate(pair: Pair<'_, Lda>, question: &Question<'_>) -> Estimate {
-    let cells = usable_cells(pair, question.reference.as_nanos());
+    let cells = Cells::of(pair, question.reference.as_nanos());
     let lost = pair.upstream.totals.lost_until(pair.downstream.totals);
     let received = pair.downstream.totals.packets;
     let printed = question.estimator == Some("printed");
-    let outcome = delay(&cells, question.reference.as_nanos(), received, printed);
-    let used = packets_of(&cells);
+    let others = received.saturating_sub(cells.heavy_packets());
+    let mut outcome = delay(&cells.ordinary, question.reference.as_nanos(), others, printed);
+    outcome.add_heavy(&cells, question.reference.as_nanos(), received);
+    outcome.allow_for(cells.left_out, received);
+    let used = outcome.delay.map_or(0, |delay| delay.count);
     let stray = lost.is_none().then_some("more packets downstream than upstream: loss is unknown");
-    let reasons: Vec<&str> = outcome.reason.into_iter().chain(stray).collect();
+    outcome.reasons.extend(stray.map(Cow::Borrowed));
     Estimate {
         scope: Scope::All,
         span: question.span,
@@ -29,16 +44,10 @@ pub(super) fn estimate(pair: Pair<'_, Lda>, question: &Question<'_>) -> Estimate
             bytes: Some(pair.upstream.totals.bytes),
             ..Evidence::default()
         },
-        reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
+        reason: (!outcome.reasons.is_empty()).then(|| outcome.reasons.join("; ")),
         delay: outcome.delay,
         sample: None,
     }
-}
-
-/// Cell by cell, bank by bank; `None` where packets were lost or added, or there were none.
-fn usable_cells(pair: Pair<'_, Lda>, reference_ns: i64) -> Vec<Option<Usable>> {
-    let cells = pair.upstream.cells.iter().zip(&pair.downstream.cells);
-    cells.map(|(upstream, downstream)| Usable::of(upstream, downstream, reference_ns)).collect()
 }
 
 /// Saturates: the counts may be hostile.
@@ -46,16 +55,20 @@ fn packets_of(cells: &[Option<Usable>]) -> u64 {
     cells.iter().flatten().fold(0, |sum, cell| sum.saturating_add(cell.packets))
 }
 
+#[derive(Default)]
 struct Outcome {
     delay: Option<DelayEstimate>,
-    reason: Option<&'static str>,
+    /// Of packets in cells of independent ones; 0 where it is not known.
+    scatter_ns: f64,
+    reasons: Vec<Cow<'static, str>>,
 }
 
+/// What cells of independent packets tell of `received` of them.
 fn delay(cells: &[Option<Usable>], reference_ns: i64, received: u64, printed: bool) -> Outcome {
     let count = packets_of(cells);
     if count == 0 {
         let reason = "no usable cell: every cell lost a packet, or there were none";
-        return Outcome { delay: None, reason: Some(reason) };
+        return Outcome { reasons: vec![reason.into()], ..Outcome::default() };
     }
     let relative: i128 = cells.iter().flatten().map(|cell| i128::from(cell.delay_sum_ns)).sum();
     let mean_ns = relative as f64 / count as f64;
@@ -69,7 +82,16 @@ fn delay(cells: &[Option<Usable>], reference_ns: i64, received: u64, printed: bo
         None => (None, Some("too few usable cells for a deviation")),
     };
     let sum_ns = relative.saturating_add(i128::from(reference_ns) * i128::from(count));
-    let half_width_ns = deviation_ns.map(|deviation| half_width(deviation, count, received));
+    let unmeasured = 1.0 - count as f64 / received.max(count) as f64;
+    let width = deviation_ns.map(|deviation| match unmeasured {
+        0.0 => Ok(0.0),
+        _ => half_width(cells, mean_ns, deviation * (unmeasured / count as f64).sqrt()),
+    });
+    let (half_width_ns, narrow) = match width {
+        Some(Ok(half_width_ns)) => (Some(half_width_ns), None),
+        Some(Err(reason)) => (None, Some(reason)),
+        None => (None, None),
+    };
     let delay = DelayEstimate {
         count,
         sum_ns,
@@ -78,15 +100,102 @@ fn delay(cells: &[Option<Usable>], reference_ns: i64, received: u64, printed: bo
         order: None,
         order_range: None,
     };
-    Outcome { delay: Some(delay), reason }
+    Outcome {
+        delay: Some(delay),
+        scatter_ns: deviation_ns.unwrap_or(0.0),
+        reasons: reason.into_iter().chain(narrow).map(Cow::Borrowed).collect(),
+    }
 }
 
-/// The packets of usable cells are a uniform sample, without replacement, of those that arrived:
-/// a normal interval with the correction for a finite population. It is empty when every packet
-/// was measured. (The printed bound is a sub-Gaussian one, which delays are not.)
-fn half_width(deviation_ns: f64, count: u64, received: u64) -> f64 {
-    let unmeasured = 1.0 - count as f64 / received.max(count) as f64;
-    Z95 * deviation_ns * (unmeasured / count as f64).sqrt()
+/// The packets of usable cells are a uniform sample, without replacement, of those that arrived; so
+/// the standard error has the correction for a finite population, and there is none when every packet
+/// was measured. Student's quantile for as many cells of equal size as know the deviation as well,
+/// wider for few of them and for heavy tails of their sums. (The printed bound is a sub-Gaussian one,
+/// which delays are not.)
+fn half_width(
+    cells: &[Option<Usable>],
+    mean_ns: f64,
+    standard_error_ns: f64,
+) -> Result<f64, &'static str> {
+    let (mut count, mut squares, mut distances) = (0.0, 0.0, Vec::new());
+    for cell in cells.iter().flatten() {
+        let packets = cell.packets as f64;
+        count += packets;
+        squares += packets * packets;
+        distances.push((cell.delay_sum_ns as f64 - mean_ns * packets) / packets.sqrt());
+    }
+    let effective = count * count / squares;
+    let tail = tail::widening(&mut distances)
+        .ok_or("no interval: the mean depends on a few packets that took very long")?;
+    Ok(student95(effective - 1.0) * tail::few(effective) * tail * standard_error_ns)
+}
+
+impl Outcome {
+    /// Adds cells of identical packets of which none was lost. They stand for themselves and for no
+    /// others, however many of the others could be measured.
+    fn add_heavy(&mut self, cells: &Cells, reference_ns: i64, received: u64) {
+        let heavy = cells.heavy_packets();
+        let share = heavy as f64 / received.max(1) as f64;
+        if cells.are_clustered || share > HEAVY_SHARE_MIN {
+            let known = self.delay.as_mut().and_then(|delay| delay.deviation_ns.take());
+            let reason = known.map(|_| "no deviation: identical packets share cells");
+            self.reasons.extend(reason.map(Cow::Borrowed));
+        }
+        if heavy == 0 {
+            return;
+        }
+        let heavy_ns: i128 = cells.heavy.iter().map(|cell| i128::from(cell.delay_sum_ns)).sum();
+        let reference = |count: u64| i128::from(reference_ns) * i128::from(count);
+        let Some(delay) = &mut self.delay else {
+            self.reasons = vec!["only cells of identical packets are usable".into()];
+            let sum_ns = heavy_ns.saturating_add(reference(heavy));
+            let delay = DelayEstimate {
+                count: heavy,
+                sum_ns,
+                deviation_ns: None,
+                half_width_ns: (heavy >= received).then_some(0.0),
+                order: None,
+                order_range: None,
+            };
+            self.delay = (share >= 1.0 - LEFT_OUT_MOST).then_some(delay);
+            return;
+        };
+        let others = received.saturating_sub(heavy).max(delay.count);
+        let others_ns = delay.sum_ns.saturating_sub(reference(delay.count));
+        let scale = others as f64 / delay.count as f64;
+        let all = (others + heavy) as f64;
+        delay.half_width_ns = delay.half_width_ns.map(|width| width * others as f64 / all);
+        let count = delay.count.saturating_add(heavy);
+        // To the unit where every packet was measured.
+        let relative_ns = match others == delay.count {
+            true => heavy_ns.saturating_add(others_ns),
+            false => {
+                let mean_ns = (heavy_ns as f64 + others_ns as f64 * scale) / all;
+                (mean_ns * count as f64).round() as i128
+            }
+        };
+        delay.sum_ns = relative_ns.saturating_add(reference(count));
+        delay.count = count;
+    }
+
+    /// Identical packets that arrived, but whose delay no usable cell tells.
+    fn allow_for(&mut self, left_out: f64, received: u64) {
+        let share = left_out / received.max(1) as f64;
+        let Some(delay) = self.delay.as_mut().filter(|_| left_out >= 1.0) else { return };
+        let who = format!("some {left_out:.0} packets are identical to others, and left out");
+        let reason = if share > LEFT_OUT_MOST {
+            self.delay = None;
+            format!("no mean: {who} as packets were lost in their cells")
+        } else if share > LEFT_OUT_MAX || delay.half_width_ns.is_none() {
+            delay.half_width_ns = None;
+            format!("no interval: {who}; the mean is that of the others")
+        } else {
+            let difference = DIFFERENCE_MAX * share * self.scatter_ns;
+            delay.half_width_ns = delay.half_width_ns.map(|width| width.hypot(difference));
+            format!("{who}; the interval allows their mean to differ by two deviations")
+        };
+        self.reasons.push(reason.into());
+    }
 }
 
 /// Deviation over single usable cells with the mean taken out first.

@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 
 use twixt_model::{
-    Delay, DelayEstimate, DelaySample, Estimate, Evidence, FlowHash, LossRange, Observation,
-    PacketDigest, SampleLevel, SampledDelay, Scope, Timestamp,
+    Delay, DelaySample, Estimate, Evidence, FlowHash, LossRange, Observation, PacketDigest,
+    SampleLevel, SampledDelay, Scope, Timestamp,
 };
 
+use super::mean::{Clusters, Population};
 use super::{Sample, tag_of};
 use crate::exact::matching::{Fate, Matching};
-use crate::interval::student95;
 use crate::question::{By, Question};
 use crate::synopsis::Pair;
+use crate::tail;
 
-/// The mean of fewer sampled packets says nothing.
-const PACKETS_MIN: u64 = 5;
 /// Equal packets whose delay is further than this from the median are different packets.
 const WINDOW: Delay = Delay::from_nanos(60_000_000_000);
 
@@ -33,7 +32,8 @@ pub(super) fn estimate(pair: Pair<'_, Sample>, question: &Question<'_>) -> Vec<E
             groups.entry(scope).or_default().add(packet, *fate, level);
         }
     }
-    let whole = Whole { pair, received, level };
+    let tail = tail_of(groups.values());
+    let whole = Whole { pair, received, level, tail };
     groups.into_iter().map(|(scope, group)| group.estimate(scope, &scopes, &whole)).collect()
 }
 
@@ -85,6 +85,14 @@ struct Whole<'a> {
     /// Packets of the common level downstream.
     received: u64,
     level: SampleLevel,
+    /// How much wider intervals are for the tail of delays; `None` if it is too heavy for any.
+    tail: Option<f64>,
+}
+
+/// What the tails of all scopes together do to intervals: each alone has few packets.
+fn tail_of<'a>(groups: impl Iterator<Item = &'a Group>) -> Option<f64> {
+    let mut distances: Vec<f64> = groups.flat_map(|group| group.clusters.distances()).collect();
+    tail::widening(&mut distances)
 }
 
 /// The packets of one scope.
@@ -93,12 +101,14 @@ struct Group {
     sent: u64,
     missing: u64,
     delays: Vec<SampledDelay>,
+    clusters: Clusters,
 }
 
 impl Group {
     fn add(&mut self, packet: &Observation, fate: Fate, level: SampleLevel) {
         self.sent += 1;
         self.missing += u64::from(fate == Fate::Lost);
+        self.clusters.add(packet.digest, fate);
         self.delays.extend(fate.delay().map(|delay| SampledDelay {
             delay,
             time: packet.time,
@@ -109,27 +119,40 @@ impl Group {
     }
 
     fn estimate(self, scope: &Scope, scopes: &Scopes<'_>, whole: &Whole<'_>) -> Estimate {
-        let used = self.delays.len() as u64;
+        let known = match scope {
+            Scope::All => Some(whole.pair.upstream.totals.packets),
+            scope => scopes.packets.get(scope).copied().flatten(),
+        };
         let (evidence, counts) = match scope {
             Scope::All => (self.evidence_of_all(whole), None),
-            scope => {
-                let known = scopes.packets.get(scope).copied().flatten();
+            _ => {
                 (self.evidence_of_part(known, whole.level), self.why_uncounted(known, whole.level))
             }
         };
-        let nothing = why_nothing(evidence.packets, self.sent, used, whole.level);
-        let sample = DelaySample::new(self.delays);
-        let delay = summarise(sample.packets(), whole.level).filter(|_| nothing.is_none());
+        let population = Population { packets: known, level: whole.level, tail: whole.tail };
+        let (delay, reason) = match self.why_nothing(evidence.packets) {
+            Some(reason) => (None, Some(reason)),
+            None => self.clusters.mean(&population),
+        };
         let mut estimate = Estimate {
             scope: scope.clone(),
             span: scopes.question.span,
             evidence: Evidence { used: delay.map_or(0, |delay| delay.count), ..evidence },
             delay,
-            reason: nothing,
-            sample: Some(Box::new(sample)),
+            reason,
+            sample: Some(Box::new(DelaySample::new(self.delays))),
         };
         counts.iter().for_each(|reason| estimate.add_reason(reason));
         estimate
+    }
+
+    fn why_nothing(&self, packets: u64) -> Option<String> {
+        match (packets, self.sent, self.delays.len()) {
+            (_, _, 1..) => None,
+            (0, _, _) => Some("no packets".to_owned()),
+            (_, 0, _) => Some("none of the packets was sampled".to_owned()),
+            (_, sent, _) => Some(format!("none of the {sent} sampled packets was seen downstream")),
+        }
     }
 
     fn evidence_of_all(&self, whole: &Whole<'_>) -> Evidence {
@@ -182,42 +205,4 @@ fn share_of(packets: u64, part: u64, whole: u64) -> Option<u64> {
         (_, 0) => None,
         _ => Some((packets as f64 * (part as f64 / whole as f64)).round() as u64),
     }
-}
-
-fn why_nothing(packets: u64, sent: u64, used: u64, level: SampleLevel) -> Option<String> {
-    match (packets, sent, used) {
-        (_, _, PACKETS_MIN..) => None,
-        (_, _, 1..) if level == SampleLevel::ALL => None,
-        (_, _, 1..) => Some(format!(
-            "only {used} of the sampled packets were seen downstream, a mean needs {PACKETS_MIN}"
-        )),
-        (0, _, _) => Some("no packets".to_owned()),
-        (_, 0, _) => Some("none of the packets was sampled".to_owned()),
-        _ => Some(format!("none of the {sent} sampled packets was seen downstream")),
-    }
-}
-
-/// Mean and deviation of a sample without replacement. Those of a whole have no uncertainty.
-fn summarise(packets: &[SampledDelay], level: SampleLevel) -> Option<DelayEstimate> {
-    let first = packets.first()?.delay;
-    let count = packets.len() as u64;
-    // Relative to the smallest, so that a clock offset of years costs no precision.
-    let relative = |packet: &SampledDelay| (packet.delay - first).as_nanos() as f64;
-    let mean = packets.iter().map(relative).sum::<f64>() / count as f64;
-    let squares: f64 = packets.iter().map(|packet| (relative(packet) - mean).powi(2)).sum();
-    let is_whole = level == SampleLevel::ALL;
-    let freedom = if is_whole { count } else { count - 1 };
-    let deviation_ns = (freedom > 0).then(|| (squares / freedom as f64).sqrt());
-    let unmeasured = 1.0 - level.share();
-    let quantile = student95(freedom as f64);
-    let half_width_ns =
-        deviation_ns.map(|deviation| quantile * deviation * (unmeasured / count as f64).sqrt());
-    Some(DelayEstimate {
-        count,
-        sum_ns: packets.iter().map(|packet| i128::from(packet.delay.as_nanos())).sum(),
-        deviation_ns,
-        half_width_ns,
-        order: None,
-        order_range: None,
-    })
 }

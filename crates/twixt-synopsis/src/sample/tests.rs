@@ -211,3 +211,86 @@ fn a_handful_of_sampled_packets_is_not_shown_as_a_measurement() {
         assert_eq!(estimate.evidence.loss_range(), None, "{estimate:?}");
     }
 }
+
+/// A sample of traffic of which half repeats one packet, or a few dozen, that take four times as long.
+fn repeating(seed: u64, share: f64, digests: u64, budget: u32) -> (Estimate, f64) {
+    let config = SampleConfig::new(budget, true).unwrap();
+    let (mut upstream, mut downstream) = (Sample::new(&config), Sample::new(&config));
+    let unit = |salt: u64, number: u64| {
+        (mix(mix(seed << 48 | salt << 40 | number) ^ 0x7265_7065) >> 11) as f64
+            / (1_u64 << 53) as f64
+    };
+    let mut sum_ns = 0.0;
+    for number in 0..30_000 {
+        let repeats = unit(1, number) < share;
+        let kind = if repeats { 1 << 50 | number % digests } else { number };
+        let delay_ns = if repeats { 4e6 } else { 1e6 * -(1.0 - unit(2, number)).ln() };
+        let sent_ns = number as i64 * 300_000;
+        upstream.update(&packet(seed << 51 | kind, sent_ns));
+        downstream.update(&packet(seed << 51 | kind, sent_ns + delay_ns as i64));
+        sum_ns += delay_ns;
+    }
+    (ask(&upstream, &downstream, By::All).remove(0), sum_ns / 30_000.0)
+}
+
+/// Heartbeats fill half of the traffic, and are never in the sample: the mean was off by half, in an
+/// interval of a tenth.
+#[test]
+fn identical_packets_that_no_sample_can_hold_are_noticed() {
+    for seed in 0..60 {
+        let (estimate, truth) = repeating(seed, 0.5, 1, 4096);
+        let reason = estimate.reasons().unwrap_or_default();
+        assert!(reason.contains("packets are identical to others, and not in"), "{reason}");
+        let interval = estimate.delay.and_then(|delay| delay.interval());
+        assert_eq!(interval, None, "{seed}: {truth}");
+    }
+}
+
+/// Clusters that are in the sample by chance count as one draw each: intervals hold.
+#[test]
+fn identical_packets_in_the_sample_are_one_draw() {
+    for (digests, budget) in [(3000, 4096), (300, 16_384)] {
+        let (mut held, mut all) = (0, 0);
+        for seed in 0..100 {
+            let (estimate, truth) = repeating(seed, 0.2, digests, budget);
+            let Some(delay) = estimate.delay else { continue };
+            let Some(width) = delay.half_width_ns else { continue };
+            all += 1;
+            held += u64::from((delay.mean_ns() - truth).abs() <= width);
+        }
+        assert!(all > 60, "{digests}: {all}");
+        twixt_testing::check_coverage(&format!("{digests} digests"), held, all, 0.95);
+    }
+}
+
+/// Few of many packets with delays whose mean a few of them make up.
+#[test]
+fn a_mean_that_depends_on_a_few_packets_is_not_stated_and_percentiles_are() {
+    let (mut stated, mut held) = (0, 0);
+    for seed in 0..100_u64 {
+        let config = SampleConfig::default();
+        let (mut upstream, mut downstream) = (Sample::new(&config), Sample::new(&config));
+        let mut sum_ns = 0.0;
+        for number in 0..30_000_u64 {
+            let unit = (mix(mix(seed << 40 | number)) >> 11) as f64 / (1_u64 << 53) as f64;
+            let delay_ns = 333_333.0 * (1.0 - unit).powf(-1.0 / 1.5);
+            let kind = packet(seed << 40 | number, number as i64 * 300_000);
+            upstream.update(&kind);
+            let time = kind.time + Delay::from_nanos(delay_ns as i64);
+            downstream.update(&Observation { time, ..kind });
+            sum_ns += delay_ns;
+        }
+        let estimate = ask(&upstream, &downstream, By::All).remove(0);
+        assert!(estimate.percentile(0.95).is_some());
+        match estimate.delay {
+            Some(delay) => {
+                stated += 1;
+                let off_ns = (delay.mean_ns() - sum_ns / 30_000.0).abs();
+                held += u64::from(off_ns <= delay.half_width_ns.unwrap());
+            }
+            None => assert!(estimate.reason.unwrap().contains("a few packets"), "{seed}"),
+        }
+    }
+    println!("{stated} of 100 stated, {held} hold");
+    assert!(stated < 50 && stated - held <= 10, "{stated} {held}");
+}
