@@ -2,7 +2,7 @@
 
 use twixt_capture::BatchEnd;
 use twixt_measure::Cutting;
-use twixt_measure::survey::Place;
+use twixt_measure::survey::{DelayRange, Place};
 use twixt_model::{Delay, Needs, Side, Span, Timestamp};
 use twixt_observe::{LATENESS, Meters, MetersConfig, PacketPath, PacketSink, PathCounts};
 use twixt_wire::Observer;
@@ -66,11 +66,12 @@ impl Excerpt<'_> {
             .following_markers(plan.cutting != Cutting::Timed))
     }
 
-    /// Reads to the end, and keeps nothing but the times of packets.
+    /// Reads to the end, and keeps nothing but the times of packets. Delays usually lie in this range.
     pub(crate) fn stamps(
         &self,
         plan: &Plan,
         files: Files<'_>,
+        usual: Option<DelayRange>,
         reporter: &dyn Reporter,
     ) -> Result<Stamps, OfflineError> {
         let mut capture = self.open(files)?;
@@ -78,7 +79,7 @@ impl Excerpt<'_> {
         let sink = StampSink { excerpt: *self, stamps: Stamps::default() };
         let mut path = self.path(plan, sink)?;
         capture.read_to_end(progress.as_ref(), |frame| path.take(&frame));
-        let stamps = path.into_sink().stamps.sorted();
+        let stamps = path.into_sink().stamps.sorted(usual.map(|range| (range.min, range.max)));
         if stamps.refused() > 0 {
             reporter.remark(Remark::StampsRefused(stamps.refused()));
         }

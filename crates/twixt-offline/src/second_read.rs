@@ -69,7 +69,7 @@ pub(crate) fn measure(
     let [up_lateness, down_lateness] = disorder.map(|disorder| lateness(plan.rule, disorder));
     let up_boundaries = Boundaries { shift: Delay::ZERO, guard, lateness: up_lateness };
     let mut up = CaptureReading::new(plan, files, upstream, up_boundaries)?;
-    let stamps = stamps(plan, files, upstream, reporter)?;
+    let stamps = stamps(plan, files, upstream, Some(delays), reporter)?;
     let down_boundaries = Boundaries { shift: delays.min, guard, lateness: down_lateness };
     let mut down = CaptureReading::new(plan, files, downstream, down_boundaries)?;
     down.path.sink_mut().stamps = stamps;
@@ -135,10 +135,11 @@ fn stamps(
     plan: &Plan,
     files: Files<'_>,
     upstream: Excerpt<'_>,
+    usual: Option<DelayRange>,
     reporter: &dyn Reporter,
 ) -> Result<Option<Stamps>, OfflineError> {
     match plan.algorithms.iter().any(|chosen| chosen.prototype.reads_stamps()) {
-        true => upstream.stamps(plan, files, reporter).map(Some),
+        true => upstream.stamps(plan, files, usual, reporter).map(Some),
         false => Ok(None),
     }
 }
@@ -165,7 +166,7 @@ pub(crate) fn measure_all(
     let excerpt = |side| Excerpt { side, recognition, verdicts: None, edges: None };
     let upstream = excerpt(Side::Upstream);
     let mut up = CaptureReading::new(plan, files, upstream, Boundaries::default())?;
-    let stamps = stamps(plan, files, upstream, reporter)?;
+    let stamps = stamps(plan, files, upstream, None, reporter)?;
     let downstream = excerpt(Side::Downstream);
     let mut down = CaptureReading::new(plan, files, downstream, Boundaries::default())?;
     down.path.sink_mut().stamps = stamps;

@@ -167,7 +167,8 @@ impl<'a> EndSink<'a> {
         if let Some(directory) = &mut self.directory {
             directory.note(&observation, detail.key);
         }
-        let sent = self.stamps.as_mut().and_then(|stamps| stamps.take(observation.digest));
+        let sent =
+            self.stamps.as_ref().and_then(|stamps| stamps.of(observation.digest, observation.time));
         self.meters.push_detailed(observation, Detail { sent, ..detail });
     }
 

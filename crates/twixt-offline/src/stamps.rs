@@ -3,8 +3,12 @@
 //! Packets of captures carry no stamps. So the upstream capture plays their part: it is read once
 //! more beforehand, and each packet downstream is handed the time of its twin upstream. That is
 //! what a device knows whose packets are stamped; only the memory for it is ours, not the device's.
+//!
+//! Of identical packets, one downstream has the send time of its twin only if no other of them was sent
+//! so that it could have arrived then: else the time of one would be given to another, and a single loss
+//! would shift all that follow.
 
-use twixt_model::{Observation, PacketDigest, Timestamp};
+use twixt_model::{Delay, Observation, PacketDigest, Timestamp};
 
 /// Packets whose send times are kept at most, 24 bytes each.
 const STAMPS_MAX: usize = 1 << 26;
@@ -14,8 +18,8 @@ const STAMPS_MAX: usize = 1 << 26;
 pub(crate) struct Stamps {
     /// In order once all are known.
     sent: Vec<(PacketDigest, Timestamp)>,
-    /// Of equal packets, how many were taken since the first of them.
-    taken: Vec<u32>,
+    /// Delays that are possible; `None` if nothing is known of them.
+    possible: Option<(Delay, Delay)>,
     refused: u64,
 }
 
@@ -28,22 +32,30 @@ impl Stamps {
         }
     }
 
-    /// All are known.
-    pub(crate) fn sorted(mut self) -> Self {
+    /// All are known. Delays usually lie in this range, if it is known: others are possible that are
+    /// longer or shorter by as much as these differ.
+    pub(crate) fn sorted(mut self, usual: Option<(Delay, Delay)>) -> Self {
         self.sent.sort_unstable();
-        self.taken = vec![0; self.sent.len()];
+        self.possible = usual.map(|(min, max)| {
+            let spread = max - min;
+            (min - spread, max + spread)
+        });
         self
     }
 
-    /// When a packet was sent; of several equal ones, each time is given out once, in order.
-    pub(crate) fn take(&mut self, digest: PacketDigest) -> Option<Timestamp> {
+    /// When a packet was sent that arrived at this time; `None` if it may be one of several.
+    pub(crate) fn of(&self, digest: PacketDigest, arrived: Timestamp) -> Option<Timestamp> {
         let first = self.sent.partition_point(|(other, _)| *other < digest);
-        let taken = self.taken.get_mut(first)?;
-        let (found, sent) = *self.sent.get(first + *taken as usize)?;
-        (found == digest).then(|| {
-            *taken += 1;
-            sent
-        })
+        let equal = &self.sent[first..];
+        let is_equal = |index: usize| equal.get(index).is_some_and(|(other, _)| *other == digest);
+        if !is_equal(1) {
+            return is_equal(0).then(|| equal[0].1);
+        }
+        let (low, high) = self.possible?;
+        let equal = &equal[..equal.partition_point(|(other, _)| *other == digest)];
+        let from = equal.partition_point(|(_, sent)| arrived - *sent > high);
+        let until = equal.partition_point(|(_, sent)| arrived - *sent >= low);
+        (until == from + 1).then(|| equal[from].1)
     }
 
     /// Packets whose send times could not be kept.
@@ -56,19 +68,43 @@ impl Stamps {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_time_is_given_out_once_and_in_order() {
-        let packet = |digest, time_ns| Observation {
-            digest: PacketDigest(digest),
-            time: Timestamp::from_nanos(time_ns),
-            ..Observation::default()
-        };
-        let packets = [packet(7, 30), packet(5, 20), packet(7, 10)];
+    fn stamps(packets: &[(u64, i64)], usual: Option<(i64, i64)>) -> Stamps {
         let mut stamps = Stamps::default();
-        packets.iter().for_each(|packet| stamps.note(packet));
-        let mut stamps = stamps.sorted();
-        let mut take = |digest| stamps.take(PacketDigest(digest)).map(Timestamp::as_nanos);
-        assert_eq!([take(7), take(7), take(7)], [Some(10), Some(30), None]);
-        assert_eq!([take(5), take(5), take(6), take(9)], [Some(20), None, None, None]);
+        for &(digest, time_ns) in packets {
+            stamps.note(&Observation {
+                digest: PacketDigest(digest),
+                time: Timestamp::from_nanos(time_ns),
+                ..Observation::default()
+            });
+        }
+        stamps.sorted(usual.map(|(min, max)| (Delay::from_nanos(min), Delay::from_nanos(max))))
+    }
+
+    #[track_caller]
+    fn check(stamps: &Stamps, digest: u64, arrived_ns: i64, expected: Option<i64>) {
+        let found = stamps.of(PacketDigest(digest), Timestamp::from_nanos(arrived_ns));
+        assert_eq!(found.map(Timestamp::as_nanos), expected);
+    }
+
+    #[test]
+    fn a_packet_that_occurs_once_was_sent_when_it_was_sent() {
+        let found = stamps(&[(7, 30), (5, 20)], None);
+        check(&found, 7, 99, Some(30));
+        check(&found, 5, 21, Some(20));
+        check(&found, 6, 21, None);
+        check(&found, 9, 21, None);
+    }
+
+    /// After a loss, every identical packet was given the time of the one before.
+    #[test]
+    fn an_identical_packet_is_not_given_the_time_of_another() {
+        let heartbeats = [(7, 1000), (7, 2000), (7, 3000), (7, 3010)];
+        let found = stamps(&heartbeats, Some((50, 60)));
+        check(&found, 7, 1055, Some(1000));
+        check(&found, 7, 2048, Some(2000));
+        // Either of two, or none of them.
+        check(&found, 7, 3062, None);
+        check(&found, 7, 2500, None);
+        check(&stamps(&heartbeats, None), 7, 1055, None);
     }
 }

@@ -17,6 +17,7 @@ mod cache;
 mod config;
 mod endpoints;
 mod estimate;
+mod judge;
 mod merge;
 mod pairing;
 mod places;
@@ -42,7 +43,7 @@ pub use association::{
 pub use cache::{FlowCache, FlowCacheConfig, FlowCacheCounts};
 pub use config::{CnfConfig, Select};
 pub use endpoints::{Endpoints, Sums};
-pub use estimate::{FlowQuestion, PairedRecords, RecordEstimator, by_flow, conclude};
+pub use estimate::{FlowQuestion, PairedRecords, RecordEstimator, by_flow, conclude, unjudged};
 pub use merge::{Merge, in_order};
 pub use pairing::{PairingBounds, RecordPairing, RecordPairingConfig, RecordPairingCounts};
 

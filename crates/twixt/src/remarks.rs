@@ -108,10 +108,11 @@ fn text(remark: &Remark) -> String {
             late_packets(&path.display().to_string(), *packets)
         }
         Remark::UnequalCuts { shorter, longer, recognition } => format!(
-            "{} has a shorter snap length than {}: packets are identified by {}, which both have",
+            "{} has a shorter snap length than {}: packets are identified by {}, which both have{}",
             shorter.display(),
             longer.display(),
-            by_what(*recognition)
+            by_what(*recognition),
+            what_is_alike(*recognition)
         ),
         Remark::Outage { upstream, downstream } => {
             let (from, to) = (upstream.display(), downstream.display());
@@ -147,6 +148,14 @@ fn text(remark: &Remark) -> String {
             format!("{}: {error}; {records} epochs before it were read", path.display())
         }
         other => format!("{other:?}"),
+    }
+}
+
+/// Which packets cannot be distinguished, where no payload is left to do so.
+const fn what_is_alike(recognition: Recognition) -> &'static str {
+    match recognition.payload_bytes {
+        0 => "; packets that differ in their payload only cannot be distinguished",
+        _ => "",
     }
 }
 

@@ -25,8 +25,8 @@ use twixt_model::quantity::PacketRate;
 use twixt_model::{DelayEstimate, Estimate, FlowHash, FlowKey, FlowRecord, Scope, Span, Timestamp};
 use twixt_sim::{Config, Side, Simulation};
 use twixt_synopsis::cnf::rivals::{Crossed, Means, truth};
-use twixt_synopsis::cnf::{TimingBounds, TimingVerdict, judge_by_timing};
-use twixt_synopsis::{By, Cnf, CnfConfig, Pair, Question, Synopsis, TwoPoint};
+use twixt_synopsis::cnf::{TimingBounds, TimingVerdict, judge_by_timing, unjudged};
+use twixt_synopsis::{By, Cnf, CnfConfig, Pair, Question, Synopsis};
 
 use crate::experiment::{Setting, Trial};
 
@@ -175,7 +175,7 @@ impl Run {
             let Scope::Flow(key) = &estimate.scope else { return None };
             Some((*self.hashes.get(key)?, of(estimate.delay?)?))
         };
-        Cnf::estimate(pair, &question).iter().filter_map(flow).collect()
+        unjudged(pair, &question).iter().filter_map(flow).collect()
     }
 
     /// Relative errors of the flows that `selects`.

@@ -7,6 +7,7 @@ use twixt_model::{DelayEstimate, Estimate, Evidence, FlowKey, FlowRecord, Scope,
 use super::Cnf;
 use super::association::{Associated, associate};
 use super::endpoints::{Endpoints, Sums};
+use super::judge::Judge;
 use crate::question::{By, Question};
 use crate::synopsis::Pair;
 
@@ -162,8 +163,25 @@ impl Group {
     }
 }
 
-/// The combined result of two synopses.
+/// The combined result of two synopses: means of flows that may be stated, with their intervals.
 pub(super) fn of_pair(pair: Pair<'_, Cnf>, question: &Question<'_>) -> Vec<Estimate> {
+    from_pair(pair, question, Judging::Judged)
+}
+
+/// As in the paper: a mean, without an interval, for every flow with a delay, however few there are
+/// and whatever they tell. For evaluations of the estimators, which compare them with the truth.
+#[must_use]
+pub fn unjudged(pair: Pair<'_, Cnf>, question: &Question<'_>) -> Vec<Estimate> {
+    from_pair(pair, question, Judging::Unjudged)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judging {
+    Judged,
+    Unjudged,
+}
+
+fn from_pair(pair: Pair<'_, Cnf>, question: &Question<'_>, judging: Judging) -> Vec<Estimate> {
     let (upstream, downstream) = (pair.upstream.records(), pair.downstream.records());
     let config = &pair.upstream.config;
     let pairs = associate(config.rule(), &upstream, &downstream);
@@ -176,6 +194,10 @@ pub(super) fn of_pair(pair: Pair<'_, Cnf>, question: &Question<'_>) -> Vec<Estim
     };
     let records = PairedRecords { upstream: &upstream, downstream: &downstream, pairs: &pairs };
     let mut estimates = conclude(&records, &asked);
+    if judging == Judging::Judged && question.by != By::All && asked.packet_rate < 1.0 {
+        let judge = Judge::new(&pairs, &Endpoints::new(&pairs, asked.outliers), &asked);
+        estimates.iter_mut().for_each(|estimate| judge.judge(estimate));
+    }
     if question.by == By::All {
         // All packets were counted, though not all were metered.
         let totals = pair.upstream.totals;

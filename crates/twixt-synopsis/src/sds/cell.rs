@@ -14,7 +14,7 @@ pub(super) struct Cell {
     pub(super) packets: u64,
     pub(super) bytes: u64,
     /// Packets whose delay is known.
-    delays: u64,
+    pub(super) delays: u64,
     /// Sum of their delays.
     delay_sum: u64,
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use twixt_model::{DelayEstimate, Estimate, Scope};
 
 use super::Sds;
-use super::cell::Moments;
+use super::cell::{Cell, Moments};
 use super::flows::{all_at_once, as_printed, one_by_one};
 use crate::question::{By, KnownFlow, Question};
 use crate::sketch::{Answer, answered, distinct};
@@ -74,9 +74,27 @@ impl<'a> Table<'a> {
         flow: &KnownFlow,
         packets: Option<u64>,
     ) -> Result<u64, Cow<'static, str>> {
+        self.missing(flow, packets, |cell| cell.packets)
+    }
+
+    /// The same for packets whose delay is not known: they were lost, or carried no send time.
+    pub(super) fn undelayed(
+        &self,
+        flow: &KnownFlow,
+        packets: Option<u64>,
+    ) -> Result<u64, Cow<'static, str>> {
+        self.missing(flow, packets, |cell| cell.delays)
+    }
+
+    fn missing(
+        &self,
+        flow: &KnownFlow,
+        packets: Option<u64>,
+        of: fn(&Cell) -> u64,
+    ) -> Result<u64, Cow<'static, str>> {
         let cells = self.cells_of(flow).map(|index| {
             let sent = self.upstream.cells[index].packets;
-            (i128::from(sent) - i128::from(self.downstream.cells[index].packets), sent)
+            (i128::from(sent) - i128::from(of(&self.downstream.cells[index])), sent)
         });
         let (missing, sent) = cells.min().expect("there is a row");
         let weight = self.weight_of(flow);
@@ -90,6 +108,21 @@ impl<'a> Table<'a> {
                 _ => Err(format!("lost at most {lost}: other flows share its cells").into()),
             },
         }
+    }
+
+    /// Packets of a flow at most that arrived without a send time.
+    pub(super) fn unstamped(&self, flow: &KnownFlow) -> u64 {
+        let cells = self.cells_of(flow).map(|index| &self.downstream.cells[index]);
+        let least = cells.map(|cell| cell.packets.saturating_sub(cell.delays)).min();
+        least.unwrap_or(0) / self.weight_of(flow)
+    }
+
+    /// The share of the packets downstream that carried a send time.
+    pub(super) fn stamped_share(&self) -> f64 {
+        let sum = |of: fn(&Cell) -> u64| -> f64 {
+            self.downstream.cells.iter().map(|cell| of(cell) as f64).sum()
+        };
+        sum(|cell| cell.delays) / sum(|cell| cell.packets).max(1.0)
     }
 
     /// The sum of all cells of a row, with its delays.
@@ -119,10 +152,14 @@ fn all(table: &Table<'_>) -> Answer {
     if lost.is_none() {
         reasons.push("more packets downstream than upstream: loss is unknown".into());
     }
-    let delay = (count > 0 && !is_weighted).then(|| {
+    let missing = received.packets.saturating_sub(count);
+    let is_few = count > 0 && !is_weighted && missing > count;
+    if is_few {
+        reasons.push(format!("no mean: {missing} packets without a send time").into());
+    }
+    let delay = (count > 0 && !is_weighted && !is_few).then(|| {
         let mean = sum_ns as f64 / count as f64;
         let variance = (squares / count as f64 - mean * mean).max(0.0);
-        let missing = received.packets.saturating_sub(count);
         // What was not stamped may have taken any time.
         if missing > 0 {
             reasons.push(format!("no interval: {missing} packets without a send time").into());

@@ -16,6 +16,10 @@ const JOINT_PACKETS_MIN: f64 = 10.0;
 const JOINT_ERROR_MAX: f64 = 0.05;
 /// A deviation is reported if its square is off by no more than this part of it, by its interval.
 const VARIANCE_OFF_MAX: f64 = 0.5;
+/// With a larger share of packets without a send time there is no interval.
+const UNSTAMPED_MAX: f64 = 0.01;
+/// And with a larger one no mean.
+const UNSTAMPED_MOST: f64 = 0.5;
 /// Of fewer packets a deviation says little.
 const DEVIATION_PACKETS_MIN: u64 = 10;
 
@@ -33,7 +37,7 @@ fn answer_by_min(table: &Table<'_>, flow: &KnownFlow) -> Answer {
         Some(cell) => answer.rest_on_cell(cell, table, flow),
         None => answer.reasons.push(nothing_known(&answer)),
     }
-    answer
+    answer.without_stamps(table.unstamped(flow))
 }
 
 /// Fig. 3 to the letter: the first of the smallest counts wins, and an empty cell is the smallest.
@@ -69,7 +73,8 @@ pub(super) fn all_at_once(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer>
     let answers = flows.iter().zip(&sizes).zip(means.iter().zip(&squares));
     let answers = answers.map(|((flow, size), (mean, square))| match (mean, square) {
         (Some(mean), Some(square)) if mean.sharpened || is_joint(size) => {
-            joint_answer(table, flow, size, common_ns, (*mean, *square))
+            let answer = joint_answer(table, flow, size, common_ns, (*mean, *square));
+            answer.without_stamps(table.unstamped(flow))
         }
         _ => answer_by_min(table, flow),
     });
@@ -81,19 +86,19 @@ fn is_joint(size: &Size) -> bool {
     size.load >= if certain { size.weight } else { JOINT_PACKETS_MIN * size.weight }
 }
 
-/// What flows left in the downstream cells. Of sizes that are known, upstream, lost packets are
-/// missing there: as many as the flow's cells tell; else their share of all traffic is taken for
+/// What flows left in the downstream cells. Of sizes that are known, upstream, lost packets, and those
+/// without a send time, are missing there: as many as the flow's cells tell; else their share of all traffic is taken for
 /// that of the flow, and for how far off that may be.
 fn received(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Size> {
     let counts: Vec<f64> =
         table.cells.iter().map(|cell| cell.map_or(0.0, |cell| cell.delays)).collect();
     let mut sizes = sizes(table.upstream.config.sketch(), &counts, flows);
     let (sent, received) = (table.upstream.totals.packets, table.downstream.totals.packets);
-    let kept = (received as f64 / (sent as f64).max(1.0)).min(1.0);
+    let kept = (received as f64 / (sent as f64).max(1.0)).min(1.0) * table.stamped_share();
     if kept < 1.0 {
         for (size, flow) in sizes.iter_mut().zip(flows).filter(|(size, _)| size.known) {
             let missing = size.load * (1.0 - kept);
-            match table.lost(flow, flow.packets) {
+            match table.undelayed(flow, flow.packets) {
                 Ok(0) => {}
                 Ok(lost) => {
                     let lost = lost as f64 * size.weight;
@@ -192,6 +197,20 @@ fn nothing_known(answer: &Answer) -> Cow<'static, str> {
 }
 
 impl Answer {
+    /// Of so many packets at most, which arrived, nothing is known: they may have taken any time.
+    fn without_stamps(mut self, unstamped: u64) -> Self {
+        let Some(delay) = self.delay.as_mut() else { return self };
+        let share = unstamped as f64 / (unstamped.saturating_add(delay.count)).max(1) as f64;
+        let what = format!("up to {unstamped} of its packets without a send time");
+        if share > UNSTAMPED_MOST {
+            (self.delay, self.used) = (None, 0);
+            self.reasons = vec![format!("no mean: {what}").into()];
+        } else if share > UNSTAMPED_MAX && delay.half_width_ns.take().is_some() {
+            self.reasons.push(format!("no interval: {what}").into());
+        }
+        self
+    }
+
     /// Takes delay and deviation from one cell.
     fn rest_on_cell(&mut self, cell: Moments, table: &Table<'_>, flow: &KnownFlow) {
         let weight = table.weight_of(flow);

@@ -134,6 +134,35 @@ fn without_stamps_only_loss_is_known() {
     check(&ask(&ends, By::All, "joint", &[]), &[(10, Some(0), None, None)]);
 }
 
+/// Identical packets have no send time that is known, and may take any time.
+#[test]
+fn packets_without_a_send_time_take_the_interval_away() {
+    let (mut upstream, mut downstream) = ends(&roomy(), &[100, 100, 100], |_, _| false);
+    let mut add = |number: u16, packets: u64| {
+        for _ in 0..packets {
+            let packet = Observation { flow: flow(number, None).hash, length: 100, ..Observation::default() };
+            upstream.update(&packet);
+            downstream.update(&packet);
+        }
+    };
+    add(1, 20);
+    add(2, 150);
+    let flows = [flow(0, Some(100)), flow(1, Some(120)), flow(2, Some(250))];
+    for estimator in ["joint", "min"] {
+        let found = ask(&(upstream.clone(), downstream.clone()), By::Flow, estimator, &flows);
+        let mean = |index: usize| found[index].delay.map(|delay| delay.mean().as_nanos());
+        assert_eq!((mean(0), mean(2)), (Some(2000), None), "{estimator}");
+        // Which of the packets have no send time is not known: near, not exact.
+        assert!(mean(1).unwrap().abs_diff(4000) < 40, "{estimator}: {:?}", mean(1));
+        let interval = |index: usize| found[index].delay.and_then(|delay| delay.half_width_ns);
+        assert_eq!((interval(0).is_some(), interval(1)), (estimator == "joint", None));
+        assert_eq!(found[2].reason.as_deref(), Some("no mean: up to 150 of its packets without a send time"));
+        assert!(found.iter().all(|estimate| estimate.evidence.lost == Some(0)));
+    }
+    let all = &ask(&(upstream, downstream), By::All, "joint", &[])[0];
+    assert_eq!(all.delay.unwrap().half_width_ns, None);
+}
+
 #[test]
 fn weights_drown_others_and_are_divided_out() {
     let crowded = SdsConfig::new(1, 1).unwrap();

@@ -94,6 +94,13 @@ fn trial(setting: Setting) -> Trial {
     ratio(&mut trial, "endpoint over multiflow", "endpoint@0.85", "multiflow@0.85");
     ratio(&mut trial, "multiflow, large over small", "multiflow, 1000+", "multiflow, 100-200");
     ratio(&mut trial, "multiflow, fullest over emptiest", "multiflow@1.06", "multiflow@0.85");
+    let [fullest, emptiest] = ["1.06", "0.85"];
+    for (name, of) in [
+        ("error in us, fullest over emptiest", "multiflow, error in us"),
+        ("true deviation, fullest over emptiest", "true deviation in us"),
+    ] {
+        ratio(&mut trial, name, &format!("{of}@{fullest}"), &format!("{of}@{emptiest}"));
+    }
     for correlation in CORRELATIONS {
         trial.value(format!("shown@{correlation}"), shown(setting.seed, correlation));
     }
@@ -119,6 +126,9 @@ fn at_load(trial: &mut Trial, setting: Setting, offered: f64) {
             judged.filter_map(error).collect()
         };
         let all = errors(101, u64::MAX);
+        if estimator == "multiflow" {
+            in_microseconds(trial, &run, offered, &found, &truth);
+        }
         trial.value(format!("{estimator}@{offered}"), median(all.clone()));
         trial.curves.insert(format!("{estimator}@{offered}"), distribution(all));
         if offered == LOADS[0] && estimator == "multiflow" {
@@ -128,6 +138,26 @@ fn at_load(trial: &mut Trial, setting: Setting, offered: f64) {
             trial.value("variance of flows over that of all", over_all(&run, large));
         }
     }
+}
+
+/// The same error without dividing it by the deviation, and that deviation.
+fn in_microseconds(
+    trial: &mut Trial,
+    run: &Run,
+    offered: f64,
+    found: &BTreeMap<FlowHash, f64>,
+    truth: &BTreeMap<FlowHash, f64>,
+) {
+    let judged = found.iter().filter_map(|(flow, found_ns)| {
+        let counted = run.counted[flow];
+        let true_ns = truth.get(flow).filter(|&&true_ns| true_ns > 0.0)?;
+        (counted.metered >= 2 && counted.size > 100).then_some((*found_ns, *true_ns))
+    });
+    let (errors, deviations): (Vec<f64>, Vec<f64>) = judged
+        .map(|(found_ns, true_ns)| ((found_ns - true_ns).abs() / 1e3, true_ns / 1e3))
+        .unzip();
+    trial.value(format!("multiflow, error in us@{offered}"), median(errors));
+    trial.value(format!("true deviation in us@{offered}"), median(deviations));
 }
 
 /// Mean variance of flows over the variance of all delays.

@@ -7,7 +7,8 @@ use twixt_sim::{Loss, Side};
 use twixt_synopsis::cnf::rivals::{
     Crossed, Means, ReferenceRate, mean_of_all, reference_interpolation,
 };
-use twixt_synopsis::{By, Cnf, CnfConfig, Pair, Question, Synopsis, TwoPoint};
+use twixt_synopsis::cnf::unjudged;
+use twixt_synopsis::{By, Cnf, CnfConfig, Pair, Question, Synopsis};
 
 use super::{COLUMNS, ask, note_distribution, scaled, segment, whole_rows};
 use crate::claim::{Holds, claim};
@@ -156,7 +157,7 @@ fn multiflow(segment: &TestSegment, sampling: f64) -> BTreeMap<FlowKey, f64> {
         Scope::Flow(key) => Some((key, found.delay?.mean_ns())),
         _ => None,
     };
-    Cnf::estimate(pair, &question).iter().filter_map(mean).collect()
+    unjudged(pair, &question).iter().filter_map(mean).collect()
 }
 
 fn figures(summary: &Summary) -> Vec<Figure> {

@@ -1,0 +1,185 @@
+//! What sampled records tell of a flow, and whether that is enough for a mean.
+//!
+//! The paper states a mean for every flow with a delay. A mean of two delays is off by more than half
+//! in every third flow, and one of other flows' delays is worthless where flows differ: some take another
+//! path, or wait in another queue. So a mean needs some packets, delays of others stand for a flow's own
+//! only if first and last packets of flows show that flows do not differ, and what is stated has an
+//! interval. Records of every packet of a flow are left as they are: two delays of each, no interval.
+
+use std::collections::BTreeMap;
+
+use twixt_model::{Delay, DelayEstimate, Estimate, Scope};
+
+use super::association::Associated;
+use super::endpoints::{Endpoints, Sums};
+use super::estimate::{FlowQuestion, RecordEstimator};
+use crate::interval::student95;
+use crate::tail;
+
+/// A mean needs so many metered packets, and as many delays that are independent.
+const PACKETS_MIN: f64 = 5.0;
+/// Delays of other flows around a flow that are enough to compare its own with.
+const OTHERS_MIN: u64 = 3;
+/// Own delays of flows are alike by so many standard errors: flows differ.
+const ALIKE_ERRORS: f64 = 3.0;
+/// And by at least this share of their variance.
+const ALIKE_MIN: f64 = 0.1;
+/// Largest correlation of a delay with the next one that is believed.
+const NEXT_MAX: f64 = 0.99;
+
+/// What all records together tell.
+pub(super) struct Judge {
+    estimator: RecordEstimator,
+    packet_rate: f64,
+    /// Whether delays of other flows tell nothing of a flow's own.
+    flows_differ: bool,
+    /// Successive delays that tell as much as an independent one.
+    repetition: f64,
+    /// How much wider intervals are for the tail of delays; `None` if it is too heavy for any.
+    tail: Option<f64>,
+    own: BTreeMap<Scope, Sums>,
+}
+
+impl Judge {
+    pub(super) fn new(
+        pairs: &[Associated],
+        endpoints: &Endpoints,
+        question: &FlowQuestion,
+    ) -> Self {
+        let mut own: BTreeMap<Scope, Sums> = BTreeMap::new();
+        for pair in pairs {
+            let delays = Sums::of(pair.delays().map(|(_, delay)| delay));
+            let sums = own.entry(question.by.scope_of(&pair.upstream.key)).or_default();
+            *sums = sums.plus(&delays);
+        }
+        let mut delays: Vec<_> = pairs.iter().flat_map(Associated::delays).collect();
+        delays.sort_unstable();
+        let mean_ns = endpoints.all().mean_ns().unwrap_or(0.0);
+        let mut distances: Vec<f64> =
+            delays.iter().map(|(_, delay)| delay.as_nanos() as f64 - mean_ns).collect();
+        let next = next_correlation(&distances).clamp(0.0, NEXT_MAX);
+        Self {
+            estimator: question.estimator,
+            packet_rate: question.packet_rate,
+            flows_differ: flows_differ(pairs, endpoints),
+            repetition: (1.0 + next) / (1.0 - next),
+            tail: tail::widening(&mut distances),
+            own,
+        }
+    }
+
+    /// Gives an estimate its interval, or takes its mean away and says why.
+    pub(super) fn judge(&self, estimate: &mut Estimate) {
+        let Some(delay) = estimate.delay else { return };
+        let metered = (estimate.evidence.packets as f64 * self.packet_rate).round();
+        let own = self.own.get(&estimate.scope).copied().unwrap_or_default();
+        let judged = match (self.estimator, self.flows_differ) {
+            _ if metered < PACKETS_MIN => Err(format!(
+                "only {metered} of its packets were metered, a mean needs {PACKETS_MIN}"
+            )),
+            (RecordEstimator::Endpoint, _) => self.of_own(&own, None),
+            (RecordEstimator::Hybrid, true) => self.of_own(&own, Some(FLOWS_DIFFER)),
+            (RecordEstimator::Multiflow, true) => Err(format!("no mean: {FLOWS_DIFFER}")),
+            (_, false) => self.of_others(delay, estimate.evidence.used as f64, metered),
+        };
+        match judged {
+            Ok(Judged { delay, used, reason }) => {
+                (estimate.delay, estimate.evidence.used) = (Some(delay), used);
+                estimate.reason = Some("loss is unknown with sampled records".to_owned());
+                reason.iter().for_each(|reason| estimate.add_reason(reason));
+            }
+            Err(reason) => {
+                (estimate.delay, estimate.evidence.used) = (None, 0);
+                estimate.reason = Some(reason);
+                estimate.add_reason("loss is unknown with sampled records");
+            }
+        }
+    }
+
+    /// By the flow's own delays.
+    fn of_own(&self, own: &Sums, reason: Option<&str>) -> Result<Judged, String> {
+        let because = reason.map(|reason| format!("{reason}; ")).unwrap_or_default();
+        let count = own.count as f64;
+        if count < PACKETS_MIN {
+            let few = format!("{because}only {count} of its own delays are known");
+            return Err(format!("{few}, a mean needs {PACKETS_MIN}"));
+        }
+        let deviation_ns = own.deviation_ns().unwrap_or(0.0);
+        let width = student95(count - 1.0) * tail::few(count) * deviation_ns / count.sqrt();
+        let delay = DelayEstimate {
+            count: own.count,
+            sum_ns: own.sum_ns(),
+            deviation_ns: Some(deviation_ns),
+            half_width_ns: Some(width * self.tail.ok_or(FEW_PACKETS)?),
+            order: None,
+            order_range: None,
+        };
+        Ok(Judged { delay, used: own.count, reason: reason.map(str::to_owned) })
+    }
+
+    /// By delays around it, of whatever flow. These err, and the flow's own packets are so many draws
+    /// too: no fewer than were metered, and no more are known to be apart from each other.
+    fn of_others(&self, delay: DelayEstimate, used: f64, metered: f64) -> Result<Judged, String> {
+        let independent = used / self.repetition;
+        if independent < PACKETS_MIN {
+            return Err(format!(
+                "the {used} delays around it tell no more than {independent:.0} independent ones, a \
+                 mean needs {PACKETS_MIN}"
+            ));
+        }
+        let tail = self.tail.ok_or(FEW_PACKETS)?;
+        let quantile = student95(independent - 1.0) * tail::few(independent) * tail;
+        let error = (1.0 / independent + 1.0 / metered).sqrt();
+        let half_width_ns = delay.deviation_ns.map(|deviation| quantile * deviation * error);
+        let delay = DelayEstimate { half_width_ns, ..delay };
+        Ok(Judged { delay, used: used as u64, reason: None })
+    }
+}
+
+const FLOWS_DIFFER: &str =
+    "flows differ in their delay, so that packets of others do not stand for its own";
+const FEW_PACKETS: &str = "no mean: it depends on a few packets that took very long";
+
+/// A mean that may be stated.
+struct Judged {
+    delay: DelayEstimate,
+    used: u64,
+    reason: Option<String>,
+}
+
+/// Whether the first and the last packet of a flow are more alike than those of different flows around
+/// them: then flows have delays of their own. It is the correlation of the two differences from the mean
+/// of others, which have an error in common.
+fn flows_differ(pairs: &[Associated], endpoints: &Endpoints) -> bool {
+    let (mut flows, mut common, mut single) = (0.0, 0.0, 0.0);
+    for pair in pairs {
+        let delays: Vec<Delay> = pair.delays().map(|(_, delay)| delay).collect();
+        let record = &pair.upstream;
+        let around = endpoints.between(record.class, record.first, record.last);
+        let &[first, last] = delays.as_slice() else { continue };
+        // Outliers may be left out of what is around, and be these.
+        if around.count < OTHERS_MIN + 2 {
+            continue;
+        }
+        let others = around.count as f64 - 2.0;
+        let own_ns = i128::from(first.as_nanos()) + i128::from(last.as_nanos());
+        let others_ns = (around.sum_ns() - own_ns) as f64 / others;
+        let [first, last] = [first, last].map(|delay| delay.as_nanos() as f64 - others_ns);
+        let error = around.deviation_ns().unwrap_or(0.0).powi(2) / others;
+        flows += 1.0;
+        common += first * last - error;
+        single += (first * first + last * last) / 2.0;
+    }
+    let alike = common / single;
+    single > 0.0 && alike > ALIKE_MIN && alike > ALIKE_ERRORS / f64::sqrt(flows)
+}
+
+/// The correlation of each value with the next.
+fn next_correlation(distances: &[f64]) -> f64 {
+    let products: f64 = distances.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let squares: f64 = distances.iter().map(|distance| distance * distance).sum();
+    if squares > 0.0 { products / squares } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests;
