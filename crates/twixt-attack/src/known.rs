@@ -5,7 +5,7 @@
 
 use crate::grid::{FACTORS, GridCell};
 use crate::verdict::FaultKind;
-use crate::verdict::FaultKind::{Bare, Certain, Estimator, Interval};
+use crate::verdict::FaultKind::{Bare, Certain, Interval};
 
 /// A class of answers that are known to be wrong.
 #[derive(Debug)]
@@ -23,10 +23,6 @@ pub struct KnownRed {
 
 /// All of them.
 pub const KNOWN_RED: &[KnownRed] = &[
-    known("sds/joint by all", Interval, REPEATS, SEND_TIMES),
-    known("sds/joint by all", Certain, REPEATS, SEND_TIMES),
-    known("sds/joint by flow", Interval, REPEATS, SEND_TIMES),
-    known("sds/min by flow", Bare, REPEATS, SEND_TIMES),
     known("colate/median by flow", Certain, &["loss 2%", "loss one-flow"], NO_SCATTER),
     known(
         "colate/median by flow",
@@ -40,29 +36,9 @@ pub const KNOWN_RED: &[KnownRed] = &[
         &["memory quarter", "flows 1000"],
         "other flows in its counters are not accounted for",
     ),
-    known("cnf/hybrid by flow", Bare, ANY, FEW_PACKETS),
-    known("cnf/multiflow by flow", Bare, ANY, FEW_PACKETS),
-    known("cnf/endpoint by flow", Bare, ANY, FEW_PACKETS),
-    known(
-        "cnf/hybrid by flow",
-        Estimator,
-        &["delays bimodal", "delays broken"],
-        "packets of other flows stand for those of a flow that is different",
-    ),
-    known(
-        "sample by flow",
-        Interval,
-        ANY,
-        "an interval from a few packets of a skewed distribution is too narrow",
-    ),
 ];
 
-const ANY: &[&str] = &[];
-const REPEATS: &[&str] = &["repeats 10%", "repeats 50%"];
-
-const SEND_TIMES: &str = "an identical packet is given the send time of another";
 const NO_SCATTER: &str = "an interval from counters that do not scatter has no width";
-const FEW_PACKETS: &str = "a mean of one or two sampled packets is shown without an interval";
 
 const fn known(
     question: &'static str,

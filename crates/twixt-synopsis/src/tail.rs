@@ -14,6 +14,8 @@
 const TAIL_SHARE: f64 = 0.2;
 /// The tail of fewer values says nothing.
 const VALUES_MIN: usize = 40;
+/// And that of fewer than these does not say that there is no variance: an exponential one would too often.
+const DECIDING_MIN: usize = 100;
 /// Shape from which on the variance is infinite.
 const SHAPE_MAX: f64 = 0.5;
 /// The shape is taken to be larger than estimated by so many standard errors.
@@ -43,7 +45,8 @@ pub(crate) fn widening(values: &mut [f64]) -> Option<f64> {
     let shape = shape_of(tail, rest[rest.len() - 1]);
     let error = (1.0 + shape.max(0.0)) / (count as f64).sqrt();
     let shape = (shape + SHAPE_ERRORS * error).max(0.0);
-    (shape <= SHAPE_MAX).then_some(1.0 + WIDENING * shape * shape)
+    let is_heavy = shape > SHAPE_MAX && values.len() >= DECIDING_MIN;
+    (!is_heavy).then_some(1.0 + WIDENING * shape.min(SHAPE_MAX).powi(2))
 }
 
 /// What few values cost beyond Student's quantile if their distribution is skewed: with an

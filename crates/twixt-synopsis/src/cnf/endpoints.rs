@@ -50,6 +50,20 @@ impl Endpoints {
         self.classes.get(&class).map(|series| series.between(from, to)).unwrap_or_default()
     }
 
+    /// The longest time between two upstream times in which no delay of a class is known, as a share of the
+    /// time between them.
+    pub(super) fn largest_gap(&self, class: ClassId, from: Timestamp, to: Timestamp) -> f64 {
+        let delays = self.classes.get(&class).map_or(&[][..], |series| &series.delays);
+        let start = delays.partition_point(|&(time, _)| time < from);
+        let times = delays[start..].iter().map(|&(time, _)| time).take_while(|&time| time <= to);
+        let (mut last, mut gap_ns) = (from, 0);
+        for time in times.chain([to]) {
+            gap_ns = gap_ns.max((time - last).as_nanos());
+            last = time;
+        }
+        gap_ns as f64 / ((to - from).as_nanos() as f64).max(1.0)
+    }
+
     /// All delays.
     #[must_use]
     pub fn all(&self) -> Sums {
@@ -245,6 +259,16 @@ mod tests {
         assert_eq!(between(11, 19), (0, 0));
         assert_eq!(between(0, 30), (4, 18));
         assert_eq!(endpoints.between(ClassId(1), Timestamp::MIN, Timestamp::MAX).mean_ns(), None);
+    }
+
+    #[test]
+    fn a_time_without_delays_is_found() {
+        let endpoints = endpoints(&[(0, 1), (10, 5), (20, 3), (90, 9), (100, 9)], 0.0);
+        let gap = |from, to| {
+            endpoints.largest_gap(CLASS, Timestamp::from_nanos(from), Timestamp::from_nanos(to))
+        };
+        assert_eq!((gap(0, 100), gap(0, 20), gap(15, 35)), (0.7, 0.5, 0.75));
+        assert_eq!((gap(30, 80), gap(10, 10)), (1.0, 0.0));
     }
 
     #[test]

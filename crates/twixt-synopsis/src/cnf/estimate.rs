@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use twixt_model::{DelayEstimate, Estimate, Evidence, FlowKey, FlowRecord, Scope, Span};
+use twixt_model::{Delay, DelayEstimate, Estimate, Evidence, FlowKey, FlowRecord, Scope, Span};
 
 use super::Cnf;
 use super::association::{Associated, associate};
@@ -97,7 +97,8 @@ pub fn conclude(records: &PairedRecords<'_>, question: &FlowQuestion) -> Vec<Est
     }
     for pair in records.pairs {
         let group = groups.entry(question.by.scope_of(&pair.upstream.key)).or_default();
-        group.add(pair.upstream.packets, question.delays_of(pair, &endpoints));
+        let deviation_ns = question.deviation_of(pair, &endpoints);
+        group.add_record(pair.upstream.packets, question.delays_of(pair, &endpoints), deviation_ns);
     }
     groups.into_iter().map(|(scope, group)| group.estimate(scope, question)).collect()
 }
@@ -110,6 +111,20 @@ impl FlowQuestion {
         }
         let FlowRecord { class, first, last, .. } = pair.upstream;
         endpoints.between(class, first, last)
+    }
+
+    /// The deviation of a record's packets. Between the first and the last *metered* packet passed only a part
+    /// of the flow, with m of them (m - 1) / (m + 1) of its time on average; in a queue that moves
+    /// slowly, delays of a shorter time deviate less. So those around it count that long before and
+    /// after as metered packets are apart.
+    fn deviation_of(&self, pair: &Associated, endpoints: &Endpoints) -> Option<f64> {
+        let FlowRecord { class, first, last, packets, .. } = pair.upstream;
+        let is_own = self.estimator.takes_own(packets, self.packet_rate);
+        if is_own || self.packet_rate >= 1.0 || packets < 2 {
+            return self.delays_of(pair, endpoints).deviation_ns();
+        }
+        let apart = Delay::from_nanos((last - first).as_nanos() / (packets - 1) as i64);
+        endpoints.between(class, first - apart, last + apart).deviation_ns()
     }
 }
 
@@ -127,6 +142,11 @@ impl Group {
     /// Adds a record of so many packets. It counts by these, whatever the number of delays that
     /// stand for them.
     pub(super) fn add(&mut self, count: u64, delays: Sums) {
+        self.add_record(count, delays, delays.deviation_ns());
+    }
+
+    /// The same with a deviation that is known better.
+    fn add_record(&mut self, count: u64, delays: Sums, deviation_ns: Option<f64>) {
         if delays.count == 0 {
             return;
         }
@@ -135,7 +155,7 @@ impl Group {
             count,
             // Hostile records may count any number of packets.
             sum_ns: delays.sum_ns().saturating_mul(count.into()) / i128::from(delays.count),
-            deviation_ns: delays.deviation_ns(),
+            deviation_ns,
             half_width_ns: None,
             order: None,
             order_range: None,

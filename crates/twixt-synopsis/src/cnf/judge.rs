@@ -16,16 +16,19 @@ use super::estimate::{FlowQuestion, RecordEstimator};
 use crate::interval::student95;
 use crate::tail;
 
-/// A mean needs so many metered packets, and as many delays that are independent.
+/// A mean needs so many metered packets, or own delays.
 const PACKETS_MIN: f64 = 5.0;
+/// And so many delays of whatever flow, if these stand for its own.
+const DELAYS_MIN: f64 = 10.0;
+/// No delay may be unknown for a larger share of a record's time: where flows are few and long, the ends of
+/// all of them are at the ends of the capture, and tell nothing of what was between.
+const GAP_MAX: f64 = 0.3;
 /// Delays of other flows around a flow that are enough to compare its own with.
 const OTHERS_MIN: u64 = 3;
 /// Own delays of flows are alike by so many standard errors: flows differ.
 const ALIKE_ERRORS: f64 = 3.0;
 /// And by at least this share of their variance.
 const ALIKE_MIN: f64 = 0.1;
-/// Largest correlation of a delay with the next one that is believed.
-const NEXT_MAX: f64 = 0.99;
 
 /// What all records together tell.
 pub(super) struct Judge {
@@ -33,11 +36,18 @@ pub(super) struct Judge {
     packet_rate: f64,
     /// Whether delays of other flows tell nothing of a flow's own.
     flows_differ: bool,
-    /// Successive delays that tell as much as an independent one.
-    repetition: f64,
     /// How much wider intervals are for the tail of delays; `None` if it is too heavy for any.
     tail: Option<f64>,
-    own: BTreeMap<Scope, Sums>,
+    own: BTreeMap<Scope, Own>,
+}
+
+/// What is known of a flow itself.
+#[derive(Clone, Copy, Debug, Default)]
+struct Own {
+    delays: Sums,
+    metered: u64,
+    /// The share of its time without a delay, in the worst of its records.
+    gap: f64,
 }
 
 impl Judge {
@@ -46,23 +56,26 @@ impl Judge {
         endpoints: &Endpoints,
         question: &FlowQuestion,
     ) -> Self {
-        let mut own: BTreeMap<Scope, Sums> = BTreeMap::new();
+        let mut own: BTreeMap<Scope, Own> = BTreeMap::new();
         for pair in pairs {
-            let delays = Sums::of(pair.delays().map(|(_, delay)| delay));
-            let sums = own.entry(question.by.scope_of(&pair.upstream.key)).or_default();
-            *sums = sums.plus(&delays);
+            let flow = own.entry(question.by.scope_of(&pair.upstream.key)).or_default();
+            let record = &pair.upstream;
+            flow.delays = flow.delays.plus(&Sums::of(pair.delays().map(|(_, delay)| delay)));
+            flow.metered = flow.metered.saturating_add(record.packets);
+            // Others have no mean anyway.
+            if record.packets as f64 >= PACKETS_MIN {
+                let gap = endpoints.largest_gap(record.class, record.first, record.last);
+                flow.gap = flow.gap.max(gap);
+            }
         }
-        let mut delays: Vec<_> = pairs.iter().flat_map(Associated::delays).collect();
-        delays.sort_unstable();
         let mean_ns = endpoints.all().mean_ns().unwrap_or(0.0);
+        let delays = pairs.iter().flat_map(Associated::delays);
         let mut distances: Vec<f64> =
-            delays.iter().map(|(_, delay)| delay.as_nanos() as f64 - mean_ns).collect();
-        let next = next_correlation(&distances).clamp(0.0, NEXT_MAX);
+            delays.map(|(_, delay)| delay.as_nanos() as f64 - mean_ns).collect();
         Self {
             estimator: question.estimator,
             packet_rate: question.packet_rate,
             flows_differ: flows_differ(pairs, endpoints),
-            repetition: (1.0 + next) / (1.0 - next),
             tail: tail::widening(&mut distances),
             own,
         }
@@ -77,10 +90,10 @@ impl Judge {
             _ if metered < PACKETS_MIN => Err(format!(
                 "only {metered} of its packets were metered, a mean needs {PACKETS_MIN}"
             )),
-            (RecordEstimator::Endpoint, _) => self.of_own(&own, None),
-            (RecordEstimator::Hybrid, true) => self.of_own(&own, Some(FLOWS_DIFFER)),
+            (RecordEstimator::Endpoint, _) => self.of_own(&own.delays, None),
+            (RecordEstimator::Hybrid, true) => self.of_own(&own.delays, Some(FLOWS_DIFFER)),
             (RecordEstimator::Multiflow, true) => Err(format!("no mean: {FLOWS_DIFFER}")),
-            (_, false) => self.of_others(delay, estimate.evidence.used as f64, metered),
+            (_, false) => self.of_others(delay, estimate.evidence.used as f64, &own),
         };
         match judged {
             Ok(Judged { delay, used, reason }) => {
@@ -117,19 +130,23 @@ impl Judge {
         Ok(Judged { delay, used: own.count, reason: reason.map(str::to_owned) })
     }
 
-    /// By delays around it, of whatever flow. These err, and the flow's own packets are so many draws
-    /// too: no fewer than were metered, and no more are known to be apart from each other.
-    fn of_others(&self, delay: DelayEstimate, used: f64, metered: f64) -> Result<Judged, String> {
-        let independent = used / self.repetition;
-        if independent < PACKETS_MIN {
+    /// By delays around it, of whatever flow: these are draws from what happened in its time, and its own
+    /// packets are others, no fewer than were metered. (More are not known to be apart from each other: packets
+    /// of a burst see the same queue.)
+    fn of_others(&self, delay: DelayEstimate, used: f64, own: &Own) -> Result<Judged, String> {
+        if used < DELAYS_MIN {
             return Err(format!(
-                "the {used} delays around it tell no more than {independent:.0} independent ones, a \
-                 mean needs {PACKETS_MIN}"
+                "only {used} delays around it are known, a mean needs {DELAYS_MIN}"
             ));
         }
+        if own.gap > GAP_MAX {
+            let percent = 100.0 * own.gap;
+            return Err(format!("no mean: no delay is known for {percent:.0} % of its time"));
+        }
         let tail = self.tail.ok_or(FEW_PACKETS)?;
-        let quantile = student95(independent - 1.0) * tail::few(independent) * tail;
-        let error = (1.0 / independent + 1.0 / metered).sqrt();
+        let draws = 1.0 / (1.0 / used + 1.0 / (own.metered as f64).max(1.0));
+        let quantile = student95(used - 1.0) * tail::few(draws) * tail;
+        let error = draws.sqrt().recip();
         let half_width_ns = delay.deviation_ns.map(|deviation| quantile * deviation * error);
         let delay = DelayEstimate { half_width_ns, ..delay };
         Ok(Judged { delay, used: used as u64, reason: None })
@@ -172,13 +189,6 @@ fn flows_differ(pairs: &[Associated], endpoints: &Endpoints) -> bool {
     }
     let alike = common / single;
     single > 0.0 && alike > ALIKE_MIN && alike > ALIKE_ERRORS / f64::sqrt(flows)
-}
-
-/// The correlation of each value with the next.
-fn next_correlation(distances: &[f64]) -> f64 {
-    let products: f64 = distances.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    let squares: f64 = distances.iter().map(|distance| distance * distance).sum();
-    if squares > 0.0 { products / squares } else { 0.0 }
 }
 
 #[cfg(test)]

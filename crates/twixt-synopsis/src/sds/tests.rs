@@ -140,7 +140,11 @@ fn packets_without_a_send_time_take_the_interval_away() {
     let (mut upstream, mut downstream) = ends(&roomy(), &[100, 100, 100], |_, _| false);
     let mut add = |number: u16, packets: u64| {
         for _ in 0..packets {
-            let packet = Observation { flow: flow(number, None).hash, length: 100, ..Observation::default() };
+            let packet = Observation {
+                flow: flow(number, None).hash,
+                length: 100,
+                ..Observation::default()
+            };
             upstream.update(&packet);
             downstream.update(&packet);
         }
@@ -156,7 +160,10 @@ fn packets_without_a_send_time_take_the_interval_away() {
         assert!(mean(1).unwrap().abs_diff(4000) < 40, "{estimator}: {:?}", mean(1));
         let interval = |index: usize| found[index].delay.and_then(|delay| delay.half_width_ns);
         assert_eq!((interval(0).is_some(), interval(1)), (estimator == "joint", None));
-        assert_eq!(found[2].reason.as_deref(), Some("no mean: up to 150 of its packets without a send time"));
+        assert_eq!(
+            found[2].reason.as_deref(),
+            Some("no mean: up to 150 of its packets without a send time")
+        );
         assert!(found.iter().all(|estimate| estimate.evidence.lost == Some(0)));
     }
     let all = &ask(&(upstream, downstream), By::All, "joint", &[])[0];

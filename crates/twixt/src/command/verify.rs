@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use twixt_model::{DelayEstimate, Estimate, Scope, by_scope, total};
 use twixt_offline::{Concluded, FlowSizes, Plan, Split};
-use twixt_synopsis::By;
+use twixt_synopsis::{ALGORITHMS, Algorithm, By};
 
 use super::delay::{PairArgs, note_problems};
 use crate::args::{AlgorithmArgs, Delays};
@@ -147,11 +147,12 @@ impl VerifyDocument {
         );
         if self.answered == 0 {
             let flows = units::count(self.flows);
-            return report
-                + &format!(
-                    "flows        none of {flows} answered: {} does not separate flows\n",
-                    self.algorithm
-                );
+            let is_this = |entry: &&Algorithm| entry.name == self.algorithm;
+            let why = match ALGORITHMS.iter().find(is_this).is_some_and(|entry| entry.per_flow) {
+                true => String::new(),
+                false => format!(": {} does not separate flows", self.algorithm),
+            };
+            return report + &format!("flows        none of {flows} answered{why}\n");
         }
         let mut table = Table::new(&[
             "packets",

@@ -130,6 +130,37 @@ fn a_lost_end_leaves_the_other_and_a_lost_flow_is_not_known() {
     );
 }
 
+/// Metered packets at 100, 200 and 300 stand for a flow from 0 to 400: what passed then is a part of its
+/// deviation, and not of its mean.
+#[test]
+fn the_deviation_is_that_of_the_flows_whole_time() {
+    let delays = [(0, 9), (50, 900), (100, 10), (200, 20), (300, 30), (350, 900), (401, 9)];
+    let packet = |&(time, delay): &(i64, i64)| {
+        let flow = if (100..=300).contains(&time) { 1 } else { 10 + time as u16 };
+        (flow, time as u64, time, Some(delay))
+    };
+    let (upstream, downstream) =
+        pair_of(&config(EVERY), &delays.iter().map(packet).collect::<Vec<_>>());
+    let pairs = upstream.associated_with(&downstream);
+    let (up, down) = (upstream.records(), downstream.records());
+    let records = PairedRecords { upstream: &up, downstream: &down, pairs: &pairs };
+    let about = |packet_rate| FlowQuestion {
+        by: By::Flow,
+        estimator: RecordEstimator::Multiflow,
+        packet_rate,
+        outliers: 0.0,
+        span: Span::at(Timestamp::from_nanos(0)),
+    };
+    let found = |packet_rate| {
+        let estimates = conclude(&records, &about(packet_rate));
+        let flow = estimates.iter().find(|estimate| estimate.scope.to_string() == ONE).unwrap();
+        (flow.delay.unwrap().mean_ns(), flow.delay.unwrap().deviation_ns.unwrap().round())
+    };
+    // Ends of records within: 10 and 30; around them also 9 and twice 900, whose variance is 234 330.
+    assert_eq!(found(1.0), (20.0, 14.0));
+    assert_eq!(found(0.01), (20.0, 484.0));
+}
+
 #[test]
 fn nothing_selected_is_nothing_known() {
     check("sampling = 1e-9", By::All, "hybrid", &PACKETS, &[("all", None, 0, Some(0))]);
