@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use twixt_model::{Delay, Epoch, EpochRule, Segment, Side, Timestamp};
-use twixt_synopsis::{By, KnownFlow};
+use twixt_synopsis::{By, KnownFlow, Listing};
 
 use crate::sealed::{CutKind, Difference, Sealed, SealedMismatch, same_rule};
 use boundary::is_severed;
@@ -58,6 +58,8 @@ pub struct QuestionTemplate {
     pub estimator: Option<String>,
     /// Flows to answer for.
     pub flows: Arc<[KnownFlow]>,
+    /// Where flows come from, those that an epoch brings with it included.
+    pub listing: Listing,
     /// A rough idea of the delay, clock offset included.
     pub reference: Delay,
 }

@@ -9,7 +9,7 @@ use twixt_measure::clock::{ClockPoint, ClockReport, diagnose};
 use twixt_measure::survey::ClockDifference;
 use twixt_measure::{QuestionTemplate, Sealed};
 use twixt_model::{Delay, Epoch, Estimate, Scope, Segment, Span};
-use twixt_synopsis::KnownFlow;
+use twixt_synopsis::{KnownFlow, Listing};
 use twixt_wire::Digester;
 
 use crate::chosen::ChosenAlgorithm;
@@ -147,6 +147,7 @@ impl Pairs {
                 by: plan.by(chosen),
                 estimator: chosen.estimator.clone(),
                 flows: known.clone(),
+                listing: if plan.flows.is_all() { Listing::Passing } else { Listing::Named },
                 reference,
             },
             by_class: BTreeMap::new(),

@@ -97,6 +97,8 @@ pub(crate) struct Solution {
     /// How many times farther than expected the flow's cells are from what all other cells predict;
     /// 1 if no farther. The interval is longer by this factor.
     pub misfit: f64,
+    /// Variance of the delays of its packets, as the equations suppose it.
+    pub within: f64,
 }
 
 impl Solution {
@@ -288,6 +290,7 @@ impl System {
                 unknown: posterior::unknown(half_width_ns, prior),
                 sharpened: false,
                 misfit,
+                within: model.within[flow],
             })
         });
         let mut solutions: Vec<Option<Solution>> = flows.collect();

@@ -46,6 +46,8 @@ pub struct Question<'a> {
     pub estimator: Option<&'a str>,
     /// Flows to answer for, from algorithms that keep no flow keys of their own.
     pub flows: &'a [KnownFlow],
+    /// Where these flows come from.
+    pub listing: Listing,
     /// The interval of upstream time that the pair covers.
     pub span: Span,
     /// A rough idea of the delay, clock offset included. Time sums wrap around, and with clocks
@@ -57,12 +59,25 @@ impl Question<'_> {
     /// One estimate for everything, by the default estimator.
     #[must_use]
     pub const fn about(span: Span) -> Self {
-        Self { by: By::All, estimator: None, flows: &[], span, reference: Delay::ZERO }
+        let (by, listing) = (By::All, Listing::Named);
+        Self { by, estimator: None, flows: &[], listing, span, reference: Delay::ZERO }
     }
 }
 
-/// A flow that is known to have sent packets: from a list of the user's, from flow records, or
-/// from a table kept beside the synopsis.
+/// Where a list of flows comes from, and so what it says of traffic that it does not name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Listing {
+    /// A list of names: other flows may have sent packets too, and some of these may have sent none.
+    #[default]
+    Named,
+    /// Flows that upstream saw, but not all of them.
+    Seen,
+    /// Every flow that upstream saw in the epoch.
+    Passing,
+}
+
+/// A flow to answer for: from a list of the user's, from flow records, or from a table kept beside the
+/// synopsis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownFlow {
     /// Stands for it in observations.

@@ -4,6 +4,7 @@
 //! Where a flow's cells are is each algorithm's own: this module asks its [`Layout`].
 
 mod answers;
+mod caution;
 mod loss;
 mod sizes;
 mod solve;
@@ -12,8 +13,12 @@ mod table;
 use twixt_model::{ClassId, FlowHash, GroupId};
 
 pub(crate) use answers::{Answer, Sum, answered, distinct, estimate};
+pub(crate) use caution::Caution;
 pub(crate) use loss::lost;
-pub(crate) use sizes::{Size, sizes};
+pub(crate) use sizes::{
+    CELLS_MAX, Estimated, Implants, SILENT_WANTED, Size, least_seen, sizes, sizes_of,
+    without_others,
+};
 pub(crate) use solve::{Solved, solve};
 pub(crate) use table::Table;
 
@@ -56,6 +61,11 @@ pub(crate) trait Layout {
 
     /// Whether some packets count more often than others.
     fn is_weighted(&self) -> bool {
+        false
+    }
+
+    /// Whether only cells of some flows, and some others, are there.
+    fn is_partial(&self) -> bool {
         false
     }
 

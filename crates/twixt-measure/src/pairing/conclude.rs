@@ -141,6 +141,7 @@ fn estimate(
         by: template.by,
         estimator: template.estimator.as_deref(),
         flows,
+        listing: template.listing,
         span,
         reference: template.reference,
     };

@@ -6,12 +6,18 @@
 //! their packets strays from it. With that, each counter of a flow is an equation in its mean delay
 //! alone, and counts for as much as the unlisted packets in it allow.
 
+use std::collections::BTreeMap;
+
+use twixt_model::mix;
+
 use super::Colate;
 use super::estimate::Found;
 use crate::interval::{Z95, student95};
 use crate::joint::{Noise, fit_noise};
 use crate::question::KnownFlow;
-use crate::sketch::{Layout, Place, Size, Sketch, Table};
+use crate::sketch::{
+    CELLS_MAX, Layout, Place, SILENT_WANTED, Size, Sketch, Table, least_seen, without_others,
+};
 use crate::sums::Usable;
 
 /// Listed flows are taken for all there are if others have at most this part of the packets.
@@ -26,13 +32,15 @@ const CHANCE_MAX: f64 = 4.0;
 /// Counters that are looked at to learn how much they vary.
 const FITTED_MAX: usize = 256;
 
-/// Counters that no listed flow falls into, bank by bank, vector by vector.
+/// What else there is beside a flow, bank by bank, vector by vector.
 pub(super) struct Unlisted<'a> {
     table: &'a Table<'a, Colate>,
     regions: Vec<Region>,
+    /// Packets of unlisted flows, as a part of all.
+    share: f64,
 }
 
-/// Those of one bank.
+/// Counters of one bank.
 struct Region {
     cells: Vec<Usable>,
     /// Of all of them, intact or not, upstream.
@@ -47,62 +55,89 @@ impl<'a> Unlisted<'a> {
         let shares = flows.iter().flat_map(|flow| config.shares_of(Place::of(flow)));
         shares.for_each(|(cell, _)| is_listed[cell] = true);
         let columns = config.region_cells();
+        let (mut unlisted, mut all) = (0.0, 0.0);
+        let count = |cell| table.upstream.sums(cell).packets as f64;
         let starts = (0..table.cells.len()).step_by(columns);
         let regions = starts.map(|start| {
-            let others = (start..start + columns).filter(|&cell| !is_listed[cell]);
-            let count = |cell| table.upstream.sums(cell).packets as f64;
-            let counts = others.clone().map(count).collect();
-            Region { counts, cells: others.filter_map(|cell| table.cells[cell]).collect() }
+            let bank = start..start + columns;
+            let others: Vec<usize> = bank.clone().filter(|&cell| !is_listed[cell]).collect();
+            let sum = |cells: &mut dyn Iterator<Item = usize>| cells.map(count).sum::<f64>();
+            // Where no counter is theirs alone, flows are listed by the thousand.
+            let mean = sum(&mut others.iter().copied()) / others.len().max(1) as f64;
+            if others.len() < columns {
+                unlisted += mean * columns as f64;
+                all += sum(&mut bank.clone());
+            }
+            // Other listed flows are strange to a flow as well: counters without any listed flow say what is
+            // usual only if those with one are few.
+            match others.len() >= columns / 2 {
+                true => Region::of(table, others.into_iter()),
+                false => Region::of(table, bank),
+            }
         });
-        Self { table, regions: regions.collect() }
+        let regions = regions.collect();
+        let share = if all > 0.0 { unlisted / all } else { 0.0 };
+        Self { table, regions, share }
     }
 
     /// Whether they have so many packets that flows are better off alone.
-    pub(super) fn prevail(&self, flows: &[KnownFlow], sizes: &[Size]) -> bool {
-        let config = self.table.config();
-        let mut in_bank = vec![0.0; self.regions.len()];
-        for (flow, size) in flows.iter().zip(sizes) {
-            for (cell, share) in config.shares_of(Place::of(flow)) {
-                in_bank[cell / config.region_cells()] += size.load * share;
-            }
-        }
-        let banks = self.regions.iter().zip(in_bank).filter(|(_, listed)| *listed > 0.0);
-        let (mut strange, mut listed) = (0.0, 0.0);
-        for (region, in_bank) in banks {
-            // Where no counter is theirs alone, flows are listed by the thousand.
-            let mean = region.counts.iter().sum::<f64>() / region.counts.len().max(1) as f64;
-            strange += mean * f64::from(config.bank_counters());
-            listed += in_bank;
-        }
-        strange > UNLISTED_MAX * (strange + listed)
+    pub(super) fn prevail(&self) -> bool {
+        self.share > UNLISTED_MAX
     }
 
     /// How many packets a flow sent: as given, or what half of its counters exceed, less what half
     /// of others' do. A counter with a large unlisted flow does not matter.
     pub(super) fn size(&self, flow: &KnownFlow) -> Size {
-        let config = self.table.config();
         if let Some(packets) = flow.packets {
-            return Size { load: packets as f64, error: 0.0, known: true, weight: 1.0 };
+            return Size { load: packets as f64, error: 0.0, known: true, seen: true, weight: 1.0 };
         }
-        let rate = |vector: usize| config.sampling()[vector];
-        let vector = (0..config.rows()).max_by(|&one, &other| rate(one).total_cmp(&rate(other)));
-        let vector = vector.expect("there is a vector");
-        let cells: Vec<usize> = config.cells_of(Place::of(flow), vector).collect();
-        let region = &self.regions[cells[0] / config.region_cells()];
+        let config = self.table.config();
+        let cells = config.cells_of(Place::of(flow), self.vector());
+        let cells: Vec<usize> = cells.collect();
         let count = |&cell: &usize| self.table.upstream.sums(cell).packets as f64;
-        let mut counts: Vec<f64> = cells.iter().map(count).collect();
-        counts.sort_by(f64::total_cmp);
-        let whole = cells.len() as f64 / rate(vector);
-        // The 95 % interval of a median, by order.
-        let spread = 0.5 * Z95 / (counts.len() as f64).sqrt();
-        let (low, high) = (quantile(&counts, 0.5 - spread), quantile(&counts, 0.5 + spread));
-        let most = counts.iter().sum::<f64>() / rate(vector);
-        let load = (quantile(&counts, 0.5) - region.usual_count()) * whole;
-        let load = load.max(1.0).min(most);
-        // Counts are whole numbers: equal ones are no sign that nothing varies.
-        let chance = MEDIAN_ERROR * (most / rate(vector)).sqrt();
-        let error = ((high - low) / 2.0 / Z95 * whole).max(chance);
-        Size { load, error, known: false, weight: 1.0 }
+        let rate = config.sampling()[self.vector()];
+        self.region_of(&cells).size(cells.iter().map(count).collect(), rate)
+    }
+
+    /// Says which flows were seen, of those whose sizes are not known: those that seem to have sent more than flows do
+    /// that sent nothing. Those are made up of counters that chance chooses. Takes what they seem to have sent out of the
+    /// sizes of the others.
+    pub(super) fn tell_seen(&self, flows: &[KnownFlow], sizes: &mut [Size]) {
+        let mut banks: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (flow, _) in sizes.iter().enumerate().filter(|(_, size)| !size.known) {
+            let mut cells = self.table.config().cells_of(Place::of(&flows[flow]), self.vector());
+            let cell = cells.next().expect("a flow has a counter");
+            banks.entry(cell / self.table.config().region_cells()).or_default().push(flow);
+        }
+        for (bank, flows) in banks {
+            let silent = self.silent_loads(bank);
+            let mut listed: Vec<f64> = flows.iter().map(|&flow| sizes[flow].load).collect();
+            listed.sort_by(f64::total_cmp);
+            let least = least_seen(&listed, &silent, CELLS_MAX);
+            for flow in flows {
+                let size = &mut sizes[flow];
+                size.seen = size.load >= least;
+                size.load = without_others(&listed, &silent, size.load).max(1.0);
+            }
+        }
+    }
+
+    /// Packets that flows seem to have sent that sent none, in order.
+    fn silent_loads(&self, bank: usize) -> Vec<f64> {
+        let config = self.table.config();
+        let (region, rate) = (config.region_cells(), config.sampling()[self.vector()]);
+        let count = |seed: u64| {
+            let cell = bank * region + (mix(seed) % region as u64) as usize;
+            self.table.upstream.sums(cell).packets as f64
+        };
+        let load = |number: usize| {
+            let seeds =
+                (0..config.per_flow()).map(|counter| mix(number as u64) ^ u64::from(counter));
+            self.regions[bank].size(seeds.map(count).collect(), rate).load
+        };
+        let mut loads: Vec<f64> = (0..SILENT_WANTED).map(load).collect();
+        loads.sort_by(f64::total_cmp);
+        loads
     }
 
     /// The mean delay of a flow, relative to the reference; `None` if its packets may as well be
@@ -120,6 +155,18 @@ impl<'a> Unlisted<'a> {
         region.solve(&own, size)
     }
 
+    /// The vector that counts most packets.
+    fn vector(&self) -> usize {
+        let rate = |vector: usize| self.table.config().sampling()[vector];
+        let vectors = 0..self.table.config().rows();
+        let best = vectors.max_by(|&one, &other| rate(one).total_cmp(&rate(other)));
+        best.expect("there is a vector")
+    }
+
+    fn region_of(&self, cells: &[usize]) -> &Region {
+        &self.regions[cells[0] / self.table.config().region_cells()]
+    }
+
     /// The usable counters of a flow in one vector, each once.
     fn own(&self, place: Place, vector: usize) -> (&Region, Vec<Own>) {
         let config = self.table.config();
@@ -131,7 +178,7 @@ impl<'a> Unlisted<'a> {
             let Usable { packets, delay_sum_ns } = self.table.cells[same[0]]?;
             Some(Own { share, packets: packets as f64, delay_sum_ns: delay_sum_ns as f64 })
         });
-        (&self.regions[cells[0] / config.region_cells()], own.collect())
+        (self.region_of(&cells), own.collect())
     }
 }
 
@@ -144,6 +191,27 @@ struct Own {
 }
 
 impl Region {
+    fn of(table: &Table<'_, Colate>, cells: impl Iterator<Item = usize> + Clone) -> Self {
+        let counts = cells.clone().map(|cell| table.upstream.sums(cell).packets as f64).collect();
+        Self { counts, cells: cells.filter_map(|cell| table.cells[cell]).collect() }
+    }
+
+    /// The size of a flow whose counters have these counts, in a vector that counts this share of packets.
+    fn size(&self, mut counts: Vec<f64>, rate: f64) -> Size {
+        counts.sort_by(f64::total_cmp);
+        let whole = counts.len() as f64 / rate;
+        // The 95 % interval of a median, by order.
+        let spread = 0.5 * Z95 / (counts.len() as f64).sqrt();
+        let (low, high) = (quantile(&counts, 0.5 - spread), quantile(&counts, 0.5 + spread));
+        let most = counts.iter().sum::<f64>() / rate;
+        let load = (quantile(&counts, 0.5) - self.usual_count()) * whole;
+        let load = load.max(1.0).min(most);
+        // Counts are whole numbers: equal ones are no sign that nothing varies.
+        let chance = MEDIAN_ERROR * (most / rate).sqrt();
+        let error = ((high - low) / 2.0 / Z95 * whole).max(chance);
+        Size { load, error, known: false, seen: true, weight: 1.0 }
+    }
+
     /// Half of the counters have more.
     fn usual_count(&self) -> f64 {
         let mut counts = self.counts.clone();
@@ -275,7 +343,7 @@ mod tests {
         let of_flow =
             |&(packets, delay_sum_ns): &(f64, f64)| Own { share: 0.2, packets, delay_sum_ns };
         let own: Vec<Own> = own.iter().map(of_flow).collect();
-        let size = Size { load: 500.0, error: 0.0, known: true, weight: 1.0 };
+        let size = Size { load: 500.0, error: 0.0, known: true, seen: true, weight: 1.0 };
         let found = Region { cells, counts }.solve(&own, &size).expect("there are counters");
         assert!((found.mean_ns - mean_ns).abs() <= within_ns, "{found:?}");
         assert!(found.half_width_ns.is_some_and(f64::is_finite), "{found:?}");

@@ -270,6 +270,10 @@ impl Layout for ColateConfig {
         self.per_flow
     }
 
+    fn is_partial(&self) -> bool {
+        self.excerpt.is_some()
+    }
+
     fn region_cells(&self) -> usize {
         self.excerpt
             .as_ref()

@@ -7,17 +7,25 @@ use super::alone::Unlisted;
 use super::deviation::{Deviation, deviation};
 use super::single::{Means, by_equation, by_median};
 use crate::joint::{Options, Solution};
-use crate::question::{KnownFlow, Question};
-use crate::sketch::{self, Answer, Layout, Place, Size, Sketch, Solved, Sum, Table, lost};
+use crate::question::{KnownFlow, Listing, Question};
+use crate::sketch::{
+    self, Answer, Caution, Implants, Layout, Place, Size, Sketch, Solved, Sum, Table, lost,
+};
 use crate::synopsis::Pair;
 
 pub(super) fn estimate(pair: Pair<'_, Colate>, question: &Question<'_>) -> Vec<Estimate> {
     sketch::estimate(pair, question, question.flows, |table, flows| {
         let unlisted = Unlisted::of(table, flows);
         let mut sizes: Vec<Size> = flows.iter().map(|flow| unlisted.size(flow)).collect();
-        let alone = unlisted.prevail(flows, &sizes);
+        let alone = unlisted.prevail();
+        let mut implants = Vec::new();
+        if alone && question.listing == Listing::Named {
+            unlisted.tell_seen(flows, &mut sizes);
+        }
         if !alone {
-            sizes = sketch::sizes(table.config(), &table.upstream.counts(), flows);
+            let counts = table.upstream.counts();
+            let estimated = sketch::sizes_of(table.config(), &counts, flows, question.listing);
+            (sizes, implants) = (estimated.sizes, estimated.implants);
         }
         let found = match question.estimator {
             Some("median") => one_by_one(table, flows, &sizes, by_median),
@@ -26,7 +34,7 @@ pub(super) fn estimate(pair: Pair<'_, Colate>, question: &Question<'_>) -> Vec<E
                 let flows = flows.iter().zip(&sizes);
                 flows.map(|(flow, size)| unlisted.solve(flow, size)).collect()
             }
-            _ => all_at_once(table, flows, &sizes),
+            _ => all_at_once(table, flows, &sizes, &implants),
         };
         let flows = flows.iter().zip(&sizes).zip(found);
         flows.map(|((flow, size), found)| answer(table, flow, size, found)).collect()
@@ -54,8 +62,12 @@ fn all_at_once(
     table: &Table<'_, Colate>,
     flows: &[KnownFlow],
     sizes: &[Size],
+    implants: &[Implants],
 ) -> Vec<Option<Found>> {
-    let Solved { common_ns, solutions } = sketch::solve(table, flows, sizes, &Options::default());
+    let options = Options::default();
+    let solved = sketch::solve(table, flows, sizes, &options);
+    let caution = Caution::of(table, flows, &solved, implants, &options);
+    let Solved { common_ns, solutions } = solved;
     let means = Means::of(table, flows);
     let found = |((flow, size), solution): ((&KnownFlow, &Size), Option<Solution>)| {
         let solution = solution?;
@@ -63,9 +75,15 @@ fn all_at_once(
             let alone = by_median(&means, Place::of(flow), size.load)?;
             return Some(Found { is_fallback: true, ..alone });
         }
+        let caution = caution.as_ref().filter(|_| !size.known);
+        let stated_ns = solution.half_width_ns;
+        let half_width_ns = match caution {
+            Some(caution) => caution.half_width_ns(size.load, stated_ns)?,
+            None => stated_ns,
+        };
         Some(Found {
             mean_ns: common_ns + solution.mean_offset_ns,
-            half_width_ns: Some(solution.half_width_ns),
+            half_width_ns: Some(half_width_ns),
             is_fallback: false,
         })
     };
@@ -90,6 +108,9 @@ fn answer(
     size: &Size,
     found: Option<Found>,
 ) -> Answer {
+    if !size.seen {
+        return Answer::not_seen();
+    }
     let (packets, place) = (size.load.round() as u64, Place::of(flow));
     let mut answer = Answer { packets, ..Answer::default() };
     match lost(table, flow, size.known.then_some(packets), DOMINANCE) {

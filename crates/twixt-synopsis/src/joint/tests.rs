@@ -240,6 +240,7 @@ fn nothing_gives_nothing() {
         unknown: 0.0,
         sharpened: false,
         misfit: 1.0,
+        within: 0.0,
     };
     assert_eq!(system.solve(&Options::default()), vec![Some(still)]);
 }

@@ -4,19 +4,21 @@ use twixt_model::Estimate;
 
 use super::Lds;
 use super::flows::{all_at_once, as_printed, one_by_one};
-use crate::question::Question;
+use crate::question::{Listing, Question};
 use crate::sketch;
 use crate::synopsis::Pair;
 
 pub(super) fn estimate(pair: Pair<'_, Lds>, question: &Question<'_>) -> Vec<Estimate> {
     let named = pair.upstream.large_flows();
-    let flows = if question.flows.is_empty() { &named } else { question.flows };
-    let answer = match question.estimator {
-        Some("paper") => one_by_one,
-        Some("printed") => as_printed,
-        _ => all_at_once,
+    let (flows, listing) = match question.flows.is_empty() {
+        true => (named.as_slice(), Listing::Seen),
+        false => (question.flows, question.listing),
     };
-    sketch::estimate(pair, question, flows, answer)
+    sketch::estimate(pair, question, flows, |table, flows| match question.estimator {
+        Some("paper") => one_by_one(table, flows, listing),
+        Some("printed") => as_printed(table, flows),
+        _ => all_at_once(table, flows, listing),
+    })
 }
 
 #[cfg(test)]

@@ -8,8 +8,11 @@ use super::deviation::{Remainders, alone};
 use super::paper::emptiest;
 use super::{Lds, printed};
 use crate::joint::{Options, Solution};
-use crate::question::KnownFlow;
-use crate::sketch::{Answer, Layout, Place, Size, Sketch, Solved, Sum, Table, lost, sizes, solve};
+use crate::question::{KnownFlow, Listing};
+use crate::sketch::{
+    Answer, Caution, Estimated, Layout, Place, Size, Sketch, Solved, Sum, Table, lost, sizes_of,
+    solve,
+};
 
 /// Flows of fewer packets are answered as by the paper if their sizes are guessed: those are too
 /// far off for equations to help ...
@@ -28,8 +31,24 @@ const UNLISTED_MAX: f64 = 0.1;
 const DOMINANCE: f64 = 0.5;
 
 /// Every flow by its emptiest cells. There is no telling how far off these are: no intervals.
-pub(super) fn one_by_one(table: &Table<'_, Lds>, flows: &[KnownFlow]) -> Vec<Answer> {
-    flows.iter().map(|flow| paper_answer(table, flow)).collect()
+pub(super) fn one_by_one(
+    table: &Table<'_, Lds>,
+    flows: &[KnownFlow],
+    listing: Listing,
+) -> Vec<Answer> {
+    let seen = match listing {
+        Listing::Named => {
+            let counts = table.upstream.counts();
+            let sizes = sizes_of(table.config(), &counts, flows, listing).sizes;
+            sizes.iter().map(|size| size.seen).collect()
+        }
+        Listing::Seen | Listing::Passing => vec![true; flows.len()],
+    };
+    let answers = flows.iter().zip(seen).map(|(flow, seen)| match seen {
+        true => paper_answer(table, flow),
+        false => Answer::not_seen(),
+    });
+    answers.collect()
 }
 
 fn paper_answer(table: &Table<'_, Lds>, flow: &KnownFlow) -> Answer {
@@ -60,16 +79,33 @@ pub(super) fn as_printed(table: &Table<'_, Lds>, flows: &[KnownFlow]) -> Vec<Ans
 }
 
 /// All flows at once: every usable cell is one equation in their means.
-pub(super) fn all_at_once(table: &Table<'_, Lds>, flows: &[KnownFlow]) -> Vec<Answer> {
-    let sizes = sizes(table.config(), &table.upstream.counts(), flows);
+pub(super) fn all_at_once(
+    table: &Table<'_, Lds>,
+    flows: &[KnownFlow],
+    listing: Listing,
+) -> Vec<Answer> {
+    let Estimated { sizes, implants } =
+        sizes_of(table.config(), &table.upstream.counts(), flows, listing);
     let options = Options { sharpens: true, ..Options::default() };
-    let Solved { common_ns, solutions } = solve(table, flows, &sizes, &options);
+    let solved = solve(table, flows, &sizes, &options);
+    let caution = Caution::of(table, flows, &solved, &implants, &options);
+    let Solved { common_ns, solutions } = solved;
     let unlisted = table.unlisted(flows);
     let remainders = Remainders::new(table, flows, &sizes, &solutions, common_ns);
     let answers = flows.iter().zip(&sizes).zip(&solutions).map(|((flow, size), solution)| {
-        let Some(solution) = solution.filter(|found| size.is_joint(found, unlisted)) else {
+        if !size.seen {
+            return Answer::not_seen();
+        }
+        let is_joint = |found: &Solution| caution.is_some() || size.is_joint(found, unlisted);
+        let Some(mut solution) = solution.filter(is_joint) else {
             return paper_answer(table, flow);
         };
+        if let Some(caution) = caution.as_ref().filter(|_| !size.known) {
+            match caution.half_width_ns(size.load, solution.half_width_ns) {
+                Some(half_width_ns) => solution.half_width_ns = half_width_ns,
+                None => return Answer::not_separated(),
+            }
+        }
         if !solution.fits() {
             let mut answer = paper_answer(table, flow);
             answer

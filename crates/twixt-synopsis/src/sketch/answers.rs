@@ -75,6 +75,18 @@ pub(crate) fn estimate<'a, S: Sketch>(
 }
 
 impl Answer {
+    /// About a flow of which nothing shows that it sent anything.
+    pub(crate) fn not_seen() -> Self {
+        let reason = "not seen: its packets cannot be distinguished from those of other flows";
+        Self { reasons: vec![reason.into()], ..Self::default() }
+    }
+
+    /// About a flow of which only that is known, that it sent something.
+    pub(crate) fn not_separated() -> Self {
+        let reason = "no delay: its packets cannot be distinguished from those of other flows";
+        Self { reasons: vec![reason.into()], ..Self::default() }
+    }
+
     pub(crate) fn estimate(self, scope: Scope, question: &Question<'_>) -> Estimate {
         let Self { packets, used, lost, bytes, delay, reasons } = self;
         let evidence = Evidence { packets, used, lost, bytes, ..Evidence::default() };
@@ -102,27 +114,69 @@ pub(crate) fn distinct(flows: &[KnownFlow]) -> Vec<KnownFlow> {
     flows.iter().filter(|flow| seen.insert(flow.hash)).copied().collect()
 }
 
-/// All traffic: the row whose usable cells hold the most packets. Other rows count the same
+/// Of the packets that a row counted, at least this part must be in usable cells for a mean of all traffic. Loss
+/// often comes with delay, as in a queue that is full: flows without any loss are those that saw
+/// little of it. With fewer, their mean may be anything.
+const USED_MIN: f64 = 0.1;
+/// Of rows whose usable cells hold nearly as large a part of the packets, by this factor, the one that counted
+/// most is taken.
+const NEARLY: f64 = 0.9;
+
+/// What one row tells of all traffic.
+struct RowSum {
+    usable: Sum,
+    /// Packets that it counted downstream.
+    counted: u64,
+}
+
+impl RowSum {
+    fn share(&self) -> f64 {
+        self.usable.packets as f64 / self.counted.max(1) as f64
+    }
+}
+
+/// The row whose usable cells hold the largest part of what it counted. Other rows count the same
 /// packets again.
-fn all<S: Sketch>(table: &Table<'_, S>) -> Answer {
+fn best_row<S: Sketch>(table: &Table<'_, S>) -> RowSum {
     let row_cells = table.cells.len() / table.config().rows();
-    let rows = table.cells.chunks_exact(row_cells).map(|row| {
-        let mut sum = Sum::default();
-        row.iter().flatten().for_each(|&cell| sum.add(cell));
-        sum
+    let rows = (0..table.config().rows()).map(|row| {
+        let (mut usable, mut counted) = (Sum::default(), 0_u64);
+        for cell in row * row_cells..(row + 1) * row_cells {
+            table.cells[cell].into_iter().for_each(|cell| usable.add(cell));
+            counted = counted.saturating_add(table.downstream.sums(cell).packets);
+        }
+        RowSum { usable, counted }
     });
-    let best = rows.max_by_key(|sum| sum.packets).expect("there is a row");
+    let rows: Vec<RowSum> = rows.collect();
+    let most = rows.iter().map(RowSum::share).fold(0.0, f64::max);
+    let near = rows.into_iter().filter(|row| row.share() >= NEARLY * most);
+    near.max_by_key(|row| row.usable.packets).expect("there is a row")
+}
+
+/// All traffic, by its best row.
+fn all<S: Sketch>(table: &Table<'_, S>) -> Answer {
+    let best = best_row(table);
     let (sent, received) = (table.upstream.totals(), table.downstream.totals());
     let lost = sent.lost_until(received);
-    let is_whole = best.packets == received.packets && lost == Some(0);
+    let is_whole = best.usable.packets == received.packets && lost == Some(0);
     let is_weighted = table.config().is_weighted();
-    let delay = (best.packets > 0 && !is_weighted).then(|| DelayEstimate {
+    let is_sliver = best.usable.packets > 0 && best.share() < USED_MIN;
+    let is_known = best.usable.packets > 0 && !is_weighted && !is_sliver;
+    let delay = is_known.then(|| DelayEstimate {
         half_width_ns: is_whole.then_some(0.0),
-        ..best.delay(best.packets, table.reference_ns)
+        ..best.usable.delay(best.usable.packets, table.reference_ns)
     });
     let mut reasons: Vec<Cow<'static, str>> = Vec::new();
     reasons.push(match delay {
         None if is_weighted => "no mean of all traffic: packets are weighted".into(),
+        None if is_sliver => format!(
+            "no mean: only {} of {} packets are in cells without loss, fewer than {:.0} %; flows that lost \
+             packets may be delayed more than others",
+            best.usable.packets,
+            best.counted,
+            100.0 * USED_MIN
+        )
+        .into(),
         None => "no usable cell: every cell lost a packet, or there were none".into(),
         // A cell's total varies with which flows fell into it, far more than packets do.
         Some(_) => "no deviation: cells hold whole flows".into(),
@@ -133,7 +187,7 @@ fn all<S: Sketch>(table: &Table<'_, S>) -> Answer {
     if lost.is_none() {
         reasons.push("more packets downstream than upstream: loss is unknown".into());
     }
-    let used = if delay.is_some() { best.packets } else { 0 };
+    let used = if delay.is_some() { best.usable.packets } else { 0 };
     Answer { packets: sent.packets, used, lost, bytes: Some(sent.bytes), delay, reasons }
 }
 

@@ -4,14 +4,20 @@
 //! split among its flows in proportion to what is believed of their sizes, and sizes are
 //! believed again to be the mean over the rows of what they got: expectation maximisation for
 //! counts. A size is never believed to be more than what the emptiest row allows.
+//!
+//! Where a list may not be complete, how far off that is, and whether a flow was seen at all, is found with
+//! flows that are implanted.
 
 mod doubt;
+mod implants;
 mod unlisted;
 
+pub(crate) use self::doubt::{CLASSES, class, quantiles};
+pub(crate) use self::implants::{CELLS_MAX, Implants, SILENT_WANTED, least_seen, without_others};
 use self::unlisted::Unlisted;
 use super::{Layout, Place};
 use crate::joint::{self, Cell, Options, System};
-use crate::question::KnownFlow;
+use crate::question::{KnownFlow, Listing};
 
 /// How many packets a flow sent times how often each counts, or a guess at it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,8 +26,17 @@ pub(crate) struct Size {
     /// Standard error; 0 where the size is known.
     pub(crate) error: f64,
     pub(crate) known: bool,
+    /// Whether the flow sent anything, as far as one can tell.
+    pub(crate) seen: bool,
     /// How many times each packet counts.
     pub(crate) weight: f64,
+}
+
+impl Size {
+    /// How many packets the flow sent.
+    fn packets(&self) -> f64 {
+        self.load / self.weight
+    }
 }
 
 /// So many bring large flows close to where they settle; the equations do the rest. More would
@@ -33,23 +48,51 @@ const BOLDNESS: i32 = 3;
 /// Half of the steps that equations get. Thrice as many made the error of large flows 1.4 % smaller.
 const REFINING: usize = 50;
 
-/// The sizes of all listed flows: as given, or estimated from what cells counted upstream.
+/// The sizes of all flows: as given, or estimated from what cells counted upstream.
 pub(crate) fn sizes<L: Layout>(config: &L, counts: &[f64], flows: &[KnownFlow]) -> Vec<Size> {
+    sizes_of(config, counts, flows, Listing::Passing).sizes
+}
+
+/// Sizes, and how they were judged.
+pub(crate) struct Estimated {
+    pub(crate) sizes: Vec<Size>,
+    /// Flows of known sizes that they were judged with, batch by batch; none where sizes are known, or those of
+    /// all flows are estimated.
+    pub(crate) implants: Vec<Implants>,
+}
+
+/// The sizes of listed flows.
+pub(crate) fn sizes_of<L: Layout>(
+    config: &L,
+    counts: &[f64],
+    flows: &[KnownFlow],
+    listing: Listing,
+) -> Estimated {
     let given = |flow: &KnownFlow| {
         let weight = config.weight_of(flow.class) as f64;
         let load = flow.packets.map_or(0.0, |packets| packets as f64 * weight);
-        Size { load, error: 0.0, known: flow.packets.is_some(), weight }
+        Size { load, error: 0.0, known: flow.packets.is_some(), seen: true, weight }
     };
     let mut sizes: Vec<Size> = flows.iter().map(given).collect();
+    let mut implants = Vec::new();
     if sizes.iter().all(|size| size.known) {
-        return sizes;
+        return Estimated { sizes, implants };
     }
-    let members = Members::new(config, flows, counts.len());
+    let members = Members::new(config, flows.iter().map(Place::of), counts.len());
     let unlisted = Unlisted::of(&members, counts);
-    let counts: Vec<f64> = members.kept.iter().map(|&cell| counts[cell as usize]).collect();
-    members.believe(&counts, &unlisted, &mut sizes);
-    doubt::doubt(&members, &counts, &unlisted, &mut sizes);
-    sizes
+    let kept: Vec<f64> = members.kept.iter().map(|&cell| counts[cell as usize]).collect();
+    // A flow that passed has sent something, if its cells allow.
+    let least = |size: &Size| if listing == Listing::Named { 0.0 } else { size.weight };
+    members.believe(&kept, &unlisted, &mut sizes, least);
+    if listing == Listing::Passing || config.is_partial() {
+        doubt::doubt(&members, &kept, &unlisted, &mut sizes);
+    } else {
+        implants = implants::judge(&members, flows, counts, &unlisted, &mut sizes);
+    }
+    if listing != Listing::Named {
+        sizes.iter_mut().for_each(|size| size.seen = true);
+    }
+    Estimated { sizes, implants }
 }
 
 /// Which cells the flows fall into. Only those are looked at: for few flows that is a small part
@@ -63,10 +106,8 @@ struct Members<'a, L> {
 }
 
 impl<'a, L: Layout> Members<'a, L> {
-    fn new(config: &'a L, flows: &[KnownFlow], cell_count: usize) -> Self {
-        let cells = flows
-            .iter()
-            .map(Place::of)
+    fn new(config: &'a L, places: impl Iterator<Item = Place>, cell_count: usize) -> Self {
+        let cells = places
             .flat_map(|place| (0..config.rows()).flat_map(move |row| config.cells_of(place, row)));
         let mut cells: Vec<u32> = cells.map(|index| index as u32).collect();
         let mut places = vec![None; cell_count];
@@ -93,18 +134,24 @@ impl<'a, L: Layout> Members<'a, L> {
         rows.zip(self.config.sampling().iter().copied())
     }
 
-    /// Fills in the sizes that are not known.
-    fn believe(&self, counts: &[f64], unlisted: &Unlisted, sizes: &mut [Size]) {
+    /// Fills in the sizes that are not known, none below `least`.
+    fn believe(
+        &self,
+        counts: &[f64],
+        unlisted: &Unlisted,
+        sizes: &mut [Size],
+        least: impl Fn(&Size) -> f64,
+    ) {
         let most: Vec<f64> = self.flows().map(|cells| self.most(cells, counts)).collect();
         for (size, most) in sizes.iter_mut().zip(&most).filter(|(size, _)| !size.known) {
             size.load = most.powi(BOLDNESS);
         }
         for _ in 0..ITERATIONS {
             let expected = self.expected(unlisted, sizes);
-            self.share_out(counts, &expected, sizes, &most);
+            self.share_out(counts, &expected, sizes, &most, &least);
         }
         let expected = self.expected(unlisted, sizes);
-        self.refine(counts, &expected, sizes, &most);
+        self.refine(counts, &expected, sizes, &most, &least);
     }
 
     /// What the emptiest row allows.
@@ -129,7 +176,14 @@ impl<'a, L: Layout> Members<'a, L> {
     }
 
     /// One step of expectation maximisation. Rows count for as much as they sample.
-    fn share_out(&self, counts: &[f64], expected: &[f64], sizes: &mut [Size], most: &[f64]) {
+    fn share_out(
+        &self,
+        counts: &[f64],
+        expected: &[f64],
+        sizes: &mut [Size],
+        most: &[f64],
+        least: impl Fn(&Size) -> f64,
+    ) {
         let cells = counts.iter().zip(expected);
         let ratios: Vec<f64> = cells.map(|(count, sum)| count / sum.max(1e-9)).collect();
         let rates: f64 = self.config.sampling().iter().sum();
@@ -141,14 +195,21 @@ impl<'a, L: Layout> Members<'a, L> {
             let of_row =
                 |cells: &[u32]| cells.iter().map(|&cell| ratios[cell as usize]).sum::<f64>();
             let ratio: f64 = self.rows(cells).map(|(cells, rate)| rate * of_row(cells)).sum();
-            size.load = believable(size.load * ratio / whole, size.weight, most);
+            size.load = (size.load * ratio / whole).max(least(size)).min(most);
         }
     }
 
     /// Solves the cells' counts as equations in what flows sent more than believed, relative to
     /// what was believed: the same kind of equations as those of delays, with counts in place of
     /// sums of delays, and chance in place of jitter.
-    fn refine(&self, counts: &[f64], expected: &[f64], sizes: &mut [Size], most: &[f64]) {
+    fn refine(
+        &self,
+        counts: &[f64],
+        expected: &[f64],
+        sizes: &mut [Size],
+        most: &[f64],
+        least: impl Fn(&Size) -> f64,
+    ) {
         let region = self.config.region_cells();
         let cells = counts.iter().zip(expected).zip(&self.kept);
         let cells = cells.map(|((count, &packets), &cell)| {
@@ -168,16 +229,10 @@ impl<'a, L: Layout> Members<'a, L> {
             system.mean_offsets_ns(&Options { iterations: REFINING, ..Options::default() });
         for ((size, offset), &most) in sizes.iter_mut().zip(offsets).zip(most) {
             if let Some(offset) = offset.filter(|_| !size.known) {
-                let load = size.load * (1.0 + offset);
-                size.load = believable(load, size.weight, most);
+                size.load = (size.load * (1.0 + offset)).max(least(size)).min(most);
             }
         }
     }
-}
-
-/// A flow that is listed has sent something, if its cells allow.
-fn believable(load: f64, least: f64, most: f64) -> f64 {
-    load.max(least).min(most)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `joint` where flows are few, or few are different: its intervals hold, no other estimator of the
 //! same algorithm is nearer, and all flows are answered.
 
+mod partly_listed;
 mod score;
 mod traffic;
 

@@ -137,6 +137,7 @@ impl Traffic {
             unknown: 0.0,
             sharpened: false,
             misfit: 1.0,
+            within: 0.0,
         })
     }
 

@@ -18,7 +18,7 @@ const SEED: u64 = 0x646f_7562_7400;
 const Z95: f64 = 1.959_963_984_540_054;
 /// Fewer flows of a size say nothing about its error.
 const FLOWS_MIN: usize = 20;
-const CLASSES: usize = 32;
+pub(crate) const CLASSES: usize = 32;
 
 /// Fills in the errors of sizes that are not known.
 pub(super) fn doubt<L: Layout>(
@@ -30,7 +30,7 @@ pub(super) fn doubt<L: Layout>(
     let dealt = dealt(sizes);
     let made_up = counted(members, &dealt, sizes, unlisted.made_up(&members.kept, SEED));
     let mut found: Vec<Size> = sizes.to_vec();
-    members.believe(&made_up, unlisted, &mut found);
+    members.believe(&made_up, unlisted, &mut found, |size| size.weight);
     let ratios = ratios(members, &made_up, &dealt, &found);
     for (size, cells) in sizes.iter_mut().zip(members.flows()).filter(|(size, _)| !size.known) {
         size.error = ratios[class(size.load)] * others(members, cells, counts, size.load);
@@ -58,16 +58,31 @@ fn counted<L: Layout>(
 ) -> Vec<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);
     for ((&load, size), cells) in dealt.iter().zip(sizes).zip(members.flows()) {
-        for (cells, rate) in members.rows(cells) {
-            let mut left = draw(load / size.weight, rate, &mut rng);
-            for (done, &cell) in cells.iter().enumerate() {
-                let here = draw(left, 1.0 / (cells.len() - done) as f64, &mut rng);
-                counts[cell as usize] += here * size.weight;
-                left -= here;
-            }
+        let drawn = drawn(members, cells, load / size.weight, &mut rng);
+        for (&cell, packets) in cells.iter().zip(drawn) {
+            counts[cell as usize] += packets * size.weight;
         }
     }
     counts
+}
+
+/// How many of a flow's packets chance puts into each of its cells, row by row.
+pub(super) fn drawn<L: Layout>(
+    members: &Members<'_, L>,
+    cells: &[u32],
+    packets: f64,
+    rng: &mut ChaCha8Rng,
+) -> Vec<f64> {
+    let mut drawn = Vec::with_capacity(cells.len());
+    for (cells, rate) in members.rows(cells) {
+        let mut left = draw(packets, rate, rng);
+        for done in 0..cells.len() {
+            let here = draw(left, 1.0 / (cells.len() - done) as f64, rng);
+            drawn.push(here);
+            left -= here;
+        }
+    }
+    drawn
 }
 
 /// How many of so many packets meet a chance.
@@ -79,7 +94,12 @@ fn draw(packets: f64, chance: f64, rng: &mut ChaCha8Rng) -> f64 {
 }
 
 /// Packets of other flows in a flow's cells, in the row that has the fewest of them, and chance.
-fn others<L: Layout>(members: &Members<'_, L>, cells: &[u32], counts: &[f64], packets: f64) -> f64 {
+pub(super) fn others<L: Layout>(
+    members: &Members<'_, L>,
+    cells: &[u32],
+    counts: &[f64],
+    packets: f64,
+) -> f64 {
     let rows = members.rows(cells).map(|(cells, rate)| {
         let counted: f64 = cells.iter().map(|&cell| counts[cell as usize]).sum();
         (counted / rate - packets).max(0.0).hypot((packets * (1.0 - rate) / rate).sqrt())
@@ -87,7 +107,7 @@ fn others<L: Layout>(members: &Members<'_, L>, cells: &[u32], counts: &[f64], pa
     rows.fold(f64::INFINITY, f64::min)
 }
 
-fn class(packets: f64) -> usize {
+pub(crate) fn class(packets: f64) -> usize {
     (packets.max(1.0).log2() as usize / 2).min(CLASSES - 1)
 }
 
@@ -98,21 +118,45 @@ fn ratios<L: Layout>(
     dealt: &[f64],
     found: &[Size],
 ) -> Vec<f64> {
-    let mut classes: Vec<Vec<f64>> = vec![Vec::new(); CLASSES];
+    let mut classes: Vec<Vec<(f64, f64)>> = vec![Vec::new(); CLASSES];
     let flows = found.iter().zip(dealt).zip(members.flows());
     for ((size, &packets), cells) in flows.filter(|((size, _), _)| !size.known) {
-        let others = others(members, cells, counts, size.load).max(1e-9);
-        let off = (size.load - packets).abs();
-        // Sizes are whole numbers: what rounding takes away is not an error.
-        classes[class(size.load)].push((off - 0.5 * size.weight).max(0.0) / others);
+        let others = others(members, cells, counts, size.load);
+        classes[class(size.load)].push((ratio(size, packets, others), 1.0));
     }
-    let mut ratio = 1.0;
-    let ratios = classes.iter_mut().map(|offs| {
-        offs.sort_by(f64::total_cmp);
-        if offs.len() >= FLOWS_MIN {
-            ratio = offs[offs.len() * 95 / 100] / Z95;
-        }
-        ratio
+    quantiles(&mut classes, 0.95).into_iter().map(|ratio| ratio / Z95).collect()
+}
+
+/// How far a size is from what it should be, over packets of others.
+pub(super) fn ratio(size: &Size, load: f64, others: f64) -> f64 {
+    // Sizes are whole numbers: what rounding takes away is not an error.
+    ((size.load - load).abs() - 0.5 * size.weight).max(0.0) / others.max(1e-9)
+}
+
+/// Of values, each with what it counts for, class by class: what this share of them stays below. Where a class
+/// has few, that of the next smaller one that has enough, or of all classes together; and
+/// [`UNTOLD`] times the quantile of a normal distribution if those are few as well.
+pub(crate) fn quantiles(classes: &mut [Vec<(f64, f64)>], share: f64) -> Vec<f64> {
+    let mut all: Vec<(f64, f64)> = classes.iter().flatten().copied().collect();
+    let mut last = quantile(&mut all, share).unwrap_or(UNTOLD * Z95);
+    let quantiles = classes.iter_mut().map(|values| {
+        last = quantile(values, share).unwrap_or(last);
+        last
     });
-    ratios.collect()
+    quantiles.collect()
+}
+
+/// An error that nothing is known of is as large as all packets of others.
+const UNTOLD: f64 = 1.0;
+
+fn quantile(values: &mut [(f64, f64)], share: f64) -> Option<f64> {
+    values.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let all: f64 = values.iter().map(|(_, weight)| weight).sum();
+    let mut below = 0.0;
+    let reaches = |&&(_, weight): &&(f64, f64)| {
+        below += weight;
+        below > share * all
+    };
+    let found = values.iter().find(reaches).map(|(value, _)| *value);
+    found.filter(|_| values.len() >= FLOWS_MIN)
 }

@@ -128,6 +128,14 @@ impl Traffic {
         let packets = size_known.then_some(self.truth[flow].sent);
         KnownFlow { hash: self.hashes[flow], key: key_of(flow), packets, ..KnownFlow::default() }
     }
+
+    /// A flow that a list names although it sent nothing.
+    pub(crate) fn absent(&self, number: usize) -> KnownFlow {
+        let flow = self.hashes.len() + number;
+        // No hash of a flow that sends: those are drawn.
+        let hash = FlowHash(twixt_model::mix(self.hashes[0].0 ^ flow as u64));
+        KnownFlow { hash, key: key_of(flow), ..KnownFlow::default() }
+    }
 }
 
 /// Names a flow by its number.
