@@ -13,9 +13,11 @@ mod decide;
 mod edges;
 mod heading;
 mod missing;
+mod overlap;
 mod point;
 
 pub use compare::{ClockDifference, Comparison, DelayRange, compare, compare_specified};
 pub use edges::{Edges, Place, Resolved, resolve};
 pub use heading::{Heading, Method, Verdicts};
+pub use overlap::Overlap;
 pub use point::{Disorder, FlowEnds, Passage, PointSurvey, Sighting};

@@ -1,25 +1,37 @@
-//! How fast the clocks drift apart, in three ways, of which the surest counts.
+//! How fast the clocks drift apart as one direction shows it, in three ways, of which the surest
+//! counts.
 //!
 //! Where packets touch the floor of the way, the line below all of them is it. Where every flow has
 //! a floor of its own, or none, packets of one flow are compared with each other; and where flows
 //! are short, all packets with all others. The last two take queues for noise, not for a trend:
 //! their doubt is the larger one of what flows and of what intervals of time disagree by.
+//!
+//! A clock gains in each half of the time what it gains in all of it. A path that gets longer at once,
+//! or a queue that fills in a part of the time, makes a line steep that neither half shows.
 
 use std::collections::BTreeMap;
 
 use super::hull::{Line, LowerHull};
-use super::line::{fit, median, t95};
-use super::{Sighting, Track};
+use super::line::{fit, median, t99};
+use super::track::{Sighting, Track};
 
 /// How much the downstream clock gains.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Skew {
     /// Microseconds per second.
     pub ppm: f64,
-    /// Half the width of its 95 % interval.
+    /// Half the width of its 99 % interval.
     pub error_ppm: f64,
     /// What it rests on.
     pub basis: SkewBasis,
+}
+
+impl Skew {
+    /// Whether it differs from none for sure.
+    #[must_use]
+    pub fn is_sure(&self) -> bool {
+        self.ppm.abs() > self.error_ppm
+    }
 }
 
 /// What a skew rests on.
@@ -52,6 +64,9 @@ const BLOCKS_MAX: usize = 32;
 const BLOCKS_MIN: usize = 8;
 /// Parts of the packets, each a fair sample, that must agree on the floor.
 const PARTS: usize = 4;
+/// How many times what parts differ by a floor may be off. Of 2000 floors of five kinds of traffic, one
+/// in fifty was off by more than parts differed, and none by more than 1.6 times that.
+const PARTS_DOUBT: f64 = 1.6;
 /// Nanoseconds per second are a thousandth of a part per million.
 const PPM: f64 = 1e-3;
 
@@ -62,17 +77,36 @@ pub(super) fn estimate(track: &Track) -> Option<Skew> {
     if points.len() < PACKETS_MIN || length <= 0.0 {
         return None;
     }
-    let candidates = [
-        (SkewBasis::Floor, by_floor(&points)),
-        (SkewBasis::Flows, by_flows(&points)),
-        (SkewBasis::All, by_all(&points)),
-    ];
-    let sure = candidates.into_iter().filter_map(|(basis, slope)| Some((basis, slope?)));
+    let ways: [(SkewBasis, Way); 3] =
+        [(SkewBasis::Floor, by_floor), (SkewBasis::Flows, by_flows), (SkewBasis::All, by_all)];
+    let sure = ways.into_iter().filter_map(|(basis, way)| Some((basis, steady(way, &points)?)));
     let (basis, slope) = sure.min_by(|one, other| one.1.doubt.total_cmp(&other.1.doubt))?;
     // Times are whole nanoseconds, so that no slope is surer than one of them over the whole
     // interval.
     let doubt = slope.doubt.max(1.0 / length);
     Some(Skew { ppm: slope.slope * PPM, error_ppm: doubt * PPM, basis })
+}
+
+type Way = fn(&[Sighting]) -> Option<Slope>;
+
+/// The slope of all packets, with a doubt that is large where one half of them, the earlier or the
+/// later, does not show it.
+fn steady(way: Way, points: &[Sighting]) -> Option<Slope> {
+    let all = way(points)?;
+    let (earlier, later) = points.split_at(points.len() / 2);
+    let mut doubt = all.doubt;
+    for half in [way(earlier)?, way(later)?] {
+        let differs = (half.slope - all.slope).abs();
+        // Doubts are three deviations: none is so far off by chance.
+        if differs > all.doubt + half.doubt {
+            doubt = doubt.max(differs);
+        }
+        // What is level in one half changed at once, not steadily.
+        if half.slope * all.slope.signum() < all.slope.abs() / 2.0 {
+            doubt = doubt.max(all.slope.abs() + all.doubt);
+        }
+    }
+    Some(Slope { doubt, ..all })
 }
 
 /// A slope and half the width of its interval, in nanoseconds per second.
@@ -87,7 +121,7 @@ fn by_floor(points: &[Sighting]) -> Option<Slope> {
     let parts = (0..PARTS).filter_map(|part| floor_of(points.iter().skip(part).step_by(PARTS)));
     let differ = parts.map(|part| (part.slope - line.slope).abs()).fold(0.0, f64::max);
     let fitted = fit(&touching(points, line))?;
-    let doubt = differ.max(t95(fitted.freedom) * fitted.slope_error);
+    let doubt = (PARTS_DOUBT * differ).max(t99(fitted.freedom) * fitted.slope_error);
     Some(Slope { slope: line.slope, doubt })
 }
 
@@ -193,7 +227,7 @@ struct Centred {
 /// for independent (the "sandwich" with clusters).
 fn slope_of(packets: &[Centred]) -> Option<Slope> {
     let spread: f64 = packets.iter().map(|packet| packet.seconds.powi(2)).sum();
-    if packets.len() < PACKETS_MIN || spread <= 0.0 {
+    if packets.len() < PACKETS_MIN / 2 || spread <= 0.0 {
         return None;
     }
     let slope = packets.iter().map(|packet| packet.seconds * packet.nanos).sum::<f64>() / spread;
@@ -211,7 +245,7 @@ fn slope_of(packets: &[Centred]) -> Option<Slope> {
         }
         (count > BLOCKS_MIN).then(|| {
             let few = count as f64 / (count - 1) as f64;
-            t95(count - 2) * (few * squares).sqrt() / spread
+            t99(count - 2) * (few * squares).sqrt() / spread
         })
     };
     let by_flow = doubt(&mut flows.into_values())?;

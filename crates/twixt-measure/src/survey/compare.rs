@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use twixt_model::{Delay, PacketDigest, Prehashed, Span};
 
-use crate::clock::{ClockPoint, ClockReport, diagnose};
+use crate::clock::{ClockOffset, ClockPoint, ClockReport, diagnose, two_way};
 
 use super::decide::{Headings, Matched, decide};
 use super::heading::{Heading, Method, Verdicts, follow_one_way};
@@ -214,13 +214,11 @@ impl Comparison {
     pub fn clock(&self) -> Option<ClockDifference> {
         let forward = self.downstream_delays?.min;
         if let Some(range) = self.upstream_delays {
-            let (low, high) = (range.max.as_nanos(), forward.as_nanos());
-            let half = (i128::from(high) - i128::from(low)) / 2;
-            let offset = Delay::from_nanos((i128::from(low) + half) as i64);
-            return Some(ClockDifference {
-                offset,
-                error_bound: Some(Delay::from_nanos(half.unsigned_abs() as i64)),
-            });
+            // Beyond that, the difference was not the same all the time.
+            let is_possible = range.max <= forward;
+            let ClockOffset { offset, error_bound } = two_way(forward, range.max);
+            return is_possible
+                .then_some(ClockDifference { offset, error_bound: Some(error_bound) });
         }
         ClockDifference::from_delay(forward)
     }
@@ -301,7 +299,7 @@ fn by_digest(survey: &PointSurvey) -> HashMap<PacketDigest, First, Prehashed> {
 }
 
 /// At most [`QUANTILES_MAX`] evenly spaced elements, in ascending order.
-fn quantiles(delays: &[Delay]) -> Vec<Delay> {
+pub(super) fn quantiles(delays: &[Delay]) -> Vec<Delay> {
     let mut sorted = delays.to_vec();
     sorted.sort_unstable();
     let kept = sorted.len().min(QUANTILES_MAX);

@@ -6,10 +6,11 @@
 
 use std::collections::HashMap;
 
-use twixt_model::{Delay, Observation, PacketDigest, Prehashed, Span, Timestamp};
+use twixt_model::{Delay, Observation, PacketDigest, Prehashed, Side, Span, Timestamp};
 
 use super::compare::Comparison;
 use super::missing::{Judge, Passed};
+use super::overlap::Overlap;
 
 /// What to do with a packet, by its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,12 +59,16 @@ const MARGIN_MIN: Delay = Delay::from_nanos(1_000_000);
 const REACH: i64 = 4;
 
 impl Edges {
-    /// The ends for packets that go downstream; `None` if none does, or the captures do not
-    /// overlap in time.
+    /// The ends for packets that go downstream; `None` if none does.
     #[must_use]
     pub fn new(comparison: &Comparison) -> Option<Self> {
-        let delays = comparison.expected_delays()?;
-        let (up, down) = (comparison.upstream_frames, comparison.downstream_frames);
+        comparison.overlap().map(|overlap| Self::of(&overlap))
+    }
+
+    /// The ends of an overlap.
+    #[must_use]
+    pub fn of(overlap: &Overlap) -> Self {
+        let (up, down, delays) = (overlap.upstream, overlap.downstream, overlap.delays);
         let range = delays.max - delays.min;
         let margin = Delay::from_nanos(range.as_nanos() / 2).max(MARGIN_MIN);
         let (least, most) = (delays.min - margin, delays.max + margin);
@@ -77,14 +82,14 @@ impl Edges {
         let end_certain = up.end.min(down.end - most);
         let end_down = end_certain - reach + least;
         let end_up = end_down - most;
-        let overlap = start_up >= end_up || start_down >= end_down;
+        let overlaps = start_up >= end_up || start_down >= end_down;
         let edges = |before, until, from, after| PointEdges {
             outside_before: before,
-            start_until: if overlap { Timestamp::MAX } else { until },
-            end_from: if overlap { Timestamp::MAX } else { from },
+            start_until: if overlaps { Timestamp::MAX } else { until },
+            end_from: if overlaps { Timestamp::MAX } else { from },
             outside_after: after,
         };
-        Some(Self {
+        Self {
             upstream: edges(
                 up.start.max(down.start - most),
                 start_up,
@@ -95,10 +100,10 @@ impl Edges {
             certain: Span { start: start_certain, end: end_certain },
             captured: down,
             reach,
-            delays: comparison.downstream_quantiles.clone(),
+            delays: overlap.quantiles.clone(),
             plausible: (least - range, most + range),
-            overlap,
-        })
+            overlap: overlaps,
+        }
     }
 
     /// Where a packet lies that the upstream point saw.
@@ -151,6 +156,16 @@ impl Edges {
     /// Whether packets held back at `place` are to be judged by the beginning and by the end.
     pub(super) fn judged(&self, place: Place) -> (bool, bool) {
         (place == Place::Start, place == Place::End || self.overlap)
+    }
+
+    /// Whether a frame of that time says how far a capture was read, of those of one end.
+    #[must_use]
+    pub fn covers(&self, side: Side, time: Timestamp) -> bool {
+        let edges = match side {
+            Side::Upstream => &self.upstream,
+            Side::Downstream => &self.downstream,
+        };
+        edges.place(time) != Place::Outside
     }
 
     /// The latest times, upstream and downstream, of packets that are held back at the start.
