@@ -53,16 +53,26 @@ impl SegmentClocks {
         }
     }
 
+    /// One report for both directions of a pair of points, seen from either.
     pub(crate) fn reports(&self) -> Vec<SegmentClock> {
         let report = |(key, watch): (&ClockKey, &ClockWatch)| {
-            let ClockKey { domain, segment, class } = key.clone();
-            let opposite = Segment {
-                upstream: segment.downstream.clone(),
-                downstream: segment.upstream.clone(),
+            let opposite = key.opposite();
+            let other = self.watches.get(&opposite);
+            let report = match other.filter(|_| opposite < *key) {
+                Some(first) => first.report(Some(watch))?.turned(),
+                None => watch.report(other)?,
             };
-            let opposite = self.watches.get(&ClockKey { segment: opposite, ..key.clone() });
-            Some(SegmentClock { report: watch.report(opposite)?, domain, segment, class })
+            let ClockKey { domain, segment, class } = key.clone();
+            Some(SegmentClock { report, domain, segment, class })
         };
         self.watches.iter().filter_map(report).collect()
+    }
+}
+
+impl ClockKey {
+    fn opposite(&self) -> Self {
+        let Segment { upstream, downstream } = self.segment.clone();
+        let segment = Segment { upstream: downstream, downstream: upstream };
+        Self { segment, ..self.clone() }
     }
 }
