@@ -5,6 +5,7 @@
 //! Nothing is printed here. What a person may want to know while captures are read goes to a
 //! [`Reporter`]; what cannot be done is an [`OfflineError`].
 
+mod adding;
 mod beside;
 mod capture;
 mod chosen;
@@ -16,6 +17,7 @@ mod first_read;
 mod flow_list;
 mod measured;
 mod pairs;
+mod parts;
 mod plan;
 mod reading;
 mod recorded;
@@ -23,6 +25,7 @@ mod recorded_sizes;
 mod report;
 mod second_read;
 mod selection;
+mod side_by_side;
 mod split;
 mod stamps;
 mod two_captures;

@@ -21,7 +21,7 @@ pub struct Concluded {
     /// Of all epochs.
     pub estimates: Vec<Estimate>,
     /// Epochs that were estimated, in all classes together.
-    epochs: BTreeSet<Epoch>,
+    pub(crate) epochs: BTreeSet<Epoch>,
     /// State that one point kept per epoch, at most, over all classes.
     pub synopsis_bytes: u64,
     /// The interval of upstream time that was measured.
@@ -53,6 +53,15 @@ impl Concluded {
         self.epochs.len() as u64
     }
 
+    /// Notes epochs that were estimated elsewhere, and when.
+    pub(crate) fn note_more(&mut self, epochs: BTreeSet<Epoch>, span: Option<Span>) {
+        self.epochs.extend(epochs);
+        self.span = match (self.span, span) {
+            (Some(one), Some(other)) => Some(one.union(other)),
+            (one, other) => one.or(other),
+        };
+    }
+
     /// An estimate of no packets over all time is one over the interval that was measured.
     fn date_the_empty(&mut self) {
         let Some(span) = self.span else { return };
@@ -82,11 +91,7 @@ impl Concluded {
     fn note(&mut self, class: &str, conclusion: Conclusion) {
         match conclusion {
             Conclusion::Estimate(pair) => {
-                self.epochs.insert(pair.epoch);
-                self.span = match (self.span, pair.upstream.seen) {
-                    (Some(one), Some(other)) => Some(one.union(other)),
-                    (one, other) => one.or(other),
-                };
+                self.note_more(BTreeSet::from([pair.epoch]), pair.upstream.seen);
                 let named = |estimate: Estimate| match class {
                     "" => estimate,
                     class => Estimate { scope: Scope::Class(class.to_owned()), ..estimate },

@@ -5,7 +5,7 @@ use twixt_measure::Cutting;
 use twixt_measure::survey::{DelayRange, Place};
 use twixt_model::{Delay, Needs, Side, Span, Timestamp};
 use twixt_observe::{LATENESS, Meters, MetersConfig, PacketPath, PacketSink, PathCounts};
-use twixt_wire::Observer;
+use twixt_wire::{Observer, Skip, SkipCounts};
 
 use crate::capture::Capture;
 use crate::directory::Directory;
@@ -44,6 +44,8 @@ pub(crate) struct CaptureReading<'a> {
     dropped: u64,
     /// It is known that frames come too late for their epochs, and which.
     expects_late: bool,
+    /// Packets that were measured when the capture was read before: they are skipped in this read.
+    measured_before: u64,
 }
 
 impl Excerpt<'_> {
@@ -110,7 +112,22 @@ impl<'a> CaptureReading<'a> {
             ended: false,
             dropped: 0,
             expects_late: false,
+            measured_before: 0,
         })
+    }
+
+    /// Reads the capture again, with the same meters: another part of it, between other steps of a
+    /// clock.
+    pub(crate) fn going_on(
+        self,
+        plan: &Plan,
+        files: Files<'_>,
+        excerpt: Excerpt<'a>,
+    ) -> Result<Self, OfflineError> {
+        let measured_before = self.path.sink().meters.packets();
+        let sink = self.path.into_sink().going_on(excerpt);
+        let (capture, path) = (excerpt.open(files)?, excerpt.path(plan, sink)?);
+        Ok(Self { capture, path, ended: false, measured_before, ..self })
     }
 
     /// So many frames were dropped while this was captured, at whatever time.
@@ -158,7 +175,14 @@ impl<'a> CaptureReading<'a> {
     /// Seals what is open, and says what was counted.
     pub(crate) fn finish(mut self, reporter: &dyn Reporter) -> (PathCounts, Vec<Sent>) {
         let source = self.capture.file().counts();
-        let (counts, skipped) = (self.path.counts(source), self.path.skipped_with(source));
+        let mut counts = self.path.counts(source);
+        let mut skipped = SkipCounts::default();
+        for (skip, count) in self.path.skipped_with(source).iter() {
+            let measured = if skip == Skip::OutsideStretch { self.measured_before } else { 0 };
+            skipped.add(skip, count.saturating_sub(measured));
+        }
+        let named = skipped.iter().map(|(skip, count)| (skip.name().to_owned(), count));
+        counts.skipped = named.collect();
         let sink = self.path.sink_mut();
         sink.meters.count_skipped(&skipped);
         let dropped = counts.dropped.unwrap_or(0);

@@ -84,6 +84,9 @@ pub enum Remark {
     },
     /// Nothing is known of the clocks that could be taken out of delays.
     ClocksUnknown,
+    /// Delays are not corrected: one would be negative by so much, which is more than what is known
+    /// of the clocks can be off.
+    CorrectionRefused(Delay),
     /// How many packets have send times that were not kept, for want of room.
     StampsRefused(u64),
     /// How many packets belong to flows beyond the number that is distinguished.

@@ -1,36 +1,32 @@
 //! The second read of two captures: what both saw is measured.
 //!
-//! Both captures are read at the same time, each by a thread of its own. Packets near the ends of
-//! the overlap are held back until both threads have seen them, and sorted out together.
-//! Sealed epochs pass through short queues, so that neither thread runs far ahead.
-
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
+//! A clock that was set cuts the captures in parts, which are read one after the other.
 
 use twixt_measure::OPEN_EPOCHS_MAX;
 use twixt_measure::clock::ClockReport;
-use twixt_measure::survey::{
-    ClockDifference, Comparison, DelayRange, Disorder, Edges, Method, Place, resolve,
-};
-use twixt_model::{Delay, Epoch, EpochRule, Observation, Side, Unobserved};
+use twixt_measure::survey::{Comparison, DelayRange, Disorder, Method};
+use twixt_model::{Delay, EpochRule, Side, Unobserved};
 use twixt_observe::LATENESS;
 
-use crate::beside::ClockUse;
 use crate::capture::dropped_in;
-use crate::correction::Correction;
+use crate::correction::{clock_of, correction};
 use crate::error::OfflineError;
 use crate::measured::{DirectionFound, Files, Measured, segment};
-use crate::pairs::{Concluded, Pairs, Sent};
+use crate::pairs::{Concluded, Pairs};
+use crate::parts::{Part, Together, parts, spread};
 use crate::plan::{Plan, Recognition};
 use crate::reading::{Boundaries, CaptureReading};
-use crate::report::{Progress, Remark, Reporter};
+use crate::report::{Remark, Reporter};
 use crate::selection::Excerpt;
+use crate::side_by_side::{read_both, read_part};
 use crate::stamps::Stamps;
 
 /// What the first read found.
 #[derive(Clone, Copy)]
 pub(crate) struct Compared<'a> {
     pub(crate) comparison: &'a Comparison,
+    /// What packets of both directions together tell of the clocks.
+    pub(crate) clocks: Option<&'a ClockReport>,
     pub(crate) recognition: Recognition,
     /// Frames that each capture says were dropped.
     pub(crate) dropped: Unobserved,
@@ -46,88 +42,131 @@ pub(crate) fn measure(
     surveyed: Compared<'_>,
     reporter: &dyn Reporter,
 ) -> Result<(Measured, bool), OfflineError> {
-    let Compared { comparison, recognition, dropped, disorder } = surveyed;
-    let edges = Edges::new(comparison).ok_or(OfflineError::NoOverlap)?;
-    let seen = comparison.expected_delays().expect("directions without packets were left out");
-    let clocks = comparison.clocks();
-    let correction = correction(plan, clocks.as_ref(), comparison, reporter);
-    let corrected = correction.is_some();
-    let delays = correction.as_ref().and_then(|right| right.delays(comparison)).unwrap_or(seen);
-    let excerpt = |side, verdicts| Excerpt {
-        side,
-        recognition,
-        // If the user specified what goes downstream, nothing else decides.
-        verdicts: plan.traffic.toward.is_none().then_some(verdicts),
-        edges: Some(&edges),
+    let Compared { comparison, clocks, .. } = surveyed;
+    let correction = correction(plan, clocks, comparison, reporter);
+    let (parts, together) = parts(plan.rule, comparison, clocks, correction.as_ref())?;
+    let (measured, partial) = match together {
+        Together::Whole => measure_as_one(plan, files, surveyed, &parts, reporter)?,
+        Together::AddedUp => add_up(plan, files, surveyed, &parts, reporter)?,
     };
-    let upstream = excerpt(Side::Upstream, &comparison.upstream);
-    let downstream = excerpt(Side::Downstream, &comparison.downstream);
-    check_epochs(plan, seen)?;
-    let guard = Some(guard(comparison));
-    // The downstream clock is taken to be ahead by the smallest delay, for cutting epochs only:
-    // so its epochs line up, and the fewest packets are in flight at a boundary.
-    let [up_lateness, down_lateness] = disorder.map(|disorder| lateness(plan.rule, disorder));
-    let up_boundaries = Boundaries { shift: Delay::ZERO, guard, lateness: up_lateness };
-    let mut up = CaptureReading::new(plan, files, upstream, up_boundaries)?;
-    let stamps = stamps(plan, files, upstream, Some(delays), reporter)?;
-    let down_boundaries = Boundaries { shift: delays.min, guard, lateness: down_lateness };
-    let mut down = CaptureReading::new(plan, files, downstream, down_boundaries)?;
-    down.path.sink_mut().stamps = stamps;
-    up.expect_dropped(dropped.upstream);
-    down.expect_dropped(dropped.downstream);
-    if plan.rule != EpochRule::WHOLE {
-        up.expect_late(disorder[0].beyond(up_lateness), disorder[0].back_max, reporter);
-        down.expect_late(disorder[1].beyond(down_lateness), disorder[1].back_max, reporter);
-    }
-    // The clock is put right; which packets count is decided by what it showed.
-    down.path.sink_mut().correction = correction;
-    let progress = reporter.progress(up.capture.size_bytes() + down.capture.size_bytes());
-    let (up_until, down_until) = edges.start_until();
-    thread::scope(|scope| {
-        scope.spawn(|| down.read_start(down_until, progress.as_ref()));
-        up.read_start(up_until, progress.as_ref());
-    });
-    sort_out(&edges, Place::Start, &mut up, &mut down);
-    let mut pairs = Pairs::new(plan, segment(), up.path.observer().digester(), delays.median);
-    read_both(&mut pairs, &mut up, &mut down, progress.as_ref());
-    sort_out(&edges, Place::End, &mut up, &mut down);
-    let refused = up.path.sink().held_refused + down.path.sink().held_refused;
-    if refused > 0 {
-        reporter.remark(Remark::HeldRefused(refused));
-    }
-    drop(progress);
-    let direction = direction_of(comparison);
-    let (measured, partial) = conclude(plan, pairs, up, down, direction, reporter);
-    let clock = clocks.as_ref().and_then(drifting_offset).or_else(|| comparison.clock());
-    let negative_delays = comparison.negative_delays;
-    let mut measured = Measured { clock, clocks, corrected, negative_delays, ..measured };
+    let clock = clock_of(comparison, clocks);
+    let mut measured = Measured {
+        clock,
+        clocks: clocks.cloned(),
+        corrected: correction.is_some(),
+        negative_delays: comparison.negative_delays,
+        ..measured
+    };
     measured.note_clock_error();
     Ok((measured, partial))
 }
 
-/// What puts the downstream clock right, if it should be and something is known of it.
-fn correction(
+/// Measures each part for itself, and adds up.
+fn add_up(
     plan: &Plan,
-    clocks: Option<&ClockReport>,
-    comparison: &Comparison,
+    files: Files<'_>,
+    surveyed: Compared<'_>,
+    parts: &[Part],
     reporter: &dyn Reporter,
-) -> Option<Correction> {
-    if plan.beside.clock == ClockUse::Report {
-        return None;
+) -> Result<(Measured, bool), OfflineError> {
+    let mut all: Option<(Measured, bool)> = None;
+    for part in parts.chunks(1) {
+        let (measured, partial) = measure_as_one(plan, files, surveyed, part, reporter)?;
+        match &mut all {
+            Some((sum, any)) => {
+                sum.add(measured, plan.rule);
+                *any |= partial;
+            }
+            None => all = Some((measured, partial)),
+        }
     }
-    let correction = Correction::new(clocks, comparison);
-    if correction.is_none() {
-        reporter.remark(Remark::ClocksUnknown);
-    }
-    correction
+    all.ok_or(OfflineError::NoOverlap)
 }
 
-/// The offset at the start of the overlap, of clocks that drift apart.
-fn drifting_offset(report: &ClockReport) -> Option<ClockDifference> {
-    let offset = report.offset?;
-    let drifts = report.sure_skew().is_some() || !report.steps.is_empty();
-    drifts
-        .then_some(ClockDifference { offset: offset.offset, error_bound: Some(offset.error_bound) })
+/// Measures parts of the captures one after the other, with the same meters.
+fn measure_as_one<'a>(
+    plan: &Plan,
+    files: Files<'_>,
+    surveyed: Compared<'a>,
+    parts: &'a [Part],
+    reporter: &dyn Reporter,
+) -> Result<(Measured, bool), OfflineError> {
+    check_epochs(plan, spread(parts))?;
+    let delays = delays_of(surveyed.comparison, parts);
+    let (mut up, mut down) = open(plan, files, surveyed, parts, delays, reporter)?;
+    let mut pairs = Pairs::new(plan, segment(), up.path.observer().digester(), delays.median);
+    for (number, part) in parts.iter().enumerate() {
+        let [upstream, downstream] = surveyed.excerpts(plan, part);
+        if number > 0 {
+            up = up.going_on(plan, files, upstream)?;
+            down = down.going_on(plan, files, downstream)?;
+        }
+        up.path.sink_mut().jumps = part.jumps;
+        let sink = down.path.sink_mut();
+        sink.jumps = part.jumps;
+        sink.stamps = stamps(plan, files, upstream, Some(delays), reporter)?;
+        // The clock is put right; which packets count is decided by what it showed.
+        sink.correction = part.correction.clone();
+        read_part(&part.edges, &mut pairs, &mut up, &mut down, reporter);
+    }
+    let refused = up.path.sink().held_refused + down.path.sink().held_refused;
+    if refused > 0 {
+        reporter.remark(Remark::HeldRefused(refused));
+    }
+    Ok(conclude(plan, pairs, up, down, direction_of(surveyed.comparison), reporter))
+}
+
+impl<'a> Compared<'a> {
+    /// Which packets of both ends count in a part.
+    fn excerpts(&self, plan: &Plan, part: &'a Part) -> [Excerpt<'a>; 2] {
+        let Self { comparison, recognition, .. } = *self;
+        let excerpt = |side, verdicts| Excerpt {
+            side,
+            recognition,
+            // If the user specified what goes downstream, nothing else decides.
+            verdicts: plan.traffic.toward.is_none().then_some(verdicts),
+            edges: Some(&part.edges),
+        };
+        [
+            excerpt(Side::Upstream, &comparison.upstream),
+            excerpt(Side::Downstream, &comparison.downstream),
+        ]
+    }
+}
+
+/// Opens both captures for the first part, with meters for all of them.
+fn open<'a>(
+    plan: &Plan,
+    files: Files<'_>,
+    surveyed: Compared<'a>,
+    parts: &'a [Part],
+    delays: DelayRange,
+    reporter: &dyn Reporter,
+) -> Result<(CaptureReading<'a>, CaptureReading<'a>), OfflineError> {
+    let Compared { dropped, disorder, .. } = surveyed;
+    let [upstream, downstream] = surveyed.excerpts(plan, &parts[0]);
+    let guard = Some(guard(spread(parts)));
+    let [up_lateness, down_lateness] = disorder.map(|disorder| lateness(plan.rule, disorder));
+    let up_boundaries = Boundaries { shift: Delay::ZERO, guard, lateness: up_lateness };
+    let mut up = CaptureReading::new(plan, files, upstream, up_boundaries)?;
+    // The downstream clock is taken to be ahead by the smallest delay, for cutting epochs only:
+    // so its epochs line up, and the fewest packets are in flight at a boundary.
+    let down_boundaries = Boundaries { shift: delays.min, guard, lateness: down_lateness };
+    let mut down = CaptureReading::new(plan, files, downstream, down_boundaries)?;
+    up.expect_dropped(dropped.upstream);
+    down.expect_dropped(dropped.downstream);
+    // Times that jump with a clock are in order within each part.
+    if plan.rule != EpochRule::WHOLE && !parts[0].jumps {
+        up.expect_late(disorder[0].beyond(up_lateness), disorder[0].back_max, reporter);
+        down.expect_late(disorder[1].beyond(down_lateness), disorder[1].back_max, reporter);
+    }
+    Ok((up, down))
+}
+
+/// Delays as they will be measured.
+fn delays_of(comparison: &Comparison, parts: &[Part]) -> DelayRange {
+    let corrected = parts[0].correction.as_ref().and_then(|right| right.delays(comparison));
+    corrected.unwrap_or(parts[0].overlap.delays)
 }
 
 /// When packets were sent, if an algorithm wants to know: that takes a read of its own.
@@ -146,8 +185,8 @@ fn stamps(
 
 /// A packet under way at the end of an epoch is found again in the next one: not if delays differ
 /// by more than half an epoch, and then it would look lost.
-fn check_epochs(plan: &Plan, delays: DelayRange) -> Result<(), OfflineError> {
-    let spread_ns = (delays.max - delays.min).as_nanos();
+fn check_epochs(plan: &Plan, spread: Delay) -> Result<(), OfflineError> {
+    let spread_ns = spread.as_nanos();
     match plan.rule.length_ns() {
         Some(length_ns) if length_ns / 2 <= spread_ns => {
             Err(OfflineError::EpochsTooShort { length_ns, spread_ns })
@@ -229,21 +268,6 @@ fn conclude(
     (measured, partial)
 }
 
-/// Decides about the packets held back at one end of the overlap, and measures those that count.
-fn sort_out(
-    edges: &Edges,
-    place: Place,
-    up: &mut CaptureReading<'_>,
-    down: &mut CaptureReading<'_>,
-) {
-    let at = |reading: &CaptureReading<'_>| -> Vec<Observation> {
-        reading.path.sink().held_at(place).collect()
-    };
-    let resolved = resolve(edges, place, &at(up), &at(down));
-    up.release(place, &resolved.upstream);
-    down.release(place, &resolved.downstream);
-}
-
 /// How long an epoch stays open: until the last of its frames was read, if not too many are open
 /// then.
 fn lateness(rule: EpochRule, disorder: &Disorder) -> Delay {
@@ -253,9 +277,8 @@ fn lateness(rule: EpochRule, disorder: &Disorder) -> Delay {
 }
 
 /// Half the width of the zone around epochs' boundaries: beyond any delay that the survey saw.
-fn guard(comparison: &Comparison) -> Delay {
+fn guard(range: Delay) -> Delay {
     const LEAST: Delay = Delay::from_nanos(10_000_000);
-    let range = comparison.downstream_delays.map_or(Delay::ZERO, |range| range.max - range.min);
     range + range + LEAST
 }
 
@@ -267,53 +290,5 @@ fn direction_of(comparison: &Comparison) -> DirectionFound {
             Method::Specified => 0,
             _ => comparison.unknown_flows(),
         },
-    }
-}
-
-/// Sealed epochs that wait for the other point at most.
-const QUEUE_MAX: usize = 4;
-
-/// Reads both captures to their ends, and pairs epochs as they are sealed.
-fn read_both<'a>(
-    pairs: &mut Pairs,
-    up: &mut CaptureReading<'a>,
-    down: &mut CaptureReading<'a>,
-    progress: &dyn Progress,
-) {
-    thread::scope(|scope| {
-        let read = |reading| {
-            let (sender, receiver) = sync_channel(QUEUE_MAX);
-            scope.spawn(move || read_on(reading, &sender, progress));
-            receiver
-        };
-        let (upstream, downstream) = (read(up), read(down));
-        pair_as_they_come(pairs, &[upstream, downstream]);
-    });
-}
-
-fn read_on(reading: &mut CaptureReading<'_>, sender: &SyncSender<Sent>, progress: &dyn Progress) {
-    while reading.read_batch(progress) {
-        while let Some(sealed) = reading.path.sink_mut().poll() {
-            if sender.send(sealed).is_err() {
-                return;
-            }
-        }
-    }
-}
-
-/// Always takes from the point that is behind, so that neither waits for many epochs of the other.
-fn pair_as_they_come(pairs: &mut Pairs, receivers: &[Receiver<Sent>; 2]) {
-    let mut reached = [Some(Epoch(i64::MIN)); 2];
-    let behind = |reached: &[Option<Epoch>; 2]| {
-        (0..2).filter(|&end| reached[end].is_some()).min_by_key(|&end| reached[end])
-    };
-    while let Some(end) = behind(&reached) {
-        match receivers[end].recv() {
-            Ok(sent) => {
-                reached[end] = Some(sent.sealed.epoch);
-                pairs.receive(sent);
-            }
-            Err(_) => reached[end] = None,
-        }
     }
 }

@@ -37,6 +37,9 @@ pub(crate) struct EndSink<'a> {
     pub(crate) stamps: Option<Stamps>,
     /// What puts the clock right, if it should be.
     pub(crate) correction: Option<Correction>,
+    /// Frames outside the overlap say nothing of how far the capture was read: a clock that was set
+    /// shows their times before or after.
+    pub(crate) jumps: bool,
     /// Details are read.
     pub(crate) detailed: bool,
     pub(crate) stage: ReadStage,
@@ -108,6 +111,7 @@ impl<'a> EndSink<'a> {
             directory: None,
             stamps: None,
             correction: None,
+            jumps: false,
             detailed,
             stage: ReadStage::Middle,
             held: Vec::new(),
@@ -117,8 +121,17 @@ impl<'a> EndSink<'a> {
         }
     }
 
+    /// The same meters, which go on with another part of the captures.
+    pub(crate) fn going_on(self, excerpt: Excerpt<'a>) -> Self {
+        let Self { meters, directory, detailed, held_refused, .. } = self;
+        Self { directory, held_refused, ..Self::new(excerpt, meters, detailed) }
+    }
+
     /// Seals what is over. Packets held back at the end are still to come: their epochs stay open.
     pub(crate) fn advance(&mut self) {
+        if self.latest == Timestamp::MIN {
+            return; // No frame yet that says how far the capture was read.
+        }
         let reached = self.corrected(self.latest.min(self.excerpt.end_from()));
         self.meters.advance(reached);
     }
@@ -188,7 +201,13 @@ impl<'a> EndSink<'a> {
 impl PacketSink for EndSink<'_> {
     #[inline]
     fn see(&mut self, time: Timestamp) {
-        self.latest = self.latest.max(time);
+        let is_beyond = || {
+            let Excerpt { side, edges, .. } = self.excerpt;
+            edges.is_some_and(|edges| !edges.covers(side, time))
+        };
+        if !self.jumps || !is_beyond() {
+            self.latest = self.latest.max(time);
+        }
     }
 
     fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use twixt_measure::Sealed;
+use twixt_measure::clock::ClockReport;
 use twixt_measure::survey::{Comparison, compare, compare_specified};
 use twixt_model::Unobserved;
 
@@ -34,7 +35,11 @@ pub fn two_reads(
     let plan = &plan.with_sample(Some(shorter(&comparison)))?;
     let mut partial = up.noted.headers_cut > 0 || down.noted.headers_cut > 0;
     let mut segments = Vec::new();
+    // One report for both: what is taken out of one direction is put into the other.
+    let clocks = comparison.clocks();
     for (opposite, files, comparison) in directions(files, comparison, both, reporter)? {
+        let turned = || clocks.as_ref().map(ClockReport::turned).or_else(|| comparison.clocks());
+        let clocks = if opposite { turned() } else { clocks.clone() };
         if comparison.is_outage() {
             let Files { upstream, downstream } = files;
             let (upstream, downstream) = (upstream.to_owned(), downstream.to_owned());
@@ -43,6 +48,7 @@ pub fn two_reads(
         let (sent, received) = if opposite { (&down, &up) } else { (&up, &down) };
         let compared = Compared {
             comparison: &comparison,
+            clocks: clocks.as_ref(),
             recognition: up.recognition,
             dropped: Unobserved { upstream: sent.dropped(), downstream: received.dropped() },
             disorder: [sent, received].map(|surveyed| surveyed.noted.survey.disorder()),
