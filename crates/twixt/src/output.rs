@@ -3,6 +3,7 @@
 //! The types here are the formats' own: what they are called and how they are rounded is decided
 //! here and nowhere else.
 
+mod clock_lines;
 mod document;
 mod human;
 mod round_trip;

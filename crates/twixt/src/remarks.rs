@@ -126,6 +126,11 @@ fn text(remark: &Remark) -> String {
             format!("no packet in both captures goes from {from} to {to}")
         }
         Remark::ClocksUnknown => "no clock error is known: delays are not corrected".to_owned(),
+        Remark::CorrectionRefused(below) => format!(
+            "delays are not corrected: one would be negative by {}, which is more than the error of \
+             what is known about the clocks",
+            units::duration(below.as_nanos() as f64)
+        ),
         Remark::StampsRefused(packets) => {
             format!("the send times of {} packets could not be kept", units::count(*packets))
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use twixt_history::{DelayPart, Row};
+use twixt_measure::clock::LevelShift;
 use twixt_model::{Delay, DelaySample, Estimate, OrderStatistics, Percentile};
 use twixt_observe::PathCounts;
 use twixt_offline::{ChosenAlgorithm, Concluded, Files, Measured};
@@ -216,7 +217,7 @@ struct ClockDocument {
     negative_delays: u64,
     /// Microseconds per second that the downstream clock gains.
     skew_ppm: Option<f64>,
-    /// Half the width of its 95 % interval.
+    /// Half the width of its 99 % interval.
     skew_error_ppm: Option<f64>,
     /// What that rests on.
     skew_by: Option<&'static str>,
@@ -224,12 +225,26 @@ struct ClockDocument {
     steps: Vec<StepDocument>,
     /// Whether estimates are without what is known of the clocks.
     corrected: bool,
+    /// Why the skew is not known.
+    skew_reason: Option<String>,
+    /// When delays changed at once, and not by a clock for sure.
+    shifts: Vec<ShiftDocument>,
 }
 
 #[derive(Debug, Serialize)]
 struct StepDocument {
     time_ns: i64,
     step_ns: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct ShiftDocument {
+    time_ns: i64,
+    /// How much larger differences (downstream time less upstream time) are since.
+    change_ns: i64,
+    /// Of packets that go `downstream` or `upstream`.
+    direction: &'static str,
+    cause: &'static str,
 }
 
 /// A sample that was kept beside the algorithm.
@@ -239,10 +254,22 @@ struct SampleDocument {
     synopsis_bytes: u64,
 }
 
+impl From<&LevelShift> for ShiftDocument {
+    fn from(shift: &LevelShift) -> Self {
+        Self {
+            time_ns: shift.time.as_nanos(),
+            change_ns: shift.change.as_nanos(),
+            direction: if shift.downstream { "downstream" } else { "upstream" },
+            cause: shift.cause.name(),
+        }
+    }
+}
+
 impl From<&Measured> for ClockDocument {
     fn from(measured: &Measured) -> Self {
         let skew = measured.clocks.as_ref().and_then(|clocks| clocks.skew);
         let steps = measured.clocks.iter().flat_map(|clocks| &clocks.steps);
+        let shifts = measured.clocks.iter().flat_map(|clocks| &clocks.shifts);
         let error_bound = measured.clock.and_then(|clock| clock.error_bound);
         Self {
             offset_ns: measured.clock.map(|clock| clock.offset.as_nanos()),
@@ -258,6 +285,12 @@ impl From<&Measured> for ClockDocument {
                 })
                 .collect(),
             corrected: measured.corrected,
+            skew_reason: measured
+                .clocks
+                .as_ref()
+                .and_then(|clocks| clocks.skew_doubt)
+                .map(|doubt| doubt.to_string()),
+            shifts: shifts.map(ShiftDocument::from).collect(),
         }
     }
 }

@@ -7,6 +7,7 @@ use twixt_model::{
 use twixt_observe::PathCounts;
 use twixt_offline::{ChosenAlgorithm, Concluded, Files, Measured};
 
+use super::clock_lines::clock_lines;
 use super::units;
 
 /// Shown where nothing is known.
@@ -231,55 +232,9 @@ fn footer(measured: &Measured) -> String {
         0 => footer += "\n",
         unknown => footer += &format!("; {unknown} flows of unknown direction were skipped\n"),
     }
-    footer += &clock(measured);
-    footer += &drift(measured);
+    footer += &clock_lines(measured);
     footer += &not_measured("upstream", &measured.upstream);
     footer + &not_measured("downstream", &measured.downstream)
-}
-
-/// How the clocks drift apart, and when one was set; nothing if they seem to do neither.
-fn drift(measured: &Measured) -> String {
-    let Some(clocks) = &measured.clocks else { return String::new() };
-    let mut lines = String::new();
-    if let Some(skew) = clocks.sure_skew() {
-        let gains = if skew.ppm < 0.0 { "loses" } else { "gains" };
-        // Never "± 0.000": nothing is as sure as that.
-        let (ppm, error) = (skew.ppm.abs(), skew.error_ppm.max(0.001));
-        lines += &format!("           downstream {gains} {ppm:.3} ± {error:.3} ppm\n");
-    }
-    for step in &clocks.steps {
-        let (moment, size) = (units::moment(step.time), step.step.as_nanos());
-        let onward = if size < 0 { "back" } else { "ahead" };
-        let size = units::duration(size.unsigned_abs() as f64);
-        lines += &format!("           downstream was stepped {onward} by {size} at {moment} UTC\n");
-    }
-    if measured.corrected {
-        lines += "           delays are corrected for this\n";
-    }
-    lines
-}
-
-fn clock(measured: &Measured) -> String {
-    let drifts = measured.clocks.as_ref().is_some_and(|clocks| clocks.sure_skew().is_some());
-    let Some(clock) = measured.clock else {
-        let taken = if drifts { "assumed synchronised at first" } else { "assumed synchronised" };
-        return format!("clocks     {taken} (only one direction seen)\n");
-    };
-    let ahead = if clock.offset < Delay::ZERO { "behind" } else { "ahead" };
-    let offset = units::duration(clock.offset.as_nanos().unsigned_abs() as f64);
-    match clock.error_bound {
-        Some(bound) if bound >= Delay::from_nanos(clock.offset.as_nanos().saturating_abs()) => {
-            format!("clocks     agree within {}\n", units::duration(bound.as_nanos() as f64))
-        }
-        Some(bound) => {
-            let bound = units::duration(bound.as_nanos() as f64);
-            let included = if measured.corrected { "" } else { "; delays include it" };
-            format!("clocks     downstream is {ahead} by {offset} ± {bound}{included}\n")
-        }
-        None => format!(
-            "clocks     downstream seems {ahead} by about {offset}: no delay explains that; delays include it\n"
-        ),
-    }
 }
 
 fn not_measured(point: &str, counts: &PathCounts) -> String {

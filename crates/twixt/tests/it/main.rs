@@ -16,6 +16,7 @@ mod bad_input;
 mod capture_drops;
 mod check;
 mod check_collector;
+mod clock_corrections;
 mod clock_steps;
 mod collector;
 mod collector_flows;

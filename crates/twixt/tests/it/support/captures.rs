@@ -24,6 +24,8 @@ pub(crate) struct Capture {
     dropped: Option<u64>,
     /// Frames are written queue by queue.
     queues: usize,
+    /// Frames are written in the order in which they were added.
+    as_added: bool,
 }
 
 impl Capture {
@@ -40,6 +42,11 @@ impl Capture {
     /// As if each of so many queues had been captured by itself, and the files appended.
     pub(crate) fn by_queue(self, queues: usize) -> Self {
         Self { queues, ..self }
+    }
+
+    /// Frames stay in the order in which they were added, as they do where a clock is set back.
+    pub(crate) fn as_added(self) -> Self {
+        Self { as_added: true, ..self }
     }
 
     /// As if the clock had been ahead by so much.
@@ -73,7 +80,9 @@ impl Capture {
     /// The capture as nanosecond pcap, in the order of times.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut frames = self.frames.clone();
-        frames.sort_by_key(|(time, _)| *time);
+        if !self.as_added {
+            frames.sort_by_key(|(time, _)| *time);
+        }
         if self.queues > 1 {
             let mut numbered: Vec<_> = frames.into_iter().enumerate().collect();
             numbered.sort_by_key(|(number, _)| number % self.queues);
