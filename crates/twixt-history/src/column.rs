@@ -402,6 +402,17 @@ pub const COLUMNS: &[Column] = &[
         missed_downstream.late,
         "packets observed downstream after their epoch was sealed"
     ),
+    count!("strays", strays, "packets that only downstream observed; null if unknown"),
+    count!(
+        "strays_min",
+        strays_min,
+        "packets that only downstream observed at least; equals strays if that is known"
+    ),
+    count!(
+        "strays_max",
+        strays_max,
+        "packets that only downstream observed at most; equals strays if that is known"
+    ),
 ];
 
 /// The column of histograms: most queries need not read it.

@@ -260,6 +260,10 @@ impl RollUp {
         let range = row.loss_range();
         sum.lost_min = both(sum.lost_min, range.map(|range| range.min));
         sum.lost_max = both(sum.lost_max, range.map(|range| range.max));
+        let range = row.stray_range();
+        sum.strays = both(sum.strays, row.strays);
+        sum.strays_min = both(sum.strays_min, range.map(|range| range.min));
+        sum.strays_max = both(sum.strays_max, range.map(|range| range.max));
         let ends = [
             (&mut sum.missed_upstream, row.missed_upstream),
             (&mut sum.missed_downstream, row.missed_downstream),

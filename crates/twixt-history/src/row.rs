@@ -81,6 +81,12 @@ pub struct Row {
     pub lost_min: Option<u64>,
     /// Packets that the network lost at most, where that is known.
     pub lost_max: Option<u64>,
+    /// Packets that only downstream observed, where that is known.
+    pub strays: Option<u64>,
+    /// At least so many.
+    pub strays_min: Option<u64>,
+    /// At most so many.
+    pub strays_max: Option<u64>,
     /// What the upstream point did not observe.
     pub missed_upstream: PointMisses,
     /// What the downstream point did not observe.
@@ -175,6 +181,9 @@ impl Row {
             lost: evidence.lost,
             lost_min: evidence.loss_range().map(|range| range.min),
             lost_max: evidence.loss_range().map(|range| range.max),
+            strays: evidence.strays,
+            strays_min: evidence.stray_range().map(|range| range.min),
+            strays_max: evidence.stray_range().map(|range| range.max),
             bytes: evidence.bytes,
             delay: DelayPart::of_estimate(estimate),
             clock_error_ns: evidence.clock_error.map(Delay::as_nanos),
@@ -242,6 +251,13 @@ impl Row {
     pub fn loss_range(&self) -> Option<LossRange> {
         let bounds = self.lost_min.zip(self.lost_max).map(|(min, max)| LossRange { min, max });
         self.lost.map(LossRange::exactly).or(bounds)
+    }
+
+    /// Bounds on how many packets only downstream observed. Rows of older releases have none.
+    #[must_use]
+    pub fn stray_range(&self) -> Option<LossRange> {
+        let bounds = self.strays_min.zip(self.strays_max).map(|(min, max)| LossRange { min, max });
+        self.strays.map(LossRange::exactly).or(bounds)
     }
 
     /// The interval of time.

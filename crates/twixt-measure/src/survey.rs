@@ -15,9 +15,11 @@ mod heading;
 mod missing;
 mod overlap;
 mod point;
+mod strays;
 
 pub use compare::{ClockDifference, Comparison, DelayRange, compare, compare_specified};
 pub use edges::{Edges, Place, Resolved, resolve};
 pub use heading::{Heading, Method, Verdicts};
 pub use overlap::Overlap;
 pub use point::{Disorder, FlowEnds, Passage, PointSurvey, Sighting};
+pub use strays::stray_cause;

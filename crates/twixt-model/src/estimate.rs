@@ -52,7 +52,8 @@ impl Estimate {
         });
     }
 
-    /// Makes loss unknown, if it was known: packets that could not be placed look like lost ones.
+    /// Makes loss and strays unknown, if they were known: packets that could not be placed look like
+    /// lost ones at one place, and like strays at another.
     pub fn forget_loss(&mut self, reason: &str) {
         let was_known = self.evidence.loss_range().is_some();
         self.evidence.forget_loss();
@@ -63,8 +64,7 @@ impl Estimate {
 
     /// Says no more of loss than a range, which is unknown if `None`; `cause` is why.
     pub fn limit_loss(&mut self, range: Option<LossRange>, cause: &str) {
-        self.evidence.lost = range.and_then(LossRange::exact);
-        self.evidence.lost_between = range.filter(|range| range.exact().is_none());
+        self.evidence.set_loss(range);
         match range {
             None => self.add_reason(&format!("{cause}: loss is unknown")),
             Some(LossRange { min, max }) if min < max => {
@@ -86,6 +86,10 @@ pub struct Evidence {
     pub lost: Option<u64>,
     /// Bounds on that number, where only these are known.
     pub lost_between: Option<LossRange>,
+    /// Packets that downstream observed and upstream did not, where that is known.
+    pub strays: Option<u64>,
+    /// Bounds on that number, where only these are known.
+    pub strays_between: Option<LossRange>,
     /// Bound on the difference of the two clocks, where that is known.
     pub clock_error: Option<Delay>,
     /// Bytes of the packets that the upstream point counted, by their IP headers, where they are
@@ -94,6 +98,24 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// Of two parts of the traffic together. What is unknown of one is unknown of both.
+    #[must_use]
+    pub fn added(self, other: Self) -> Self {
+        let sum = |one: Option<LossRange>, other: Option<LossRange>| {
+            one.zip(other).map(|(one, other)| one.added(other))
+        };
+        let mut evidence = Self {
+            packets: self.packets.saturating_add(other.packets),
+            used: self.used.saturating_add(other.used),
+            clock_error: self.clock_error.zip(other.clock_error).map(|(one, other)| one.max(other)),
+            bytes: self.bytes.zip(other.bytes).map(|(one, other)| one.saturating_add(other)),
+            ..Self::default()
+        };
+        evidence.set_loss(sum(self.loss_range(), other.loss_range()));
+        evidence.set_strays(sum(self.stray_range(), other.stray_range()));
+        evidence
+    }
+
     /// Bounds on how many packets the network lost; `None` if nothing is known.
     #[must_use]
     pub const fn loss_range(&self) -> Option<LossRange> {
@@ -103,9 +125,31 @@ impl Evidence {
         }
     }
 
-    /// Makes loss unknown.
+    /// Bounds on how many packets only downstream observed; `None` if nothing is known.
+    #[must_use]
+    pub const fn stray_range(&self) -> Option<LossRange> {
+        match self.strays {
+            Some(strays) => Some(LossRange::exactly(strays)),
+            None => self.strays_between,
+        }
+    }
+
+    /// Says no more of loss than a range.
+    pub fn set_loss(&mut self, range: Option<LossRange>) {
+        self.lost = range.and_then(LossRange::exact);
+        self.lost_between = range.filter(|range| range.exact().is_none());
+    }
+
+    /// Says no more of strays than a range.
+    pub fn set_strays(&mut self, range: Option<LossRange>) {
+        self.strays = range.and_then(LossRange::exact);
+        self.strays_between = range.filter(|range| range.exact().is_none());
+    }
+
+    /// Makes loss and strays unknown.
     pub const fn forget_loss(&mut self) {
         (self.lost, self.lost_between) = (None, None);
+        (self.strays, self.strays_between) = (None, None);
     }
 }
 

@@ -14,7 +14,8 @@ pub struct Unobserved {
     pub downstream: u64,
 }
 
-/// Bounds on how many packets the network lost, of those that upstream observed.
+/// Bounds on how many packets the network lost, of those that upstream observed; or on how many
+/// strays there are, of those that downstream observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossRange {
     /// At least so many.
@@ -53,6 +54,15 @@ impl LossRange {
     #[must_use]
     pub const fn matched(missing: u64, unobserved: Unobserved) -> Self {
         Self { min: missing.saturating_sub(unobserved.downstream), max: missing }
+    }
+
+    /// As many as `strays`, and what upstream counted more than downstream: whatever only downstream
+    /// observed makes up for a lost packet in the counts. `None` if that contradicts the counts.
+    #[must_use]
+    pub fn beside_strays(strays: Self, sent: u64, received: u64) -> Option<Self> {
+        let max = strays.max.saturating_add(sent).checked_sub(received)?.min(sent);
+        let min = strays.min.saturating_add(sent).saturating_sub(received).min(max);
+        Some(Self { min, max })
     }
 
     /// The number, if there is but one.
@@ -103,6 +113,24 @@ mod tests {
         for fates in 0..8_u64.pow(5) {
             check((0..5).map(|packet| fates / 8_u64.pow(packet) % 8));
         }
+    }
+
+    /// Whatever the numbers of lost and stray packets, bounds on one give bounds on the other.
+    #[test]
+    fn strays_make_up_for_as_many_lost_packets() {
+        for (crossed, lost, strays) in (0..6_u64.pow(3)).map(|n| (n % 6, n / 6 % 6, n / 36)) {
+            let (sent, received) = (crossed + lost, crossed + strays);
+            for (min, max) in (0..36).map(|n| (n % 6, n / 6)).filter(|&(min, max)| min <= max) {
+                let found = LossRange::beside_strays(LossRange { min, max }, sent, received);
+                if min <= strays && strays <= max {
+                    let found = found.unwrap();
+                    assert!(found.min <= lost && lost <= found.max, "{lost} lost, {found:?}");
+                }
+            }
+            let exactly = LossRange::beside_strays(LossRange::exactly(strays), sent, received);
+            assert_eq!(exactly, Some(LossRange::exactly(lost)));
+        }
+        assert_eq!(LossRange::beside_strays(LossRange::exactly(0), 3, 5), None);
     }
 
     #[test]

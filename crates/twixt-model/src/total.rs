@@ -26,7 +26,7 @@ pub fn total<'a>(estimates: impl IntoIterator<Item = &'a Estimate>) -> Option<Es
     let mut sum = Estimate { delay: crossed(first), ..(*first).clone() };
     for estimate in others {
         sum.span = sum.span.union(estimate.span);
-        sum.evidence = added(sum.evidence, estimate.evidence);
+        sum.evidence = sum.evidence.added(estimate.evidence);
         sum.delay = match (sum.delay, crossed(estimate)) {
             (Some(one), Some(other)) => Some(one.merged(&other)),
             (one, other) => one.or(other),
@@ -48,19 +48,6 @@ fn sample(estimates: &[&Estimate]) -> Option<Box<DelaySample>> {
         sum.merge(sample?);
     }
     Some(Box::new(sum))
-}
-
-fn added(one: Evidence, other: Evidence) -> Evidence {
-    let lost = one.lost.zip(other.lost).map(|(one, other)| one.saturating_add(other));
-    let between = one.loss_range().zip(other.loss_range());
-    Evidence {
-        packets: one.packets.saturating_add(other.packets),
-        used: one.used.saturating_add(other.used),
-        lost,
-        lost_between: between.filter(|_| lost.is_none()).map(|(one, other)| one.added(other)),
-        clock_error: one.clock_error.zip(other.clock_error).map(|(one, other)| one.max(other)),
-        bytes: one.bytes.zip(other.bytes).map(|(one, other)| one.saturating_add(other)),
-    }
 }
 
 /// The delay as that of all packets that crossed: same mean and deviation.

@@ -60,7 +60,7 @@ impl Concluded {
 fn add(estimate: &mut Estimate, other: Estimate) {
     let had_order = estimate.delay.and_then(|delay| delay.order).is_some();
     estimate.span = estimate.span.union(other.span);
-    estimate.evidence = added(estimate.evidence, other.evidence);
+    estimate.evidence = estimate.evidence.added(other.evidence);
     estimate.delay = match (estimate.delay, other.delay) {
         (Some(one), Some(another)) => Some(one.merged(&another)),
         (one, another) => one.or(another),
@@ -77,19 +77,5 @@ fn add(estimate: &mut Estimate, other: Estimate) {
             "a clock was stepped: percentiles of both sides cannot be added up, unless with \
              --clock correct",
         );
-    }
-}
-
-fn added(one: Evidence, other: Evidence) -> Evidence {
-    let range = one.loss_range().zip(other.loss_range());
-    let range =
-        range.map(|(one, other)| LossRange { min: one.min + other.min, max: one.max + other.max });
-    Evidence {
-        packets: one.packets + other.packets,
-        used: one.used + other.used,
-        lost: range.and_then(LossRange::exact),
-        lost_between: range.filter(|range| range.exact().is_none()),
-        clock_error: one.clock_error.max(other.clock_error),
-        bytes: one.bytes.zip(other.bytes).map(|(one, other)| one + other),
     }
 }

@@ -142,6 +142,8 @@ impl PacketSink for CaptureSurvey {
             flow: observation.flow,
             ttl: packet.ttl(),
             passage: passage(&frame),
+            length: observation.length,
+            is_fragment: !packet.is_first_fragment(),
         };
         self.survey.observe(&sighting, || flow_ends(observer, packet));
         Ok(())

@@ -4,11 +4,14 @@ use std::path::Path;
 
 use twixt_measure::clock::ClockReport;
 use twixt_measure::survey::ClockDifference;
-use twixt_model::{PointId, Segment, Span};
+use twixt_model::{Estimate, PointId, Segment, Span};
 use twixt_observe::PathCounts;
+use twixt_synopsis::{Estimator, StrayCause};
 
 use crate::beside::KeptBeside;
+use crate::chosen::ChosenAlgorithm;
 use crate::pairs::Concluded;
+use crate::plan::Plan;
 
 /// What was measured along one segment.
 #[derive(Debug)]
@@ -87,6 +90,32 @@ impl Measured {
                 estimate.evidence.clock_error = estimate.evidence.clock_error.or(bound);
             }
         }
+    }
+}
+
+impl Measured {
+    /// Has estimates that know of strays, and not what they are like, say what made them.
+    pub(crate) fn note_stray_cause(
+        &mut self,
+        plan: &Plan,
+        cause: impl FnOnce() -> Option<StrayCause>,
+    ) {
+        let counts = |chosen: &ChosenAlgorithm| {
+            let estimator = &chosen.algorithm.estimator;
+            !matches!(estimator, Estimator::TwoPoint { matches_packets: true, .. })
+        };
+        let algorithms = self.concluded.iter_mut().zip(&plan.algorithms);
+        let estimates = algorithms
+            .filter(|(_, chosen)| counts(chosen))
+            .flat_map(|(concluded, _)| &mut concluded.estimates);
+        let mut strayed: Vec<&mut Estimate> = estimates
+            .filter(|estimate| estimate.evidence.stray_range().is_some_and(|range| range.min > 0))
+            .collect();
+        if strayed.is_empty() {
+            return;
+        }
+        let reason = format!("strays: {}", cause().unwrap_or(StrayCause::Unknown));
+        strayed.iter_mut().for_each(|estimate| estimate.add_reason(&reason));
     }
 }
 

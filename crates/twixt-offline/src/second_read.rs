@@ -4,7 +4,7 @@
 
 use twixt_measure::OPEN_EPOCHS_MAX;
 use twixt_measure::clock::ClockReport;
-use twixt_measure::survey::{Comparison, DelayRange, Disorder, Method};
+use twixt_measure::survey::{Comparison, DelayRange, Disorder, Method, PointSurvey, stray_cause};
 use twixt_model::{Delay, EpochRule, Side, Unobserved};
 use twixt_observe::LATENESS;
 
@@ -30,8 +30,8 @@ pub(crate) struct Compared<'a> {
     pub(crate) recognition: Recognition,
     /// Frames that each capture says were dropped.
     pub(crate) dropped: Unobserved,
-    /// How far upstream's frames, and downstream's, are from being in order of time.
-    pub(crate) disorder: [&'a Disorder; 2],
+    /// What was noted of upstream, and of downstream.
+    pub(crate) surveys: [&'a PointSurvey; 2],
 }
 
 /// Measures the packets that go downstream, in the overlap of both points. Also returns whether
@@ -42,7 +42,7 @@ pub(crate) fn measure(
     surveyed: Compared<'_>,
     reporter: &dyn Reporter,
 ) -> Result<(Measured, bool), OfflineError> {
-    let Compared { comparison, clocks, .. } = surveyed;
+    let Compared { comparison, clocks, surveys, .. } = surveyed;
     let correction = correction(plan, clocks, comparison, reporter);
     let (parts, together) = parts(plan.rule, comparison, clocks, correction.as_ref())?;
     let (measured, partial) = match together {
@@ -58,6 +58,9 @@ pub(crate) fn measure(
         ..measured
     };
     measured.note_clock_error();
+    measured.note_stray_cause(plan, || {
+        parts.iter().find_map(|part| stray_cause(comparison, &part.edges, surveys))
+    });
     Ok((measured, partial))
 }
 
@@ -104,7 +107,8 @@ fn measure_as_one<'a>(
         up.path.sink_mut().jumps = part.jumps;
         let sink = down.path.sink_mut();
         sink.jumps = part.jumps;
-        sink.stamps = stamps(plan, files, upstream, Some(delays), reporter)?;
+        let usual = delays_of(surveyed.comparison, std::slice::from_ref(part));
+        sink.stamps = stamps(plan, files, upstream, Some(usual), reporter)?;
         // The clock is put right; which packets count is decided by what it showed.
         sink.correction = part.correction.clone();
         read_part(&part.edges, &mut pairs, &mut up, &mut down, reporter);
@@ -143,7 +147,9 @@ fn open<'a>(
     delays: DelayRange,
     reporter: &dyn Reporter,
 ) -> Result<(CaptureReading<'a>, CaptureReading<'a>), OfflineError> {
-    let Compared { dropped, disorder, .. } = surveyed;
+    let Compared { dropped, surveys, .. } = surveyed;
+    // How far frames are from being in order of time.
+    let disorder = surveys.map(PointSurvey::disorder);
     let [upstream, downstream] = surveyed.excerpts(plan, &parts[0]);
     let guard = Some(guard(spread(parts)));
     let [up_lateness, down_lateness] = disorder.map(|disorder| lateness(plan.rule, disorder));

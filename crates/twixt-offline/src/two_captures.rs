@@ -51,7 +51,7 @@ pub fn two_reads(
             clocks: clocks.as_ref(),
             recognition: up.recognition,
             dropped: Unobserved { upstream: sent.dropped(), downstream: received.dropped() },
-            disorder: [sent, received].map(|surveyed| surveyed.noted.survey.disorder()),
+            surveys: [&sent.noted.survey, &received.noted.survey],
         };
         let (measured, unusable) = second_read::measure(plan, files, compared, reporter)?;
         partial |= unusable;

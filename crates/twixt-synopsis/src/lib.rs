@@ -50,6 +50,7 @@ pub mod rtt;
 mod sample;
 mod sds;
 mod sketch;
+mod strays;
 mod sums;
 mod synopsis;
 mod tail;
@@ -80,6 +81,7 @@ pub use registry::{
 pub use reorder::{Definition, ReorderExact, ReorderHybrid, ReorderSampled};
 pub use sample::{Sample, SampleConfig};
 pub use sds::{Sds, SdsConfig};
+pub use strays::{OneSided, StrayCause, Unmatched};
 pub use synopsis::{
     ConfigOption, DetailsOf, FlowNames, HashShare, Needs, OnePoint, OptionKind, Pair, Reading,
     SplitMerge, Synopsis, TwoPoint,

@@ -1,6 +1,6 @@
 //! What is asked of an algorithm.
 
-use twixt_model::{ClassId, Delay, FlowHash, FlowKey, GroupId, Prefix, Scope, Span};
+use twixt_model::{ClassId, Delay, FlowHash, FlowKey, GroupId, Prefix, Scope, Span, Unobserved};
 
 /// How estimates are split up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,14 +53,23 @@ pub struct Question<'a> {
     /// A rough idea of the delay, clock offset included. Time sums wrap around, and with clocks
     /// years apart a sum of delays would too: differences are taken relative to this one.
     pub reference: Delay,
+    /// Most packets that points did not observe: what upstream missed looks like a stray.
+    pub unobserved: Unobserved,
 }
 
 impl Question<'_> {
     /// One estimate for everything, by the default estimator.
     #[must_use]
     pub const fn about(span: Span) -> Self {
-        let (by, listing) = (By::All, Listing::Named);
-        Self { by, estimator: None, flows: &[], listing, span, reference: Delay::ZERO }
+        Self {
+            by: By::All,
+            estimator: None,
+            flows: &[],
+            listing: Listing::Named,
+            span,
+            reference: Delay::ZERO,
+            unobserved: Unobserved { upstream: 0, downstream: 0 },
+        }
     }
 }
 

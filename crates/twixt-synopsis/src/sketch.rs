@@ -14,7 +14,7 @@ use twixt_model::{ClassId, FlowHash, GroupId};
 
 pub(crate) use answers::{Answer, Sum, answered, distinct, estimate};
 pub(crate) use caution::Caution;
-pub(crate) use loss::lost;
+pub(crate) use loss::{lost, strays_of};
 pub(crate) use sizes::{
     CELLS_MAX, Estimated, Implants, SILENT_WANTED, Size, least_seen, sizes, sizes_of,
     without_others,

@@ -285,6 +285,8 @@ impl Seen {
             lost_between: row.loss_range().filter(|_| row.lost.is_none()),
             clock_error: row.clock_error_ns.map(Delay::from_nanos),
             bytes: row.bytes,
+            strays: row.strays,
+            strays_between: row.stray_range().filter(|_| row.strays.is_none()),
         };
         let sample = part.filter(|_| needs_sample(measure)).and_then(|part| {
             let steps = part.steps.unwrap_or_default();

@@ -57,6 +57,7 @@ mod tests {
             include_str!("../../../../testdata/golden/estimates-v1.schema"),
             include_str!("../../../../testdata/golden/estimates-v2.schema"),
             include_str!("../../../../testdata/golden/estimates-v3.schema"),
+            include_str!("../../../../testdata/golden/estimates-v4.schema"),
         ];
         for golden in golden {
             assert!(schema().starts_with(golden.trim_end().trim_end_matches('}')), "{}", schema());

@@ -79,7 +79,11 @@ struct Compared<'a> {
 fn compared(halves: &Compared<'_>, template: &QuestionTemplate) -> PairingEvent {
     let Compared { epoch, upstream, downstream, slot, unobserved, lacks_neighbour } = *halves;
     let flows = slot.flows.as_deref().unwrap_or(&template.flows);
-    match estimate(&upstream.sealed, &downstream.sealed, template, flows) {
+    // Where packets could not be placed, any number of strays has a reason.
+    let is_placed = !slot.blurred && slot.unsettled.is_none();
+    let upstream_missed = if is_placed { unobserved.upstream } else { u64::MAX };
+    let missed = Unobserved { upstream: upstream_missed, ..unobserved };
+    match estimate([&upstream.sealed, &downstream.sealed], missed, template, flows) {
         Ok((span, mut estimates)) => {
             if slot.blurred {
                 estimates.iter_mut().for_each(|estimate| estimate.forget_loss(MISPLACED));
@@ -128,8 +132,8 @@ fn doubt(estimate: &mut Estimate, unsettled: Unsettled) {
 }
 
 fn estimate(
-    upstream: &Sealed,
-    downstream: &Sealed,
+    [upstream, downstream]: [&Sealed; 2],
+    unobserved: Unobserved,
     template: &QuestionTemplate,
     flows: &[KnownFlow],
 ) -> Result<(Span, Vec<Estimate>), PairingError> {
@@ -144,6 +148,7 @@ fn estimate(
         listing: template.listing,
         span,
         reference: template.reference,
+        unobserved,
     };
     let pair =
         Pair { upstream: upstream.synopsis.as_ref(), downstream: downstream.synopsis.as_ref() };

@@ -63,7 +63,15 @@ impl Observed {
             return;
         }
         let cause = Cause(self.unobserved).to_string();
-        let Some(missing) = estimate.evidence.lost else { return estimate.add_reason(&cause) };
+        self.limit_strays(estimate);
+        let Some(missing) = estimate.evidence.lost else {
+            let Some(LossRange { min, max }) = estimate.evidence.lost_between else {
+                return estimate.add_reason(&cause);
+            };
+            // What upstream did not observe is among the strays that made this a range.
+            let min = min.saturating_sub(self.unobserved.downstream);
+            return estimate.limit_loss(Some(LossRange { min, max }), &cause);
+        };
         let range = match &estimate.scope {
             _ if self.matches_packets => Some(LossRange::matched(missing, self.unobserved)),
             // Every synopsis counts all packets, whatever it samples.
@@ -75,6 +83,19 @@ impl Observed {
             _ => None,
         };
         estimate.limit_loss(range, &cause);
+    }
+}
+
+impl Observed {
+    /// What upstream did not observe, or downstream, looks like a stray, or hides one.
+    fn limit_strays(&self, estimate: &mut Estimate) {
+        let Unobserved { upstream, downstream } = self.unobserved;
+        let hidden = if self.matches_packets { 0 } else { downstream };
+        let limited = estimate.evidence.stray_range().map(|LossRange { min, max }| LossRange {
+            min: min.saturating_sub(upstream),
+            max: max.saturating_add(hidden),
+        });
+        estimate.evidence.set_strays(limited);
     }
 }
 

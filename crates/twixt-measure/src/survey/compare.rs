@@ -273,6 +273,9 @@ fn match_kept(upstream: &PointSurvey, downstream: &PointSurvey) -> Vec<Matched> 
     both.collect()
 }
 
+/// Identical packets so close to each other are copies that a capture made: the first is the packet.
+const COPIED_WITHIN: Delay = Delay::from_nanos(100_000);
+
 /// A digest's first packet, and whether there were others.
 struct First {
     kept: Kept,
@@ -288,7 +291,8 @@ fn by_digest(survey: &PointSurvey) -> HashMap<PacketDigest, First, Prehashed> {
             }
             Entry::Occupied(mut entry) => {
                 let first = entry.get_mut();
-                first.repeated |= first.kept.time != kept.time;
+                let apart_ns = (first.kept.time - kept.time).as_nanos().saturating_abs();
+                first.repeated |= apart_ns > COPIED_WITHIN.as_nanos();
                 if kept.time < first.kept.time {
                     first.kept = kept;
                 }

@@ -34,6 +34,9 @@ pub struct Edges {
     certain: Span,
     /// When the downstream point was capturing.
     captured: Span,
+    /// Packets that downstream sees in this interval passed upstream while that was capturing, if
+    /// they passed it at all.
+    witnessed: Span,
     /// Delays of one packet; others are two packets that look alike.
     plausible: (Delay, Delay),
     /// How far from the certain ends packets are held back at both points.
@@ -72,6 +75,8 @@ impl Edges {
         let range = delays.max - delays.min;
         let margin = Delay::from_nanos(range.as_nanos() / 2).max(MARGIN_MIN);
         let (least, most) = (delays.min - margin, delays.max + margin);
+        // Few strays are at stake here, and few delays are beyond those of the sample.
+        let slack = Delay::from_nanos(range.as_nanos() / 8).max(MARGIN_MIN);
         // So much longer than needed, to learn the loss near the end from packets beyond doubt.
         let reach = Delay::from_nanos((most - least).as_nanos().saturating_mul(REACH));
         // Beginning: from `certain` on, whatever leaves upstream arrives while downstream captures.
@@ -99,6 +104,10 @@ impl Edges {
             downstream: edges(down.start, start_down, end_down, down.end),
             certain: Span { start: start_certain, end: end_certain },
             captured: down,
+            witnessed: Span {
+                start: up.start + delays.max + slack,
+                end: up.end + delays.min - slack,
+            },
             reach,
             delays: overlap.quantiles.clone(),
             plausible: (least - range, most + range),
@@ -123,6 +132,11 @@ impl Edges {
     /// Packets that leave upstream in this interval are seen downstream, if they arrive.
     pub(super) const fn certain(&self) -> Span {
         self.certain
+    }
+
+    /// Packets that downstream sees in this interval are strays if upstream did not see them.
+    pub(super) const fn witnessed(&self) -> Span {
+        self.witnessed
     }
 
     /// The earliest times, upstream and downstream, of packets that are held back at the end.
@@ -203,7 +217,8 @@ pub struct Resolved {
 ///
 /// A packet that both points saw counts at both. One that is missing downstream counts upstream,
 /// as lost, unless it may as well have passed while the downstream point was not capturing. One
-/// that is missing upstream does not count.
+/// that is missing upstream counts downstream, as a stray, if upstream was capturing when it must have
+/// passed there.
 #[must_use]
 pub fn resolve(
     edges: &Edges,
@@ -219,7 +234,9 @@ pub fn resolve(
         .collect();
     arrived.sort_unstable();
     let judge = Judge::new(edges, place, &arrived, upstream);
-    let mut resolved = Resolved { upstream: Vec::new(), downstream: vec![false; downstream.len()] };
+    let is_stray = |packet: &Observation| edges.witnessed.contains(packet.time);
+    let mut resolved =
+        Resolved { upstream: Vec::new(), downstream: downstream.iter().map(is_stray).collect() };
     for (packet, partner) in upstream.iter().zip(&partner) {
         if let Some(partner) = partner {
             resolved.downstream[*partner] = true;

@@ -17,6 +17,10 @@ pub struct Sighting {
     pub ttl: u8,
     /// Whether the frame came in or went out at this point, where the capture tells.
     pub passage: Option<Passage>,
+    /// Length of the IP packet in bytes.
+    pub length: u32,
+    /// It is a fragment other than the first.
+    pub is_fragment: bool,
 }
 
 /// Whether a frame came in or went out at a point.
@@ -92,6 +96,8 @@ pub(super) struct Kept {
     pub flow: FlowHash,
     pub ttl: u8,
     pub passage: Option<Passage>,
+    pub length: u32,
+    pub is_fragment: bool,
 }
 
 /// What is known of one flow at one point.
@@ -132,8 +138,8 @@ impl PointSurvey {
 
     /// Notes a packet; `ends` is asked the first time its flow is seen.
     pub fn observe(&mut self, sighting: &Sighting, ends: impl FnOnce() -> FlowEnds) {
-        let Sighting { time, digest, flow, ttl, passage } = *sighting;
-        let kept = Kept { time, digest, flow, ttl, passage };
+        let Sighting { time, digest, flow, ttl, passage, length, is_fragment } = *sighting;
+        let kept = Kept { time, digest, flow, ttl, passage, length, is_fragment };
         if kept.rank().leading_zeros() >= self.sample_level {
             self.keep_in_sample(kept);
         }
@@ -167,6 +173,16 @@ impl PointSurvey {
     /// Every packet that was kept; some twice.
     pub(super) fn kept(&self) -> impl Iterator<Item = &Kept> {
         self.flows.values().flat_map(|flow| &flow.lowest).chain(&self.sample)
+    }
+
+    /// How thin the sample of all packets is.
+    pub(super) const fn sample_level(&self) -> u32 {
+        self.sample_level
+    }
+
+    /// That sample, as thin as at a level.
+    pub(super) fn sample(&self, level: u32) -> impl Iterator<Item = &Kept> {
+        self.sample.iter().filter(move |kept| kept.rank().leading_zeros() >= level)
     }
 
     fn keep_in_sample(&mut self, kept: Kept) {
@@ -215,6 +231,8 @@ mod tests {
             flow: FlowHash(mix(flow)),
             ttl: 64,
             passage: None,
+            length: 100,
+            is_fragment: false,
         };
         let ends = FlowEnds { reverse: FlowHash(0), source: 0, destination: 0, stays_local: false };
         survey.observe(&sighting, || ends);

@@ -9,6 +9,7 @@ use super::association::{Associated, associate};
 use super::endpoints::{Endpoints, Sums};
 use super::judge::Judge;
 use crate::question::{By, Question};
+use crate::strays::{MORE_DOWNSTREAM, counted_strays};
 use crate::synopsis::Pair;
 
 /// How the delay of a flow is concluded from the ends of records.
@@ -169,13 +170,16 @@ impl Group {
         let lost = every.then(|| self.upstream.checked_sub(self.downstream)).flatten();
         let reason = match (&self.delay, lost) {
             (None, _) => Some("none of its records was recognised downstream"),
-            (Some(_), None) => Some("interval and loss are unknown with sampled records"),
+            (Some(_), None) if every => Some(MORE_DOWNSTREAM),
+            (Some(_), None) => Some("interval, loss and strays are unknown with sampled records"),
             (Some(_), Some(_)) => Some("no interval: only the ends of records are known"),
         };
+        let mut evidence = Evidence { packets, used: self.used, lost, ..Evidence::default() };
+        evidence.set_strays(every.then(|| counted_strays(self.upstream, self.downstream)));
         Estimate {
             scope,
             span: question.span,
-            evidence: Evidence { packets, used: self.used, lost, ..Evidence::default() },
+            evidence,
             delay: self.delay,
             reason: reason.map(str::to_owned),
             sample: None,
@@ -221,18 +225,30 @@ fn from_pair(pair: Pair<'_, Cnf>, question: &Question<'_>, judging: Judging) -> 
     if question.by == By::All {
         // All packets were counted, though not all were metered.
         let totals = pair.upstream.totals;
-        let lost = totals.lost_until(pair.downstream.totals);
         match estimates.first_mut() {
             Some(estimate) => {
-                (estimate.evidence.packets, estimate.evidence.lost) = (totals.packets, lost);
                 if estimate.delay.is_some() && config.packet_rate() < 1.0 {
                     estimate.reason = Some(sampled(pair.upstream.selected(), totals.packets));
                 }
             }
-            None => estimates.push(nothing(totals.packets, lost, question.span)),
+            None => estimates.push(nothing(question.span)),
+        }
+        let (sent, received) = (totals.packets, pair.downstream.totals.packets);
+        for estimate in &mut estimates {
+            count_all(estimate, sent, received);
         }
     }
     estimates
+}
+
+/// What the counts of all packets tell.
+fn count_all(estimate: &mut Estimate, sent: u64, received: u64) {
+    let evidence = &mut estimate.evidence;
+    (evidence.packets, evidence.lost) = (sent, sent.checked_sub(received));
+    evidence.set_strays(Some(counted_strays(sent, received)));
+    if received > sent && estimate.reason.as_deref() != Some(MORE_DOWNSTREAM) {
+        estimate.add_reason(MORE_DOWNSTREAM);
+    }
 }
 
 /// What is not known, and why: the rate that was achieved, which is not just what was asked for.
@@ -241,8 +257,8 @@ fn sampled(selected: u64, packets: u64) -> String {
     format!("the interval is unknown with sampled records; {percent:.2} % of packets were metered")
 }
 
-fn nothing(packets: u64, lost: Option<u64>, span: Span) -> Estimate {
-    let evidence = Evidence { packets, lost, ..Evidence::default() };
+fn nothing(span: Span) -> Estimate {
+    let evidence = Evidence::default();
     let reason = Some("no packet was selected: raise sampling".to_owned());
     Estimate { scope: Scope::All, span, evidence, delay: None, reason, sample: None }
 }

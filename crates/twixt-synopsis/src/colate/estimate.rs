@@ -10,6 +10,7 @@ use crate::joint::{Options, Solution};
 use crate::question::{KnownFlow, Listing, Question};
 use crate::sketch::{
     self, Answer, Caution, Implants, Layout, Place, Size, Sketch, Solved, Sum, Table, lost,
+    strays_of,
 };
 use crate::synopsis::Pair;
 
@@ -112,7 +113,7 @@ fn answer(
         return Answer::not_seen();
     }
     let (packets, place) = (size.load.round() as u64, Place::of(flow));
-    let mut answer = Answer { packets, ..Answer::default() };
+    let mut answer = Answer { packets, strays: strays_of(table, flow), ..Answer::default() };
     match lost(table, flow, size.known.then_some(packets), DOMINANCE) {
         Ok(lost) => answer.lost = Some(lost),
         Err(reason) => answer.reasons.push(reason),

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use twixt_model::{
-    Delay, DelayEstimate, Estimate, Evidence, FlowHash, FlowKey, OrderStatistics, Scope,
+    Delay, DelayEstimate, Estimate, Evidence, FlowHash, FlowKey, LossRange, Observation,
+    OrderStatistics, Scope, protocol,
 };
 
 use super::Exact;
 use super::alignment::Matched;
-use super::matching::{Fate, Matching};
+use super::matching::{Fate, Matching, Stray};
 use crate::question::{By, Question};
+use crate::strays::{OneSided, Unmatched, stray_reason};
 use crate::synopsis::Pair;
 
 pub(super) fn estimate(pair: Pair<'_, Exact>, question: &Question<'_>) -> Vec<Estimate> {
@@ -29,8 +31,15 @@ pub(super) fn estimate(pair: Pair<'_, Exact>, question: &Question<'_>) -> Vec<Es
                 .or_insert_with(|| question.by.scope_of(&key_of(pair, packet.flow))),
         };
         match gathered.get_mut(scope) {
-            Some(group) => group.add(packet.length, *fate),
-            None => gathered.entry(scope.clone()).or_default().add(packet.length, *fate),
+            Some(group) => group.add(packet, *fate),
+            None => gathered.entry(scope.clone()).or_default().add(packet, *fate),
+        }
+    }
+    // Scopes of which upstream saw nothing have no estimate.
+    for stray in &matching.strays {
+        let key = key_of(pair, stray.packet.flow);
+        if let Some(group) = gathered.get_mut(&question.by.scope_of(&key)) {
+            group.add_stray(stray, &key);
         }
     }
     gathered.into_iter().map(|(scope, group)| group.estimate(scope, question)).collect()
@@ -43,6 +52,12 @@ fn key_of(pair: Pair<'_, Exact>, flow: FlowHash) -> FlowKey {
     known.copied().unwrap_or_default()
 }
 
+/// Whether packets of a protocol with ports have none: fragments other than the first.
+const fn is_portless(key: &FlowKey) -> bool {
+    let has_ports = matches!(key.protocol, protocol::TCP | protocol::UDP);
+    has_ports && key.source_port == 0 && key.destination_port == 0
+}
+
 /// Where this part of the packets that arrived could not be measured, the others say nothing of all.
 const UNMEASURED_MAX: f64 = 0.05;
 
@@ -52,31 +67,62 @@ struct Gathered {
     bytes: u64,
     lost: u64,
     matched: Vec<Matched>,
+    unmatched: Unmatched,
 }
 
 impl Gathered {
-    fn add(&mut self, length: u32, fate: Fate) {
+    fn add(&mut self, packet: &Observation, fate: Fate) {
+        let Observation { flow, length, .. } = *packet;
         self.packets += 1;
         self.bytes += u64::from(length);
-        match fate {
-            Fate::Lost => self.lost += 1,
-            Fate::Arrived => {}
-            Fate::Measured(matched) => self.matched.push(matched),
+        let [longest_sent, longest_received] = &mut self.unmatched.longest;
+        *longest_sent = length.max(*longest_sent);
+        if fate == Fate::Lost {
+            self.lost += 1;
+            self.unmatched.missing.push(OneSided { flow, length, ..OneSided::default() });
+            return;
         }
+        *longest_received = length.max(*longest_received);
+        *self.unmatched.matched.entry(flow).or_default() += 1;
+        if let Fate::Measured(matched) = fate {
+            self.matched.push(matched);
+        }
+    }
+
+    fn add_stray(&mut self, stray: &Stray, key: &FlowKey) {
+        let Observation { flow, length, .. } = stray.packet;
+        let longest = &mut self.unmatched.longest[1];
+        *longest = length.max(*longest);
+        let twin_ns = stray.twin.map(Delay::as_nanos);
+        let is_fragment = is_portless(key);
+        self.unmatched.strays.push(OneSided { flow, length, is_fragment, twin_ns });
     }
 
     fn estimate(mut self, scope: Scope, question: &Question<'_>) -> Estimate {
         self.matched.sort_unstable_by_key(|matched| matched.delay);
         let delay = self.delay();
-        let evidence = Evidence {
+        let strays = self.unmatched.strays.len() as u64;
+        let mut evidence = Evidence {
             packets: self.packets,
             used: delay.map_or(0, |delay| delay.count),
-            lost: Some(self.lost),
+            strays: Some(strays),
             bytes: Some(self.bytes),
             ..Evidence::default()
         };
+        // Strays that upstream may have failed to observe need no other explanation.
+        let is_explained = strays <= question.unobserved.upstream;
+        let lost = match is_explained {
+            true => LossRange::exactly(self.lost),
+            false => self.unmatched.loss(),
+        };
+        evidence.set_loss(Some(lost));
         let reason = self.reason();
-        Estimate { scope, span: question.span, evidence, delay, reason, sample: None }
+        let (span, sample) = (question.span, None);
+        let mut estimate = Estimate { scope, span, evidence, delay, reason, sample };
+        let cause = self.unmatched.cause();
+        let strays = stray_reason(question, lost, LossRange::exactly(strays), cause);
+        strays.iter().for_each(|reason| estimate.add_reason(reason));
+        estimate
     }
 
     /// Packets that arrived and were not measured may have had other delays.
@@ -188,7 +234,9 @@ mod tests {
             .iter()
             .map(|estimate| {
                 let mean = estimate.delay.map(|delay| delay.mean().as_nanos());
-                (estimate.scope.to_string(), estimate.evidence.lost.unwrap(), mean)
+                // One flow is missing whole, and another came from nowhere: it may be the same.
+                let lost = estimate.evidence.loss_range().unwrap().max;
+                (estimate.scope.to_string(), lost, mean)
             })
             .collect();
         let expected: Vec<_> =
@@ -216,6 +264,22 @@ mod tests {
     #[test]
     fn prefixes_gather_flows() {
         check(By::Prefix { v4: 24, v6: 48 }, &[("0.0.0.0/24 > 0.0.0.0/24", 2, Some(4))]);
+    }
+
+    #[test]
+    fn what_only_downstream_saw_is_counted() {
+        let upstream = exact(&[(1, 0, 1), (2, 10, 1), (3, 20, 1), (4, 30, 1)]);
+        let downstream =
+            exact(&[(1, 5, 1), (2, 15, 1), (2, 15, 1), (4, 35, 1), (8, 50, 1), (9, 50, 9)]);
+        let question = Question::about(Span::at(Timestamp::from_nanos(0)));
+        let pair = Pair { upstream: &upstream, downstream: &downstream };
+        let evidence = Exact::estimate(pair, &question)[0].evidence;
+        assert_eq!((evidence.packets, evidence.used, evidence.strays), (4, 3, Some(3)));
+        // The lost packet may be that of the same flow.
+        assert_eq!(evidence.loss_range(), Some(LossRange { min: 0, max: 1 }));
+        let unobserved = twixt_model::Unobserved { upstream: 3, downstream: 0 };
+        let evidence = Exact::estimate(pair, &Question { unobserved, ..question })[0].evidence;
+        assert_eq!((evidence.lost, evidence.strays), (Some(1), Some(3)));
     }
 
     /// One of two heartbeats arrived: five other packets were shown as an exact mean of all.

@@ -16,6 +16,16 @@ use super::alignment::{Alignment, Band, Matched};
 pub(crate) struct Matching {
     /// By digest and then by time.
     pub packets: Vec<(Observation, Fate)>,
+    /// Packets that only downstream saw. Of identical ones, the last are taken for them.
+    pub strays: Vec<Stray>,
+}
+
+/// A packet that only downstream saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stray {
+    pub packet: Observation,
+    /// How long before it an identical packet came that upstream saw too.
+    pub twin: Option<Delay>,
 }
 
 /// What became of a packet that upstream saw.
@@ -39,6 +49,10 @@ impl Fate {
     }
 }
 
+/// Identical packets so close to each other are copies of one, ...
+pub(crate) const COPIED_WITHIN: Delay = Delay::from_nanos(100_000);
+/// ... if that is no more than this part of their delay: which of them it is hardly matters then.
+const COPIED_PART: i64 = 10;
 /// As few delays say nothing of how long delays may be.
 const TELLING_MIN: usize = 8;
 /// The range of many delays is wider than what was seen of it, by this share of it.
@@ -56,15 +70,42 @@ impl Matching {
         upstream.sort_unstable_by_key(by_digest);
         downstream.sort_unstable_by_key(by_digest);
         let usual = Usual::of(&upstream, &downstream, window);
-        let mut packets = Vec::with_capacity(upstream.len());
+        let mut packets: Vec<(Observation, Fate)> = Vec::with_capacity(upstream.len());
+        let mut strays = unseen_upstream(&upstream, &downstream);
         for (sent, received) in groups(&upstream, &downstream) {
+            let first = packets.len();
             match (sent, received) {
                 ([packet], [arrived]) => packets.push((*packet, usual.fate(packet, arrived))),
+                _ if are_copies(sent, received) => {
+                    packets.extend(sent.iter().copied().zip(usual.fates_of_copies(sent, received)));
+                }
                 _ => packets.extend(sent.iter().copied().zip(usual.fates(sent, received))),
             }
+            let crossed = packets[first..].iter().filter(|(_, fate)| *fate != Fate::Lost).count();
+            strays.extend(surplus(received, crossed));
         }
-        Self { packets }
+        Self { packets, strays }
     }
+}
+
+/// Packets whose digest upstream did not see.
+fn unseen_upstream(upstream: &[Observation], downstream: &[Observation]) -> Vec<Stray> {
+    let mut left = upstream;
+    let runs = downstream.chunk_by(|one, other| one.digest == other.digest).filter(|received| {
+        let before = left.iter().take_while(|sent| sent.digest < received[0].digest).count();
+        left = &left[before..];
+        left.first().is_none_or(|sent| sent.digest != received[0].digest)
+    });
+    runs.flatten().map(|&packet| Stray { packet, twin: None }).collect()
+}
+
+/// Identical packets beyond those that crossed.
+fn surplus(received: &[Observation], crossed: usize) -> impl Iterator<Item = Stray> {
+    (crossed..received.len()).map(move |index| {
+        let packet = received[index];
+        let before = index.checked_sub(1).filter(|_| crossed > 0).map(|before| received[before]);
+        Stray { packet, twin: before.map(|before| packet.time - before.time) }
+    })
 }
 
 /// Runs of equal digests upstream, each with its run downstream (which may be empty).
@@ -121,6 +162,24 @@ impl Usual {
         }
     }
 
+    /// Of a packet that one point saw several times: the first copy is the packet, and which of them
+    /// is it makes little difference.
+    fn fates_of_copies(
+        &self,
+        sent: &[Observation],
+        received: &[Observation],
+    ) -> impl Iterator<Item = Fate> {
+        let (last_sent, last_received) = (sent[sent.len() - 1], received[received.len() - 1]);
+        let delay = received[0].time - sent[0].time;
+        let (low, high) = (received[0].time - last_sent.time, last_received.time - sent[0].time);
+        let matched = Matched { delay, least: low, most: high, low, high };
+        let first = match self.window.contains(delay) {
+            true => Fate::Measured(matched),
+            false => Fate::Lost,
+        };
+        std::iter::once(first).chain(std::iter::repeat(Fate::Lost))
+    }
+
     fn fates(&self, sent: &[Observation], received: &[Observation]) -> Vec<Fate> {
         let mut fates = vec![Fate::Lost; sent.len()];
         let range = self.ranges.get(&sent[0].flow).copied();
@@ -142,12 +201,27 @@ impl Usual {
     }
 }
 
-/// The flow and the delay of a packet that occurs once at each point.
+/// The flow and the delay of a packet that occurs once at each point, or several times at one of them
+/// as copies.
 fn once_at_each((sent, received): (&[Observation], &[Observation])) -> Option<(FlowHash, Delay)> {
     match (sent, received) {
         ([sent], [received]) => Some((sent.flow, received.time - sent.time)),
+        _ if are_copies(sent, received) => Some((sent[0].flow, received[0].time - sent[0].time)),
         _ => None,
     }
+}
+
+/// Whether one point saw a packet once, and the other so often within so short a time that the
+/// capture, and not the sender, made copies.
+fn are_copies(sent: &[Observation], received: &[Observation]) -> bool {
+    let copies = match (sent, received) {
+        ([_], [_, _, ..]) => received,
+        ([_, _, ..], [_]) => sent,
+        _ => return false,
+    };
+    let spread_ns = (copies[copies.len() - 1].time - copies[0].time).as_nanos();
+    let delay_ns = (received[0].time - sent[0].time).as_nanos().saturating_abs();
+    spread_ns <= COPIED_WITHIN.as_nanos().min(delay_ns / COPIED_PART)
 }
 
 /// Delays of identical packets of which none seems to be missing.
@@ -195,6 +269,51 @@ mod tests {
         let delays: Vec<Option<i64>> =
             matching.packets.iter().map(|(_, fate)| fate.delay().map(Delay::as_nanos)).collect();
         assert_eq!(delays, expected);
+    }
+
+    /// Whatever comes, every packet upstream crossed or was lost, and every packet downstream crossed
+    /// or is a stray.
+    #[test]
+    fn lost_and_matched_are_upstream_and_strays_and_matched_are_downstream() {
+        for seed in 0..300_u64 {
+            let draw = |number: u64, below: u64| twixt_model::mix(seed << 20 | number) % below;
+            let side = |from: u64| -> Vec<(u64, i64)> {
+                let count = draw(from, 60);
+                let packet = |number| {
+                    let digest = draw(from + 2 * number, 1 + draw(7, 40));
+                    (digest, draw(from + 2 * number + 1, 3_000) as i64)
+                };
+                (1..=count).map(packet).collect()
+            };
+            let (sent, received) = (side(1_000), side(9_000));
+            let matching = Matching::new(seen(&sent), seen(&received), Delay::from_nanos(1_000));
+            let lost = matching.packets.iter().filter(|(_, fate)| *fate == Fate::Lost).count();
+            let matched = matching.packets.len() - lost;
+            assert_eq!(lost + matched, sent.len(), "seed {seed}");
+            assert_eq!(matching.strays.len() + matched, received.len(), "seed {seed}");
+        }
+    }
+
+    /// Second copies of packets at either point are lost or stray, and the delays stay as they were.
+    #[test]
+    fn doubling_every_packet_at_one_point_changes_no_delay() {
+        let [sent, received] = sure(50);
+        let single = |packets: &[(u64, i64)]| -> Vec<(u64, i64)> {
+            packets.iter().map(|&(digest, time)| (digest, time + 100 * digest as i64)).collect()
+        };
+        let (sent, received) = (single(&sent), single(&received));
+        let doubled = |packets: &[(u64, i64)]| -> Vec<(u64, i64)> {
+            packets.iter().flat_map(|&(digest, time)| [(digest, time), (digest, time)]).collect()
+        };
+        let delays = |sent: &[(u64, i64)], received: &[(u64, i64)]| -> (Vec<Delay>, usize) {
+            let matching = Matching::new(seen(sent), seen(received), Delay::from_nanos(1_000));
+            let delays = matching.packets.iter().filter_map(|(_, fate)| fate.delay());
+            (delays.collect(), matching.strays.len())
+        };
+        let (once, strays) = delays(&sent, &received);
+        assert_eq!((once.len(), strays), (50, 0));
+        assert_eq!(delays(&sent, &doubled(&received)), (once.clone(), 50));
+        assert_eq!(delays(&doubled(&sent), &received), (once, 0));
     }
 
     #[test]

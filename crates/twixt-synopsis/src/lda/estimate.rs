@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use twixt_model::{DelayEstimate, Estimate, Evidence, Scope};
+use twixt_model::{DelayEstimate, Estimate, Evidence, PacketDigest, Scope};
 
 use super::Lda;
 use super::repeats::Cells;
 use crate::interval::student95;
 use crate::question::Question;
+use crate::strays::{CellDifference, Scattered, stray_reason};
 use crate::sums::Usable;
 use crate::synopsis::Pair;
 use crate::tail;
@@ -24,30 +25,57 @@ const HEAVY_SHARE_MIN: f64 = 0.01;
 
 pub(super) fn estimate(pair: Pair<'_, Lda>, question: &Question<'_>) -> Estimate {
     let cells = Cells::of(pair, question.reference.as_nanos());
-    let lost = pair.upstream.totals.lost_until(pair.downstream.totals);
-    let received = pair.downstream.totals.packets;
+    let (sent, received) = (pair.upstream.totals.packets, pair.downstream.totals.packets);
+    let [lost, strays] = strays(pair).bounds().ranges(sent, received);
     let printed = question.estimator == Some("printed");
     let others = received.saturating_sub(cells.heavy_packets());
     let mut outcome = delay(&cells.ordinary, question.reference.as_nanos(), others, printed);
     outcome.add_heavy(&cells, question.reference.as_nanos(), received);
     outcome.allow_for(cells.left_out, received);
     let used = outcome.delay.map_or(0, |delay| delay.count);
-    let stray = lost.is_none().then_some("more packets downstream than upstream: loss is unknown");
-    outcome.reasons.extend(stray.map(Cow::Borrowed));
+    outcome.reasons.extend(stray_reason(question, lost, strays, None).map(Cow::from));
+    let bytes = Some(pair.upstream.totals.bytes);
+    let mut evidence = Evidence { packets: sent, used, bytes, ..Evidence::default() };
+    evidence.set_loss(Some(lost));
+    evidence.set_strays(Some(strays));
     Estimate {
         scope: Scope::All,
         span: question.span,
-        evidence: Evidence {
-            packets: pair.upstream.totals.packets,
-            used,
-            lost,
-            bytes: Some(pair.upstream.totals.bytes),
-            ..Evidence::default()
-        },
+        evidence,
         reason: (!outcome.reasons.is_empty()).then(|| outcome.reasons.join("; ")),
         delay: outcome.delay,
         sample: None,
     }
+}
+
+/// What cells tell of packets that only downstream saw. Which cell a packet falls into depends on its
+/// digest, so lost packets and strays are scattered over them independently. A stray is alone in its
+/// cell where neither hit it before: as often as cells agree.
+fn strays(pair: Pair<'_, Lda>) -> Scattered {
+    let config = &pair.upstream.config;
+    let rows = config.rows() as usize;
+    let mut scattered = Scattered::default();
+    let mut counted = 0_u64;
+    for (bank, share) in config.shares().enumerate() {
+        let mut agreeing = 0_u64;
+        for index in bank * rows..(bank + 1) * rows {
+            let (sent, received) = (&pair.upstream.cells[index], &pair.downstream.cells[index]);
+            let belongs = |digest| config.cell_for(PacketDigest(digest)) == Some(index);
+            let cell = CellDifference::of(sent, received, belongs);
+            let differs = cell.lost + cell.strays;
+            agreeing += u64::from(differs == 0);
+            scattered.alone += u64::from(cell.is_settled && cell.strays == 1);
+            scattered.certain.add(cell, received.packets);
+            counted = counted.saturating_add(received.packets);
+        }
+        let agreeing = agreeing as f64 / rows as f64;
+        scattered.visible += share * agreeing;
+        scattered.visible_variance += share * share * agreeing * (1.0 - agreeing) / rows as f64;
+    }
+    // Packets that are not sampled may be anything.
+    let uncounted = pair.downstream.totals.packets.saturating_sub(counted);
+    scattered.certain.max = scattered.certain.max.saturating_add(uncounted);
+    scattered
 }
 
 /// Saturates: the counts may be hostile.

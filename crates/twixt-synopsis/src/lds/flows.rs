@@ -11,7 +11,7 @@ use crate::joint::{Options, Solution};
 use crate::question::{KnownFlow, Listing};
 use crate::sketch::{
     Answer, Caution, Estimated, Layout, Place, Size, Sketch, Solved, Sum, Table, lost, sizes_of,
-    solve,
+    solve, strays_of,
 };
 
 /// Flows of fewer packets are answered as by the paper if their sizes are guessed: those are too
@@ -179,8 +179,9 @@ fn counted(table: &Table<'_, Lds>, flow: &KnownFlow, packets: u64, trusted: Opti
         Ok(lost) => (Some(lost), None),
         Err(reason) => (None, Some(reason)),
     };
-    let bytes = table.bytes_of(flow, packets);
-    Answer { packets, lost, bytes, reasons: reason.into_iter().collect(), ..Answer::default() }
+    let (bytes, strays) = (table.bytes_of(flow, packets), strays_of(table, flow));
+    let reasons = reason.into_iter().collect();
+    Answer { packets, lost, strays, bytes, reasons, ..Answer::default() }
 }
 
 /// The flow's size, if that is known to the packet.

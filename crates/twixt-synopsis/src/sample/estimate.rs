@@ -11,6 +11,7 @@ use super::mean::{Clusters, Population};
 use super::{Sample, tag_of};
 use crate::exact::matching::{Fate, Matching};
 use crate::question::{By, Question};
+use crate::strays::{Bounds, poisson_high, poisson_low, stray_reason};
 use crate::synopsis::Pair;
 use crate::tail;
 
@@ -20,7 +21,6 @@ const WINDOW: Delay = Delay::from_nanos(60_000_000_000);
 pub(super) fn estimate(pair: Pair<'_, Sample>, question: &Question<'_>) -> Vec<Estimate> {
     let level = pair.upstream.level.max(pair.downstream.level);
     let (upstream, downstream) = (packets(pair.upstream, level), packets(pair.downstream, level));
-    let received = downstream.len() as u64;
     let matching = Matching::new(upstream, downstream, WINDOW);
     let scopes = Scopes::of(question);
     let mut groups: BTreeMap<&Scope, Group> = BTreeMap::new();
@@ -32,8 +32,14 @@ pub(super) fn estimate(pair: Pair<'_, Sample>, question: &Question<'_>) -> Vec<E
             groups.entry(scope).or_default().add(packet, *fate, level);
         }
     }
+    for stray in &matching.strays {
+        if let Some(group) = scopes.of_packet(&stray.packet).and_then(|scope| groups.get_mut(scope))
+        {
+            group.strays += 1;
+        }
+    }
     let tail = tail_of(groups.values());
-    let whole = Whole { pair, received, level, tail };
+    let whole = Whole { pair, level, tail };
     groups.into_iter().map(|(scope, group)| group.estimate(scope, &scopes, &whole)).collect()
 }
 
@@ -82,8 +88,6 @@ impl<'a> Scopes<'a> {
 /// What is known of all packets.
 struct Whole<'a> {
     pair: Pair<'a, Sample>,
-    /// Packets of the common level downstream.
-    received: u64,
     level: SampleLevel,
     /// How much wider intervals are for the tail of delays; `None` if it is too heavy for any.
     tail: Option<f64>,
@@ -100,6 +104,8 @@ fn tail_of<'a>(groups: impl Iterator<Item = &'a Group>) -> Option<f64> {
 struct Group {
     sent: u64,
     missing: u64,
+    /// Sampled packets that only downstream saw.
+    strays: u64,
     delays: Vec<SampledDelay>,
     clusters: Clusters,
 }
@@ -142,7 +148,10 @@ impl Group {
             reason,
             sample: Some(Box::new(DelaySample::new(self.delays))),
         };
-        counts.iter().for_each(|reason| estimate.add_reason(reason));
+        let ranges = estimate.evidence.loss_range().zip(estimate.evidence.stray_range());
+        let strays =
+            ranges.and_then(|(lost, strays)| stray_reason(scopes.question, lost, strays, None));
+        counts.iter().chain(&strays).for_each(|reason| estimate.add_reason(reason));
         estimate
     }
 
@@ -157,13 +166,16 @@ impl Group {
 
     fn evidence_of_all(&self, whole: &Whole<'_>) -> Evidence {
         let totals = &whole.pair.upstream.totals;
-        // Totals count each loss, and every stray as one less: where strays show in the sample, the
-        // sample knows better.
-        let counted = totals.lost_until(whole.pair.downstream.totals);
-        let lost = counted.filter(|_| whole.received + self.missing == self.sent);
-        let estimated = share_of(totals.packets, self.missing, self.sent);
+        // Totals count each loss, and every stray as one less: the sample tells how many strays there
+        // are.
         let (packets, bytes) = (totals.packets, Some(totals.bytes));
-        Evidence { packets, lost: lost.or(estimated), bytes, ..Evidence::default() }
+        let received = whole.pair.downstream.totals.packets;
+        let bounds = sampled_strays(self.strays, whole.level, received);
+        let [lost, strays] = bounds.ranges(packets, received);
+        let mut evidence = Evidence { packets, bytes, ..Evidence::default() };
+        evidence.set_loss(Some(lost));
+        evidence.set_strays(Some(strays));
+        evidence
     }
 
     /// Of a part of the traffic nothing but the sample is known, and how many packets it has if the
@@ -173,6 +185,7 @@ impl Group {
             return Evidence {
                 packets: self.sent,
                 lost: Some(self.missing),
+                strays: Some(self.strays),
                 ..Evidence::default()
             };
         }
@@ -182,7 +195,9 @@ impl Group {
             LossRange { min, max: max.max(min) }
         });
         let packets = known.unwrap_or_else(|| (self.sent as f64 * level.weight()).round() as u64);
-        Evidence { packets, lost_between, ..Evidence::default() }
+        let strays = sampled_strays(self.strays, level, u64::MAX);
+        let strays_between = Some(LossRange { min: strays.min, max: strays.max });
+        Evidence { packets, lost_between, strays_between, ..Evidence::default() }
     }
 
     fn why_uncounted(&self, known: Option<u64>, level: SampleLevel) -> Option<String> {
@@ -198,11 +213,12 @@ impl Group {
     }
 }
 
-/// The part of `packets` that is `part` of `whole`; not known from nothing.
-fn share_of(packets: u64, part: u64, whole: u64) -> Option<u64> {
-    match (packets, whole) {
-        (0, _) => Some(0),
-        (_, 0) => None,
-        _ => Some((packets as f64 * (part as f64 / whole as f64)).round() as u64),
+/// 95 % bounds on the strays among packets of which so many sampled ones are strays.
+fn sampled_strays(strays: u64, level: SampleLevel, received: u64) -> Bounds {
+    if level == SampleLevel::ALL {
+        return Bounds { min: strays, max: strays };
     }
+    let low = (poisson_low(strays) * level.weight()).ceil() as u64;
+    let high = (poisson_high(strays) * level.weight()).floor() as u64;
+    Bounds { min: low.max(strays), max: high.max(strays).min(received) }
 }

@@ -2,19 +2,20 @@
 
 use std::borrow::Cow;
 
-use twixt_model::{DelayEstimate, Estimate, Scope};
+use twixt_model::{DelayEstimate, Estimate, LossRange, Scope};
 
 use super::Sds;
 use super::cell::{Cell, Moments};
 use super::flows::{all_at_once, as_printed, one_by_one};
 use crate::question::{By, KnownFlow, Question};
 use crate::sketch::{Answer, answered, distinct};
+use crate::strays::{Bounds, stray_reason};
 use crate::synopsis::Pair;
 
 pub(super) fn estimate(pair: Pair<'_, Sds>, question: &Question<'_>) -> Vec<Estimate> {
     let table = Table::new(pair, question.reference.as_nanos());
     if question.by == By::All {
-        return vec![all(&table).estimate(Scope::All, question)];
+        return vec![all(&table, question).estimate(Scope::All, question)];
     }
     let flows = distinct(question.flows);
     let answers = match question.estimator {
@@ -125,6 +126,30 @@ impl<'a> Table<'a> {
         sum(|cell| cell.delays) / sum(|cell| cell.packets).max(1.0)
     }
 
+    /// Bounds on the packets of a flow that only downstream saw: no more than its emptiest cell
+    /// counted there.
+    pub(super) fn strays_of(&self, flow: &KnownFlow) -> LossRange {
+        let counts = self.cells_of(flow).map(|index| self.downstream.cells[index].packets);
+        LossRange { min: 0, max: counts.min().unwrap_or(0) / self.weight_of(flow) }
+    }
+
+    /// Bounds on all packets that only downstream saw: counts tell no more than a lower one, and those
+    /// of weighted packets nothing.
+    fn strays(&self) -> Bounds {
+        let sketch = self.upstream.config.sketch();
+        let columns = sketch.columns() as usize;
+        let surplus = |cell: usize| {
+            let [sent, received] =
+                [self.upstream, self.downstream].map(|end| end.cells[cell].packets);
+            received.saturating_sub(sent)
+        };
+        let rows = (0..sketch.rows()).map(|row| {
+            (row * columns..(row + 1) * columns).map(surplus).fold(0, u64::saturating_add)
+        });
+        let min = if sketch.weights().is_empty() { rows.max().unwrap_or(0) } else { 0 };
+        Bounds { min, max: self.downstream.totals.packets }
+    }
+
     /// The sum of all cells of a row, with its delays.
     fn row(&self, row: usize) -> (u64, i128, f64) {
         let columns = self.upstream.config.sketch().columns() as usize;
@@ -138,9 +163,8 @@ impl<'a> Table<'a> {
 }
 
 /// All traffic: every row holds all of it.
-fn all(table: &Table<'_>) -> Answer {
+fn all(table: &Table<'_>, question: &Question<'_>) -> Answer {
     let (sent, received) = (table.upstream.totals, table.downstream.totals);
-    let lost = sent.lost_until(received);
     let is_weighted = !table.upstream.config.sketch().weights().is_empty();
     let (count, sum_ns, squares) = table.row(0);
     let mut reasons: Vec<Cow<'static, str>> = Vec::new();
@@ -149,9 +173,8 @@ fn all(table: &Table<'_>) -> Answer {
     } else if is_weighted {
         reasons.push("no mean of all traffic: packets are weighted".into());
     }
-    if lost.is_none() {
-        reasons.push("more packets downstream than upstream: loss is unknown".into());
-    }
+    let [lost, strays] = table.strays().ranges(sent.packets, received.packets);
+    reasons.extend(stray_reason(question, lost, strays, None).map(Cow::from));
     let missing = received.packets.saturating_sub(count);
     let is_few = count > 0 && !is_weighted && missing > count;
     if is_few {
@@ -174,5 +197,6 @@ fn all(table: &Table<'_>) -> Answer {
         }
     });
     let used = if delay.is_some() { count } else { 0 };
-    Answer { packets: sent.packets, used, lost, bytes: Some(sent.bytes), delay, reasons }
+    let (packets, bytes) = (sent.packets, Some(sent.bytes));
+    Answer { packets, used, bytes, delay, reasons, ..Answer::default() }.with(lost, strays)
 }

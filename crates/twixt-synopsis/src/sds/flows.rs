@@ -185,8 +185,9 @@ fn counted(table: &Table<'_>, flow: &KnownFlow, received: Option<u64>) -> Answer
     };
     let sent = received.map(|received| received.saturating_add(lost.unwrap_or(0)));
     let packets = flow.packets.or(sent).unwrap_or_else(|| table.packets_at_most(flow));
-    let bytes = table.bytes_of(flow, packets);
-    Answer { packets, lost, bytes, reasons: reason.into_iter().collect(), ..Answer::default() }
+    let (bytes, strays) = (table.bytes_of(flow, packets), Some(table.strays_of(flow)));
+    let reasons = reason.into_iter().collect();
+    Answer { packets, lost, strays, bytes, reasons, ..Answer::default() }
 }
 
 fn nothing_known(answer: &Answer) -> Cow<'static, str> {

@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use twixt_model::{DelayEstimate, Estimate, Evidence, Scope};
+use twixt_model::{DelayEstimate, Estimate, Evidence, LossRange, Scope};
 
+use super::loss::strays;
 use super::{Layout, Sketch, Table};
 use crate::question::{By, KnownFlow, Question};
+use crate::strays::stray_reason;
 use crate::sums::Usable;
 use crate::synopsis::Pair;
 
@@ -16,6 +18,10 @@ pub(crate) struct Answer {
     pub(crate) packets: u64,
     pub(crate) used: u64,
     pub(crate) lost: Option<u64>,
+    /// Bounds on that number, where only these are known.
+    pub(crate) lost_between: Option<LossRange>,
+    /// Bounds on how many packets only downstream saw.
+    pub(crate) strays: Option<LossRange>,
     pub(crate) bytes: Option<u64>,
     pub(crate) delay: Option<DelayEstimate>,
     pub(crate) reasons: Vec<Cow<'static, str>>,
@@ -67,7 +73,7 @@ pub(crate) fn estimate<'a, S: Sketch>(
 ) -> Vec<Estimate> {
     let table = Table::new(pair, question.reference.as_nanos());
     if question.by == By::All {
-        return vec![all(&table).estimate(Scope::All, question)];
+        return vec![all(&table, question).estimate(Scope::All, question)];
     }
     let flows = distinct(flows);
     let answers = answer(&table, &flows);
@@ -87,9 +93,17 @@ impl Answer {
         Self { reasons: vec![reason.into()], ..Self::default() }
     }
 
+    /// The same, with bounds on loss and strays.
+    pub(crate) fn with(self, lost: LossRange, strays: LossRange) -> Self {
+        let lost_between = Some(lost).filter(|range| range.exact().is_none());
+        Self { lost: lost.exact(), lost_between, strays: Some(strays), ..self }
+    }
+
     pub(crate) fn estimate(self, scope: Scope, question: &Question<'_>) -> Estimate {
-        let Self { packets, used, lost, bytes, delay, reasons } = self;
-        let evidence = Evidence { packets, used, lost, bytes, ..Evidence::default() };
+        let Self { packets, used, lost, lost_between, strays, bytes, delay, reasons } = self;
+        let mut evidence =
+            Evidence { packets, used, lost, lost_between, bytes, ..Evidence::default() };
+        evidence.set_strays(strays);
         let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
         Estimate { scope, span: question.span, evidence, delay, reason, sample: None }
     }
@@ -154,11 +168,11 @@ fn best_row<S: Sketch>(table: &Table<'_, S>) -> RowSum {
 }
 
 /// All traffic, by its best row.
-fn all<S: Sketch>(table: &Table<'_, S>) -> Answer {
+fn all<S: Sketch>(table: &Table<'_, S>, question: &Question<'_>) -> Answer {
     let best = best_row(table);
     let (sent, received) = (table.upstream.totals(), table.downstream.totals());
-    let lost = sent.lost_until(received);
-    let is_whole = best.usable.packets == received.packets && lost == Some(0);
+    let counted = sent.lost_until(received);
+    let is_whole = best.usable.packets == received.packets && counted == Some(0);
     let is_weighted = table.config().is_weighted();
     let is_sliver = best.usable.packets > 0 && best.share() < USED_MIN;
     let is_known = best.usable.packets > 0 && !is_weighted && !is_sliver;
@@ -184,11 +198,11 @@ fn all<S: Sketch>(table: &Table<'_, S>) -> Answer {
     if delay.is_some() && !is_whole {
         reasons.push("no interval: cells with loss, and thus large flows, are left out".into());
     }
-    if lost.is_none() {
-        reasons.push("more packets downstream than upstream: loss is unknown".into());
-    }
+    let [lost, strays] = strays(table).ranges(sent.packets, received.packets);
+    reasons.extend(stray_reason(question, lost, strays, None).map(Cow::from));
     let used = if delay.is_some() { best.usable.packets } else { 0 };
-    Answer { packets: sent.packets, used, lost, bytes: Some(sent.bytes), delay, reasons }
+    let (packets, bytes) = (sent.packets, Some(sent.bytes));
+    Answer { packets, used, bytes, delay, reasons, ..Answer::default() }.with(lost, strays)
 }
 
 /// Flows brought together by scope.
@@ -204,6 +218,9 @@ fn gathered(flows: impl Iterator<Item = (Scope, Answer)>) -> impl Iterator<Item 
 fn together(answers: &[Answer]) -> Answer {
     let total = |of: fn(&Answer) -> u64| answers.iter().map(of).fold(0, u64::saturating_add);
     let lost = answers.iter().try_fold(0_u64, |sum, answer| Some(sum.saturating_add(answer.lost?)));
+    let strays = answers.iter().try_fold(LossRange::default(), |sum, answer| {
+        Some(LossRange { min: sum.min.max(answer.strays?.min), ..sum.added(answer.strays?) })
+    });
     let bytes =
         answers.iter().try_fold(0_u64, |sum, answer| Some(sum.saturating_add(answer.bytes?)));
     let known: Vec<(u64, DelayEstimate)> =
@@ -225,7 +242,7 @@ fn together(answers: &[Answer]) -> Answer {
         reasons.push(format!("loss is unknown for {without} flows").into());
     }
     let (packets, used) = (total(|answer| answer.packets), total(|answer| answer.used));
-    Answer { packets, used, lost, bytes, delay, reasons }
+    Answer { packets, used, lost, strays, bytes, delay, reasons, ..Answer::default() }
 }
 
 /// Errors of flows are taken to agree: those that share cells with one large flow, or that are

@@ -57,7 +57,7 @@ impl<'a, S: Sketch> Table<'a, S> {
     }
 
     /// A flow's cells in one row, each once.
-    fn cells_once(&self, place: Place, row: usize) -> Vec<usize> {
+    pub(super) fn cells_once(&self, place: Place, row: usize) -> Vec<usize> {
         let mut cells: Vec<usize> = self.config().cells_of(place, row).collect();
         cells.sort_unstable();
         cells.dedup();

@@ -44,6 +44,9 @@ pub(crate) struct EstimateRow {
     jitter_ns: Option<i64>,
     lost_min: Option<u64>,
     lost_max: Option<u64>,
+    strays: Option<u64>,
+    strays_min: Option<u64>,
+    strays_max: Option<u64>,
 }
 
 impl EstimateRow {
@@ -89,6 +92,9 @@ impl EstimateRow {
             jitter_ns: jitter_ns.map(|jitter| jitter.round() as i64),
             lost_min: estimate.evidence.loss_range().map(|range| range.min),
             lost_max: estimate.evidence.loss_range().map(|range| range.max),
+            strays: estimate.evidence.strays,
+            strays_min: estimate.evidence.stray_range().map(|range| range.min),
+            strays_max: estimate.evidence.stray_range().map(|range| range.max),
         }
     }
 }
@@ -130,6 +136,9 @@ impl From<&Row> for EstimateRow {
             jitter_ns: delay.and_then(DelayPart::jitter_ns).map(rounded),
             lost_min: row.loss_range().map(|range| range.min),
             lost_max: row.loss_range().map(|range| range.max),
+            strays: row.strays,
+            strays_min: row.stray_range().map(|range| range.min),
+            strays_max: row.stray_range().map(|range| range.max),
         }
     }
 }

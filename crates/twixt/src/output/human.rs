@@ -118,9 +118,12 @@ fn table(estimates: &[&Estimate], series: bool) -> Table {
     let ordered =
         estimates.iter().any(|estimate| estimate.delay.is_some_and(|delay| delay.order.is_some()));
     let sampled = !ordered && estimates.iter().any(|estimate| estimate.sample.is_some());
+    let strayed = estimates.iter().any(|estimate| has_strays(estimate));
     let mut headings = vec!["scope"];
     headings.extend(series.then_some("start (UTC)"));
-    headings.extend(["packets", "used", "lost", "mean ± 95 %", "deviation"]);
+    headings.extend(["packets", "used", "lost"]);
+    headings.extend(strayed.then_some("strays"));
+    headings.extend(["mean ± 95 %", "deviation"]);
     if ordered {
         headings.extend(["min", "p50", "p95", "p99", "max"]);
     }
@@ -132,6 +135,7 @@ fn table(estimates: &[&Estimate], series: bool) -> Table {
         let mut cells = vec![estimate.scope.to_string()];
         cells.extend(series.then(|| units::moment(estimate.span.start)));
         cells.extend(counts(estimate));
+        cells.extend(strayed.then(|| strays(estimate)));
         cells.extend(delays(estimate));
         if ordered {
             cells.extend(order(estimate));
@@ -161,6 +165,19 @@ pub(crate) fn counts(estimate: &Estimate) -> [String; 3] {
         }
     };
     [units::count(evidence.packets), units::count(evidence.used), lost]
+}
+
+/// Whether some packets were surely seen downstream only.
+fn has_strays(estimate: &Estimate) -> bool {
+    estimate.evidence.stray_range().is_some_and(|range| range.min > 0)
+}
+
+fn strays(estimate: &Estimate) -> String {
+    match estimate.evidence.stray_range() {
+        None => UNKNOWN.to_owned(),
+        Some(LossRange { min, max }) if min == max => units::count(max),
+        Some(LossRange { min, max }) => units::range(min, max),
+    }
 }
 
 /// Mean with its interval, and deviation.

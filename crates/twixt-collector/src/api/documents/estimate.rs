@@ -100,6 +100,12 @@ pub struct EstimateDocument {
     pub upstream_late: Option<u64>,
     /// Packets observed downstream after their epoch was sealed.
     pub downstream_late: Option<u64>,
+    /// Packets that only downstream observed; null if unknown, also where only bounds are known.
+    pub strays: Option<u64>,
+    /// Packets that only downstream observed at least; equals `strays` if that is known.
+    pub strays_min: Option<u64>,
+    /// Packets that only downstream observed at most; equals `strays` if that is known.
+    pub strays_max: Option<u64>,
 }
 
 /// Estimates over time.
@@ -229,6 +235,9 @@ impl From<&Row> for EstimateDocument {
             downstream_dropped: row.missed_downstream.dropped,
             upstream_late: row.missed_upstream.late,
             downstream_late: row.missed_downstream.late,
+            strays: row.strays,
+            strays_min: row.stray_range().map(|range| range.min),
+            strays_max: row.stray_range().map(|range| range.max),
         }
     }
 }

@@ -63,7 +63,9 @@ fn survey(flows: &[Flow], offset_ns: i64) -> (PointSurvey, PointSurvey) {
                 let passage = flow.metadata.then_some(passage);
                 let flow = flow_hash(flow.number, flow.heading);
                 points[point].saw_frame(time);
-                points[point].observe(&Sighting { time, digest, flow, ttl, passage }, || ends);
+                let (length, is_fragment) = (100, false);
+                let sighting = Sighting { time, digest, flow, ttl, passage, length, is_fragment };
+                points[point].observe(&sighting, || ends);
             };
             see(first, sent_ns, 64, Passage::Out);
             if flow.arrives {

@@ -73,6 +73,8 @@ fn survey_of(packets: &[Observation], ttl: u8) -> PointSurvey {
             flow: FlowHash(1),
             ttl,
             passage: None,
+            length: 100,
+            is_fragment: false,
         };
         survey.observe(&sighting, || FlowEnds {
             reverse: FlowHash(2),

@@ -92,7 +92,10 @@ fn table(rows: &[EstimateDocument]) -> Table {
     if !is_one {
         headings.extend(["segment", "scope"]);
     }
-    headings.extend(["epochs", "packets", "lost", "mean ± 95 %", "deviation"]);
+    let has_strays = rows.iter().any(|row| row.strays_min.is_some_and(|strays| strays > 0));
+    headings.extend(["epochs", "packets", "lost"]);
+    headings.extend(has_strays.then_some("strays"));
+    headings.extend(["mean ± 95 %", "deviation"]);
     if has_percentiles {
         headings.extend(["p50", "p95", "p99", "p99.9", "jitter"]);
     }
@@ -112,9 +115,9 @@ fn table(rows: &[EstimateDocument]) -> Table {
             },
             row.packets.map_or_else(|| UNKNOWN.to_owned(), units::count),
             lost(row),
-            mean(row),
-            delay(row.stddev_ns),
         ]);
+        cells.extend(has_strays.then(|| strays(row)));
+        cells.extend([mean(row), delay(row.stddev_ns)]);
         if has_percentiles {
             let shown = [row.p50_ns, row.p95_ns, row.p99_ns, row.p999_ns, row.jitter_ns];
             cells.extend(shown.map(delay));
@@ -127,6 +130,11 @@ fn table(rows: &[EstimateDocument]) -> Table {
 /// Lost packets, or between which numbers they lie. Collectors of older releases know no bounds.
 fn lost(row: &EstimateDocument) -> String {
     let bounds = row.lost.zip(row.lost).or(row.lost_min.zip(row.lost_max));
+    bounds.map_or_else(|| UNKNOWN.to_owned(), |(min, max)| units::range(min, max))
+}
+
+fn strays(row: &EstimateDocument) -> String {
+    let bounds = row.strays_min.zip(row.strays_max);
     bounds.map_or_else(|| UNKNOWN.to_owned(), |(min, max)| units::range(min, max))
 }
 
