@@ -11,6 +11,9 @@ const STRAIN_MAX: f64 = 0.9;
 /// The same where packets are missing or come from nowhere. Those are lost or foreign only if
 /// delays beyond the reach are out of the question, so far more room is asked for.
 const STRAIN_IN_DOUBT_MAX: f64 = 0.5;
+/// So many packets in a row, and no other after them, are not lost by chance: with a loss of 30 %,
+/// that happens once in a hundred boundaries that have no more packets.
+const STALLED_MIN: u64 = 4;
 /// As few delays say nothing of how long delays may be, and as few packets nothing of the share
 /// that is missing.
 pub(crate) const TELLING_MIN: u64 = 8;
@@ -61,6 +64,10 @@ pub(crate) struct Evidence {
     pub unseen: u64,
     /// Kept downstream after the boundary, and not upstream where it should have kept them.
     pub strange: u64,
+    /// Packets in a row, of those kept upstream, that downstream did not keep: the last before the
+    /// boundary, and all that followed it as long as their arrival should have been kept. None if
+    /// either is none.
+    pub stalled: u64,
     /// Packets kept at both points.
     pub matched: u64,
     /// The longest delay of those, as a share of the reach.
@@ -82,6 +89,10 @@ pub(crate) enum Verdict {
     Settled,
     /// It cannot be decided.
     Doubtful,
+    /// It cannot be decided, and most packets are missing.
+    Late,
+    /// From some moment before the boundary on, nothing arrived: a longer way, or an outage.
+    Stalled,
     /// Delays come up to the end of what was kept.
     Beyond,
 }
@@ -108,12 +119,25 @@ impl Evidence {
         );
         let most_unseen = self.sent >= TELLING_MIN && unexplained.0 > self.sent / 2;
         let known_to_be_short = self.is_short() && short_delays >= TELLING_MIN;
+        let stalled = self.stalled.saturating_sub(unobserved.downstream);
+        if stalled >= STALLED_MIN && unexplained.1 == 0 && self.is_whole() {
+            return Verdict::Stalled;
+        }
         let clear = match unexplained {
             _ if unseen == 0 && strange == 0 && !is_hidden => true,
             (1.., 1..) => false,
             _ => known_to_be_short && !most_unseen,
         };
-        if clear && !self.blind { Verdict::Settled } else { Verdict::Doubtful }
+        match clear && !self.blind {
+            true => Verdict::Settled,
+            false if most_unseen => Verdict::Late,
+            false => Verdict::Doubtful,
+        }
+    }
+
+    /// Whether all four epochs are there.
+    const fn is_whole(&self) -> bool {
+        self.whole_downstream && self.whole_upstream
     }
 
     /// Whether all delays seen are far shorter than the reach.
@@ -137,13 +161,17 @@ pub(crate) fn settle(boundary: Timestamp, upstream: Edge<'_>, downstream: Edge<'
         let digest = received[0].observation.digest;
         while let Some(sent) = sent_groups.next_if(|sent| sent[0].observation.digest < digest) {
             found.add_unseen(sent, count_before(sent));
+            found.add_unseen_after(sent, sent.len() - count_before(sent));
         }
         match sent_groups.next_if(|sent| sent[0].observation.digest == digest) {
             Some(sent) => settle_equal(sent, received, &mut found),
             None => found.add_strange(received, received.len() - count_before(received)),
         }
     }
-    sent_groups.for_each(|sent| found.add_unseen(sent, count_before(sent)));
+    for sent in sent_groups {
+        found.add_unseen(sent, count_before(sent));
+        found.add_unseen_after(sent, sent.len() - count_before(sent));
+    }
     let evidence = found.evidence(&sent, upstream, downstream);
     Moves { earlier: found.earlier, later: found.later, evidence }
 }
@@ -163,6 +191,7 @@ struct Found {
     earlier: Vec<Observation>,
     later: Vec<Observation>,
     unseen_places_ns: Vec<i64>,
+    unseen_after_places_ns: Vec<i64>,
     strange_places_ns: Vec<i64>,
     matched: u64,
     /// The longest delay, and the longest by which a packet seemed to arrive before it left.
@@ -175,6 +204,31 @@ impl Found {
     fn add_unseen(&mut self, sent: &[Sided], count: usize) {
         let before = sent.iter().rev().filter(|sided| !sided.after);
         self.unseen_places_ns.extend(before.take(count).map(|sided| sided.place_ns));
+    }
+
+    /// The last of those sent after the boundary.
+    fn add_unseen_after(&mut self, sent: &[Sided], count: usize) {
+        let after = sent.iter().rev().filter(|sided| sided.after);
+        self.unseen_after_places_ns.extend(after.take(count).map(|sided| sided.place_ns));
+    }
+
+    /// Packets in a row around the boundary of which none was seen; 0 if the last before it was, or
+    /// any after it that would have arrived within `within_ns`.
+    fn stalled(&self, sent: &[Sided], within_ns: i64) -> u64 {
+        let is_due = |place_ns: &i64| *place_ns < within_ns;
+        let after = sent.iter().filter(|sided| sided.after).map(|sided| sided.place_ns);
+        let due = after.filter(is_due).count() as u64;
+        let unseen = self.unseen_after_places_ns.iter().copied().filter(is_due).count() as u64;
+        let newest_first = |places_ns: &mut Vec<i64>| {
+            places_ns.sort_unstable_by_key(|place_ns| std::cmp::Reverse(*place_ns));
+        };
+        let mut sent: Vec<i64> =
+            sent.iter().filter(|sided| !sided.after).map(|sided| sided.place_ns).collect();
+        let mut missing = self.unseen_places_ns.clone();
+        newest_first(&mut sent);
+        newest_first(&mut missing);
+        let run = sent.iter().zip(&missing).take_while(|(one, other)| one == other).count() as u64;
+        if due > 0 && unseen == due && run > 0 { run + due } else { 0 }
     }
 
     /// The last of those received after the boundary.
@@ -198,11 +252,13 @@ impl Found {
         // other did, on the same side of the boundary: no reason to worry.
         let sent_within_ns = reach_ns(downstream.before).saturating_sub(self.ahead_ns);
         let received_within_ns = reach_ns(upstream.after).saturating_sub(self.ahead_ns);
+        let due_within_ns = reach_ns(upstream.after).min(reach_ns(downstream.after));
         let sent_before = sent.iter().filter(|sided| !sided.after).map(|sided| &sided.place_ns);
         Evidence {
             sent: count_within(sent_before, sent_within_ns),
             unseen: count_within(&self.unseen_places_ns, sent_within_ns),
             strange: count_within(&self.strange_places_ns, received_within_ns),
+            stalled: self.stalled(sent, due_within_ns.saturating_sub(self.behind_ns)),
             matched: self.matched,
             strain: share(self.behind_ns, forth_ns).max(share(self.ahead_ns, back_ns)),
             blind: forth_ns == 0 || back_ns == 0,
@@ -258,6 +314,7 @@ fn settle_equal(sent: &[Sided], received: &[Sided], found: &mut Found) {
     let split = received_before.clamp(least, most);
     found.add_unseen(sent, sent_before.saturating_sub(split));
     found.add_strange(received, (received.len() - split).saturating_sub(sent_after));
+    found.add_unseen_after(sent, sent_after.saturating_sub(received.len() - split));
     if sent.len() == received.len() {
         found.matched += sent.len() as u64;
         for (sent, received) in sent.iter().zip(received) {

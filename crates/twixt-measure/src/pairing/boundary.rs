@@ -5,7 +5,7 @@ use twixt_model::{Batch, Delay, Epoch, Observation, Side, Timestamp};
 use twixt_synopsis::{AnySynopsis, Estimator};
 
 use super::Pairing;
-use super::slot::{Half, Slot, Unsettled, edge};
+use super::slot::{Half, LateSign, Slot, Unsettled, edge};
 use crate::cut::{self, Moves, Verdict};
 use crate::sealed::CutKind;
 
@@ -151,9 +151,18 @@ fn note_unsettled(
     let reach = sides.map(|side| side.reach).min().unwrap_or(Delay::ZERO);
     let halves = [&before.upstream, &after.upstream, &before.downstream, &after.downstream];
     let overflow = halves.into_iter().flatten().all(|half| reach < half.sealed.guard);
-    let unsettled = Unsettled { reach, overflow, beyond: verdict == Verdict::Beyond };
+    let sign = match verdict {
+        Verdict::Beyond => LateSign::Beyond,
+        Verdict::Stalled => LateSign::Stalled,
+        Verdict::Late => LateSign::Missing,
+        Verdict::Doubtful | Verdict::Settled => LateSign::Doubt,
+    };
+    let unsettled = Unsettled { reach, overflow, sign };
     before.note_unsettled(unsettled);
-    after.note_unsettled(unsettled);
+    // Of the epoch after, all packets may be there: some of the epoch before are among them.
+    let sign = unsettled.sign;
+    let sign = if sign == LateSign::Stalled { LateSign::Missing } else { sign };
+    after.note_unsettled(Unsettled { sign, ..unsettled });
     true
 }
 

@@ -4,7 +4,7 @@ use twixt_model::{Delay, Epoch, Estimate, Segment, Span, Timestamp, Unobserved};
 use twixt_synopsis::{AnySynopsis, Estimator, KnownFlow, Mismatch, Pair, Question};
 
 use super::event::{PairingError, PairingEvent, PointSummary, UnpairedReason};
-use super::slot::{Half, Slot, Unsettled};
+use super::slot::{Half, LateSign, Slot, Unsettled};
 use super::unobserved::Observed;
 use super::{Pairing, QuestionTemplate};
 use crate::cut::TimedCut;
@@ -126,8 +126,17 @@ fn observed(upstream: &Sealed, downstream: &Sealed, unobserved: Unobserved) -> O
 fn doubt(estimate: &mut Estimate, unsettled: Unsettled) {
     estimate.evidence.forget_loss();
     estimate.add_reason(&unsettled.to_string());
-    if let (true, Some(delay)) = (unsettled.beyond, &mut estimate.delay) {
-        delay.half_width_ns = None;
+    let Some(delay) = &mut estimate.delay else { return };
+    match unsettled.sign {
+        LateSign::Doubt => {}
+        // Which are the percentiles of packets of which some are missing?
+        LateSign::Missing | LateSign::Beyond => {
+            (delay.half_width_ns, delay.order, delay.order_range) = (None, None, None);
+        }
+        LateSign::Stalled => estimate.delay = None,
+    }
+    if unsettled.sign > LateSign::Doubt {
+        estimate.sample = None;
     }
 }
 

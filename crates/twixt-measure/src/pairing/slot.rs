@@ -47,14 +47,35 @@ pub(super) struct Unsettled {
     pub(super) reach: Delay,
     /// Whether that is less than the guard.
     pub(super) overflow: bool,
-    /// Whether delays that came up to it were seen.
-    pub(super) beyond: bool,
+    /// What shows that delays may exceed it.
+    pub(super) sign: LateSign,
+}
+
+/// What shows that delays may exceed what was kept, the surest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LateSign {
+    /// Nothing shows that they do not.
+    Doubt,
+    /// Most packets are missing.
+    Missing,
+    /// Delays that came up to it.
+    Beyond,
+    /// From some moment on, nothing arrived.
+    Stalled,
 }
 
 impl fmt::Display for Unsettled {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = self.reach.as_nanos() as f64 / 1e6;
-        let reach = if self.beyond { "reach" } else { "may reach" };
+        if self.sign == LateSign::Stalled {
+            return write!(
+                formatter,
+                "no packet that was sent near the end of an epoch arrived within {ms} ms: late \
+                 packets of a longer path cannot be distinguished from lost ones, and their delays \
+                 are missing; use a larger guard or longer epochs"
+            );
+        }
+        let reach = if self.sign == LateSign::Beyond { "reach" } else { "may reach" };
         let (what, remedy) = if self.overflow {
             ("stash, which holds", "use a larger stash")
         } else {
@@ -139,7 +160,7 @@ impl Slot {
 
     /// Notes why a boundary is not settled. Of two reasons, the more certain is kept.
     pub(super) fn note_unsettled(&mut self, unsettled: Unsettled) {
-        if self.unsettled.is_none_or(|noted| !noted.beyond) {
+        if self.unsettled.is_none_or(|noted| noted.sign <= unsettled.sign) {
             self.unsettled = Some(unsettled);
         }
     }

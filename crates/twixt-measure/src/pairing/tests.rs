@@ -1,3 +1,4 @@
+mod path_change;
 mod refusing;
 mod settling;
 mod streams;

@@ -118,8 +118,31 @@ fn packets_missing_here_and_from_nowhere_there_are_late() {
 fn packets_of_which_most_are_missing_may_be_late() {
     let sent: Vec<(u64, i64)> = (0..8).map(|digest| (digest, 95)).collect();
     check_verdict(&sent, &sent[..4], 1_000, Verdict::Settled);
-    check_verdict(&sent, &sent[..3], 1_000, Verdict::Doubtful);
+    check_verdict(&sent, &sent[..3], 1_000, Verdict::Late);
     check_verdict(&sent[..7], &sent[..1], 1_000, Verdict::Settled);
+}
+
+/// What was sent from some moment before the boundary on is not there, up to where it should be.
+#[test]
+fn when_nothing_arrives_any_more_packets_may_be_late() {
+    let sent: Vec<(u64, i64)> = (0..40).map(|digest| (digest, 80 + digest as i64)).collect();
+    let arrived = |until: usize| -> Vec<(u64, i64)> {
+        sent[..until].iter().map(|&(digest, place)| (digest, place + 1)).collect()
+    };
+    for until in 12..20 {
+        check_verdict(&sent, &arrived(until), 1_000, Verdict::Stalled);
+    }
+    // The last before the boundary came: the epoch before it is whole.
+    check_verdict(&sent, &arrived(20), 1_000, Verdict::Settled);
+    // Others came after those that are missing.
+    let others: Vec<(u64, i64)> = [arrived(15), arrived(40)[25..].to_vec()].concat();
+    check_verdict(&sent, &others, 1_000, Verdict::Settled);
+    // A few may be lost.
+    check_verdict(&sent[..22], &arrived(19), 1_000, Verdict::Settled);
+    check_verdict(&sent[..23], &arrived(19), 1_000, Verdict::Stalled);
+    let evidence = settled(&sent, &arrived(15)).evidence;
+    let dropped = Unobserved { upstream: 0, downstream: 30 };
+    assert_eq!(evidence.verdict(1_000, dropped), Verdict::Settled);
 }
 
 /// They are missing whatever the delays are, but do not tell that these are short.
