@@ -54,6 +54,7 @@ mod rtt;
 mod simulate;
 mod stalls;
 mod store;
+mod strays;
 mod support;
 mod time_order;
 mod traces;
