@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{DelayEstimate, DelaySample, Estimate, Evidence, Scope};
+use crate::{DelayEstimate, DelaySample, Estimate, Scope};
 
 /// One estimate for each scope, from all epochs.
 #[must_use]
@@ -73,6 +73,7 @@ fn reason(estimates: &[&Estimate]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Evidence;
     use crate::{Delay, Span, Timestamp};
 
     fn estimate(start: i64, packets: u64, lost: Option<u64>, mean: Option<i128>) -> Estimate {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use twixt_model::{Epoch, EpochRule, Estimate, Evidence, LossRange, Scope};
+use twixt_model::{Epoch, EpochRule, Estimate, Scope};
 
 use crate::measured::Measured;
 use crate::pairs::Concluded;
