@@ -6,7 +6,7 @@ use twixt_model::{DelayEstimate, Estimate, LossRange, Scope};
 
 use super::Sds;
 use super::cell::{Cell, Moments};
-use super::flows::{all_at_once, as_printed, one_by_one};
+use super::flows::{UNSTAMPED_MAX, all_at_once, as_printed, one_by_one};
 use crate::question::{By, KnownFlow, Question};
 use crate::sketch::{Answer, answered, distinct};
 use crate::strays::{Bounds, stray_reason};
@@ -183,15 +183,24 @@ fn all(table: &Table<'_>, question: &Question<'_>) -> Answer {
     let delay = (count > 0 && !is_weighted && !is_few).then(|| {
         let mean = sum_ns as f64 / count as f64;
         let variance = (squares / count as f64 - mean * mean).max(0.0);
-        // What was not stamped may have taken any time.
+        let share = missing as f64 / (received.packets as f64).max(1.0);
+        // What was not stamped may have taken any time; if it is little, it cannot matter much.
+        let is_little = share <= UNSTAMPED_MAX;
         if missing > 0 {
-            reasons.push(format!("no interval: {missing} packets without a send time").into());
+            let what = format!("{missing} packets without a send time");
+            reasons.push(match is_little {
+                true => {
+                    format!("{what}; the interval allows their mean to differ by two deviations")
+                        .into()
+                }
+                false => format!("no interval: {what}").into(),
+            });
         }
         DelayEstimate {
             count,
             sum_ns: sum_ns.saturating_add(i128::from(table.reference_ns) * i128::from(count)),
             deviation_ns: Some(variance.sqrt()),
-            half_width_ns: (missing == 0).then_some(0.0),
+            half_width_ns: is_little.then_some(2.0 * variance.sqrt() * share),
             order: None,
             order_range: None,
         }

@@ -17,7 +17,7 @@ const JOINT_ERROR_MAX: f64 = 0.05;
 /// A deviation is reported if its square is off by no more than this part of it, by its interval.
 const VARIANCE_OFF_MAX: f64 = 0.5;
 /// With a larger share of packets without a send time there is no interval.
-const UNSTAMPED_MAX: f64 = 0.01;
+pub(super) const UNSTAMPED_MAX: f64 = 0.01;
 /// And with a larger one no mean.
 const UNSTAMPED_MOST: f64 = 0.5;
 /// Of fewer packets a deviation says little.
