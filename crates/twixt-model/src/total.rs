@@ -73,8 +73,7 @@ fn reason(estimates: &[&Estimate]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Evidence;
-    use crate::{Delay, Span, Timestamp};
+    use crate::{Delay, Evidence, Span, Timestamp};
 
     fn estimate(start: i64, packets: u64, lost: Option<u64>, mean: Option<i128>) -> Estimate {
         let used = packets - lost.unwrap_or(0);

@@ -22,6 +22,14 @@ impl Band {
     pub(super) fn contains(&self, delay: Delay) -> bool {
         (self.low..=self.high).contains(&delay)
     }
+
+    /// As much again to either side, within another.
+    pub(super) fn widened(&self, within: Self) -> Self {
+        let width = self.high - self.low;
+        let (low, high) =
+            ((self.low - width).max(within.low), (self.high + width).min(within.high));
+        Self { low, high, ..*self }
+    }
 }
 
 /// The delay of a packet, and between what it lies.
@@ -50,8 +58,8 @@ impl Matched {
 
 /// Packets that were sent and received.
 pub(super) struct Alignment {
-    /// Indexes of those sent.
-    pub(super) matches: Vec<(usize, Matched)>,
+    /// Indexes of those sent and those received.
+    pub(super) matches: Vec<(Indexes, Matched)>,
 }
 
 impl Alignment {
@@ -76,7 +84,7 @@ impl Alignment {
 }
 
 /// Indexes of a packet upstream and downstream.
-type Indexes = (usize, usize);
+pub(super) type Indexes = (usize, usize);
 
 struct Run<'a> {
     sent: &'a [Observation],
@@ -172,7 +180,7 @@ impl Run<'_> {
     }
 
     /// A pair, which is between the earliest and the latest of its place.
-    fn matched(&self, pair: Indexes, first: Indexes, last: Indexes) -> (usize, Matched) {
+    fn matched(&self, pair: Indexes, first: Indexes, last: Indexes) -> (Indexes, Matched) {
         let Band { low, high, .. } = self.band;
         let delay = self.delay(pair);
         let least = self.delay((last.0, first.1)).max(low).min(delay);
@@ -181,7 +189,7 @@ impl Run<'_> {
         let (oldest, newest) = self.possible(pair);
         let own = |sent: usize| received - self.sent[sent].time;
         (
-            pair.0,
+            pair,
             Matched {
                 delay,
                 least,

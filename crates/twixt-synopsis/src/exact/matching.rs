@@ -189,15 +189,46 @@ impl Usual {
         });
         let is_fitting = fitting.is_some();
         let alignment = fitting.unwrap_or_else(|| Alignment::new(sent, received, self.window));
-        for (index, matched) in alignment.matches {
-            fates[index] = match (is_fitting || matched.is_certain(), range) {
+        let mut is_taken = vec![false; received.len()];
+        for ((sent, received), matched) in alignment.matches {
+            is_taken[received] = true;
+            fates[sent] = match (is_fitting || matched.is_certain(), range) {
                 (true, Some(_)) => Fate::Measured(matched),
                 // Nothing tells by how much packets may have overtaken each other: as if none did.
                 (true, None) => Fate::Measured(Matched::certain(matched.delay)),
                 (false, _) => Fate::Arrived,
             };
         }
+        if let Some(range) = range.filter(|_| is_fitting) {
+            find_slow(range.widened(self.window), sent, received, &is_taken, &mut fates);
+        }
         fates
+    }
+}
+
+/// Packets that seem lost, but were slower (or faster) than those that occur once: where these are few
+/// and identical ones many, the range that they show is too narrow for the slowest. It is such a packet
+/// if nothing else it could be was sent, nor received, within as much again to either side.
+fn find_slow(
+    wide: Band,
+    sent: &[Observation],
+    received: &[Observation],
+    is_taken: &[bool],
+    fates: &mut [Fate],
+) {
+    let missing = sent.iter().zip(fates).filter(|(_, fate)| **fate == Fate::Lost);
+    for (packet, fate) in missing {
+        let from = received.partition_point(|other| other.time - packet.time < wide.low);
+        let until = received.partition_point(|other| other.time - packet.time <= wide.high);
+        if until != from + 1 || is_taken[from] {
+            continue;
+        }
+        let arrived = received[from].time;
+        let first = sent.partition_point(|other| arrived - other.time > wide.high);
+        let beyond = sent.partition_point(|other| arrived - other.time >= wide.low);
+        if beyond == first + 1 {
+            *fate = Fate::Measured(Matched::certain(arrived - packet.time));
+        }
     }
 }
 
@@ -269,6 +300,39 @@ mod tests {
         let delays: Vec<Option<i64>> =
             matching.packets.iter().map(|(_, fate)| fate.delay().map(Delay::as_nanos)).collect();
         assert_eq!(delays, expected);
+    }
+
+    /// 2000 identical packets a second apart, 20 unique ones: a few of the former are slower than any of
+    /// the latter, and none is lost.
+    #[test]
+    fn identical_packets_slower_than_unique_ones_are_not_lost() {
+        let delay = |number: u64| {
+            let uniform = (twixt_model::mix(number) >> 11) as f64 / (1_u64 << 53) as f64;
+            (10_000.0 * -(1.0 - uniform).ln()) as i64
+        };
+        let packet = |number: u64| {
+            let digest = if number.is_multiple_of(100) { number + 1 } else { 0 };
+            (digest, number as i64 * 1_000_000)
+        };
+        let sent: Vec<(u64, i64)> = (0..2_000).map(packet).collect();
+        let received: Vec<(u64, i64)> = (0..)
+            .zip(&sent)
+            .map(|(number, &(digest, time))| (digest, time + delay(number)))
+            .collect();
+        let slowest = |is_unique: bool| {
+            let of = (0..2_000_u64).filter(|number| number.is_multiple_of(100) == is_unique);
+            of.map(delay).max().unwrap()
+        };
+        assert!(slowest(false) > slowest(true) * 3 / 2, "{} {}", slowest(false), slowest(true));
+        let matching = Matching::new(seen(&sent), seen(&received), Delay::from_nanos(500_000));
+        let lost = matching.packets.iter().filter(|(_, fate)| *fate == Fate::Lost).count();
+        assert_eq!((lost, matching.strays.len()), (0, 0));
+        // A packet that is missing is missed, and one that came from nowhere is a stray.
+        let mut gone = received.clone();
+        gone[1_501].1 += 500_000;
+        let matching = Matching::new(seen(&sent), seen(&gone), Delay::from_nanos(500_000));
+        let lost = matching.packets.iter().filter(|(_, fate)| *fate == Fate::Lost).count();
+        assert_eq!((lost, matching.strays.len()), (1, 1));
     }
 
     /// Whatever comes, every packet upstream crossed or was lost, and every packet downstream crossed

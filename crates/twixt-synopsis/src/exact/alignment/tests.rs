@@ -16,7 +16,7 @@ fn band(low: i64, median: i64, high: i64) -> Band {
 /// Index of the packet sent, its delay, and between what the delays of the sum lie.
 fn matches(sent: &[i64], received: &[i64], band: Band) -> Vec<(usize, i64, [i64; 2])> {
     let alignment = Alignment::new(&seen(sent), &seen(received), band);
-    let shown = |(index, matched): (usize, Matched)| {
+    let shown = |((index, _), matched): (Indexes, Matched)| {
         let Matched { delay, least, most, .. } = matched;
         (index, delay.as_nanos(), [least, most].map(Delay::as_nanos))
     };
