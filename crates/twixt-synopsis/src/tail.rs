@@ -110,7 +110,8 @@ mod tests {
     /// Sampled delays of distributions that the constants were not calibrated with: 200 of 20 000.
     #[test]
     fn intervals_hold_for_other_distributions() {
-        let cases: [(&str, fn(f64) -> f64); 4] = [
+        type Inverse = fn(f64) -> f64;
+        let cases: [(&str, Inverse); 4] = [
             ("gamma of 2", |share| 2.0 * -(1.0 - share).ln() - 0.5 * -(share.max(1e-9)).ln()),
             ("Weibull of 0.7", |share| (-(1.0 - share).ln()).powf(1.0 / 0.7)),
             ("Pareto of 1.5", |share| (1.0 - share).powf(-1.0 / 1.5)),

@@ -124,7 +124,9 @@ impl FlowQuestion {
         if is_own || self.packet_rate >= 1.0 || packets < 2 {
             return self.delays_of(pair, endpoints).deviation_ns();
         }
-        let apart = Delay::from_nanos((last - first).as_nanos() / (packets - 1) as i64);
+        // Hostile records may count any number of packets.
+        let gaps = i64::try_from(packets - 1).unwrap_or(i64::MAX);
+        let apart = Delay::from_nanos((last - first).as_nanos() / gaps);
         endpoints.between(class, first - apart, last + apart).deviation_ns()
     }
 }

@@ -191,7 +191,8 @@ impl Outcome {
         let others = received.saturating_sub(heavy).max(delay.count);
         let others_ns = delay.sum_ns.saturating_sub(reference(delay.count));
         let scale = others as f64 / delay.count as f64;
-        let all = (others + heavy) as f64;
+        // Not added as integers: counts may be hostile.
+        let all = others as f64 + heavy as f64;
         delay.half_width_ns = delay.half_width_ns.map(|width| width * others as f64 / all);
         let count = delay.count.saturating_add(heavy);
         // To the unit where every packet was measured.

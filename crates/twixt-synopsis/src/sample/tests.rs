@@ -227,7 +227,7 @@ fn repeating(seed: u64, share: f64, digests: u64, budget: u32) -> (Estimate, f64
     let mut sum_ns = 0.0;
     for number in 0..30_000 {
         let repeats = unit(1, number) < share;
-        let kind = if repeats { 1 << 50 | number % digests } else { number };
+        let kind = if repeats { (1 << 50) | (number % digests) } else { number };
         let delay_ns = if repeats { 4e6 } else { 1e6 * -(1.0 - unit(2, number)).ln() };
         let sent_ns = number as i64 * 300_000;
         upstream.update(&packet(seed << 51 | kind, sent_ns));

@@ -175,6 +175,25 @@ fn absurd_counts_do_not_panic() {
     }
 }
 
+/// Hostile counts in one of many cells: it looks like identical packets.
+#[test]
+fn absurd_counts_of_one_cell_do_not_panic() {
+    let ids: Vec<(u64, i64)> = (0..1000).map(|id| (id, 0)).collect();
+    let mut hostile = lda(64, &ids);
+    hostile.cells[3] = Sums { times: 1, packets: u64::MAX, digests: 7 };
+    let mut other = hostile.clone();
+    other.cells[3].times = u64::MAX / 2;
+    other.cells[4].packets = u64::MAX;
+    for pair in [(&hostile, &other), (&other, &hostile)] {
+        for reference in [0, i64::MIN, i64::MAX] {
+            let question = Question { reference: Delay::from_nanos(reference), ..question() };
+            let estimate =
+                &Lda::estimate(Pair { upstream: pair.0, downstream: pair.1 }, &question)[0];
+            let _ = estimate.delay.map(|delay| (delay.mean(), delay.interval()));
+        }
+    }
+}
+
 /// Mean, sample and collapsed second moment of an independent (Java) implementation, which was
 /// given the same packets in the same rows.
 #[test]
