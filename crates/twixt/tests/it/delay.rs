@@ -243,7 +243,7 @@ fn flows_are_told_apart() {
 }
 
 /// The keys of an estimate, in the order in which they are written.
-const ESTIMATE_KEYS: [&str; 29] = [
+const ESTIMATE_KEYS: [&str; 32] = [
     "scope",
     "packets",
     "used",
@@ -273,6 +273,9 @@ const ESTIMATE_KEYS: [&str; 29] = [
     "jitter_ns",
     "lost_min",
     "lost_max",
+    "strays",
+    "strays_min",
+    "strays_max",
 ];
 
 #[test]
@@ -283,9 +286,9 @@ fn csv_has_a_header_and_a_row_per_estimate() {
     let one = MILLISECOND;
     let end = START + 99 * one;
     // Without a reason; 100 packets of 92 bytes; percentiles and their intervals, and no jitter; none
-    // lost at least, nor at most.
+    // lost at least, nor at most; no strays.
     let row = format!(
-        "all,100,100,0,{one},0,{one},{one},{one},{one},{one},{one},{one},{START},{end},,9200,{},0,0",
+        "all,100,100,0,{one},0,{one},{one},{one},{one},{one},{one},{one},{START},{end},,9200,{},0,0,0,0,0",
         format!("{one},").repeat(9)
     );
     assert_eq!(lines[1..], [row]);
