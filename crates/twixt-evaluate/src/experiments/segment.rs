@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use twixt_model::{ClassId, Estimate, FlowKey, GroupId, Scope};
 use twixt_sim::{Config, Side, Simulation};
-use twixt_synopsis::{By, KnownFlow, Pair, Question, TwoPoint};
+use twixt_synopsis::{By, KnownFlow, Listing, Pair, Question, TwoPoint};
 
 /// One segment.
 pub(super) struct TestSegment {
@@ -86,6 +86,7 @@ impl TestSegment {
             by: By::Flow,
             estimator: Some(estimator),
             flows: &flows,
+            listing: Listing::Passing,
             ..Question::about(span)
         };
         let estimates = S::estimate(Pair { upstream, downstream }, &question);

@@ -27,6 +27,11 @@ const GUESSED_UNKNOWN_MAX: f64 = 0.5;
 /// a flow's guessed size then includes some of theirs.
 const UNLISTED_MAX: f64 = 0.1;
 
+/// Packets of unlisted flows in a cell that do not matter.
+const UNLISTED_FEW: f64 = 0.5;
+
+const NO_INTERVAL: &str = "no interval: the share of other flows is unknown";
+
 /// A flow that has at least this share of the packets in its cells has their losses.
 const DOMINANCE: f64 = 0.5;
 
@@ -45,8 +50,8 @@ pub(super) fn one_by_one(
         Listing::Seen | Listing::Passing => vec![true; flows.len()],
     };
     let answers = flows.iter().zip(seen).map(|(flow, seen)| match seen {
-        true => paper_answer(table, flow),
-        false => Answer::not_seen(),
+        false if table.upstream.flow_packets_at_most(flow.hash) > 0 => Answer::not_seen(),
+        _ => paper_answer(table, flow),
     });
     answers.collect()
 }
@@ -93,7 +98,7 @@ pub(super) fn all_at_once(
     let unlisted = table.unlisted(flows);
     let remainders = Remainders::new(table, flows, &sizes, &solutions, common_ns);
     let answers = flows.iter().zip(&sizes).zip(&solutions).map(|((flow, size), solution)| {
-        if !size.seen {
+        if !size.seen && table.upstream.flow_packets_at_most(flow.hash) > 0 {
             return Answer::not_seen();
         }
         let is_joint = |found: &Solution| caution.is_some() || size.is_joint(found, unlisted);
@@ -101,10 +106,16 @@ pub(super) fn all_at_once(
             return paper_answer(table, flow);
         };
         if let Some(caution) = caution.as_ref().filter(|_| !size.known) {
-            match caution.half_width_ns(size.load, solution.half_width_ns) {
-                Some(half_width_ns) => solution.half_width_ns = half_width_ns,
-                None => return Answer::not_separated(),
+            let Some(half_width_ns) = caution.half_width_ns(size.load, solution.half_width_ns)
+            else {
+                return Answer::not_separated();
+            };
+            // With unlisted flows in its cells, the emptiest of them are nearer than all together.
+            if unlisted > UNLISTED_FEW || !size.is_joint(&solution, unlisted) {
+                let joint_ns = common_ns + solution.mean_offset_ns;
+                return paper_answer(table, flow).around(joint_ns, half_width_ns, table);
             }
+            solution.half_width_ns = half_width_ns;
         }
         if !solution.fits() {
             let mut answer = paper_answer(table, flow);
@@ -209,6 +220,16 @@ impl Answer {
         self.delay = Some(DelayEstimate { half_width_ns: None, ..delay });
     }
 
+    /// With an interval that contains the one around another mean, which is relative to the reference.
+    fn around(mut self, mean_ns: f64, half_width_ns: f64, table: &Table<'_, Lds>) -> Self {
+        if let Some(delay) = &mut self.delay {
+            let apart_ns = delay.mean_ns() - table.reference_ns as f64 - mean_ns;
+            delay.half_width_ns = Some(half_width_ns + apart_ns.abs());
+            self.reasons.retain(|reason| reason != NO_INTERVAL);
+        }
+        self
+    }
+
     /// Adds the deviation, and says why what is not known is not.
     fn finish(mut self, table: &Table<'_, Lds>, deviation_ns: Option<f64>) -> Self {
         let Some(delay) = &mut self.delay else {
@@ -226,7 +247,7 @@ impl Answer {
         };
         self.reasons.extend(reason);
         if delay.half_width_ns.is_none() {
-            self.reasons.push("no interval: the share of other flows is unknown".into());
+            self.reasons.push(NO_INTERVAL.into());
         }
         self
     }

@@ -251,7 +251,8 @@ fn most_flows_are_not_listed() {
         // Of flows below 1000 packets hardly any is answered with the others: those whose guessed
         // size includes packets of unlisted flows cost a little.
         let estimated = measure(&traffic, &pair, "joint", false);
-        check_errors(&estimated, 2, &[1.1 * paper[2].median_error, paper[3].median_error]);
+        // Means are sums over packets used, which are rounded.
+        check_errors(&estimated, 2, &[1.1 * paper[2].median_error, paper[3].median_error + 1e-6]);
         intervals += estimated[3].intervals;
         held += estimated[3].held;
     }

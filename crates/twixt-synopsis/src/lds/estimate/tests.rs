@@ -157,6 +157,18 @@ fn all_traffic_is_exact_without_loss() {
     check(&ask(&lossy, By::All, "joint", &[]), &[(235, 0, Some(235), None)]);
 }
 
+/// A queue that is full delays and drops: flows that lost nothing saw little of it.
+#[test]
+fn a_mean_of_all_traffic_is_not_made_of_a_sliver() {
+    let every_tenth = |flow: u8, index: u64| flow > 0 && index.is_multiple_of(10);
+    let heavy = ends(&roomy(), &[7, 700, 742], every_tenth);
+    let estimate = &ask(&heavy, By::All, "joint", &[])[0];
+    check(std::slice::from_ref(estimate), &[(1449, 0, Some(145), None)]);
+    assert!(estimate.reason.as_ref().unwrap().contains("only 7 of 1304 packets"), "{estimate:?}");
+    let light = ends(&roomy(), &[700, 700, 42], |flow, index| flow == 1 && index == 0);
+    check(&ask(&light, By::All, "joint", &[]), &[(1442, 742, Some(1), Some(1113))]);
+}
+
 #[test]
 fn a_flow_that_is_listed_twice_is_answered_once() {
     let ends = ends(&roomy(), &[5, 200], |_, _| false);

@@ -20,15 +20,15 @@ const SEED: u64 = 0x696d_706c_616e_7400;
 /// At a time, this part of the listed flows is implanted, so that they are hardly more crowded, ...
 const PART: usize = 8;
 /// ... and these at least, ...
-const FLOWS_MIN: usize = 4;
+const FLOWS_MIN: usize = 16;
 /// ... until there were so many, ...
-const FLOWS_WANTED: usize = 300;
+const FLOWS_WANTED: usize = 200;
 /// ... or so many batches, ...
 const BATCHES_MAX: usize = 16;
 /// ... each of which takes as long as all listed flows, of which so many are looked at.
 const MEMBERS_MAX: usize = 20_000;
 /// First, these are implanted without a packet.
-pub(crate) const SILENT_WANTED: usize = 200;
+pub(crate) const SILENT_WANTED: usize = 160;
 /// Of the flows that are taken for seen, at most this part may have sent nothing.
 const MISTAKEN_MAX: f64 = 0.05;
 /// Other flows may share several of a flow's cells: so many are taken for independent at most.
@@ -94,6 +94,14 @@ pub(super) fn judge<L: Layout>(
     let at_once = (flows.len() / PART).max(FLOWS_MIN);
     let silent = batches(&templates, at_once.min(SILENT_WANTED), SILENT_WANTED);
     templates.silent = silent_loads(&silent, flows.len());
+    let kept: Vec<f64> = members.kept.iter().map(|&cell| counts[cell as usize]).collect();
+    // Where no silent flow seems to have sent anything, no other flow is in the way, listed or not.
+    if templates.silent.last().is_none_or(|&most| most < 0.5) {
+        doubt::doubt(members, &kept, unlisted, sizes);
+        let unknown = sizes.iter_mut().filter(|size| !size.known);
+        unknown.for_each(|size| size.seen = size.packets() >= 0.5);
+        return Vec::new();
+    }
     let Templates { listed, silent, cells, .. } = &templates;
     templates.least = least_seen(listed, silent, *cells).max(0.5);
     templates.keep_seen();
@@ -105,7 +113,6 @@ pub(super) fn judge<L: Layout>(
         sizes.for_each(|(size, others)| size.error = ratios[class(size.load)] * *others);
     }
     templates.correct(sizes.iter_mut());
-    let kept: Vec<f64> = members.kept.iter().map(|&cell| counts[cell as usize]).collect();
     for (size, cells) in sizes.iter_mut().zip(members.flows()).filter(|(size, _)| !size.known) {
         size.error = ratios[class(size.load)] * others(members, cells, &kept, size.load);
     }
@@ -223,8 +230,13 @@ impl Implants {
             weight: implant.weight,
         }));
         among.believe(&counted, unlisted, &mut self.sizes, |_| 0.0);
-        if !templates.silent.is_empty() {
+        if let Some(&most) = templates.silent.last() {
+            let found: Vec<f64> = self.sizes[flows.len()..].iter().map(Size::packets).collect();
             templates.correct(self.sizes.iter_mut());
+            // They may be smaller than all flows that were seen.
+            for (size, found) in self.sizes[flows.len()..].iter_mut().zip(found) {
+                size.seen |= found > most;
+            }
         }
         let all = self.sizes.iter().zip(among.flows());
         self.others = all.map(|(size, cells)| others(&among, cells, &counted, size.load)).collect();
@@ -303,4 +315,32 @@ fn ratios(batches: &[Implants], flows: usize) -> Vec<f64> {
         }
     }
     doubt::quantiles(&mut classes, 0.95).into_iter().map(|ratio| ratio / Z95).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn up_to(most: u32) -> Vec<f64> {
+        (0..most).map(f64::from).collect()
+    }
+
+    #[test]
+    fn flows_are_seen_that_sent_more_than_silent_ones_seem_to() {
+        assert_eq!(least_seen(&[1.0, 2.0, 3.0], &[0.0; 160], 3), 1.0);
+        assert_eq!(least_seen(&up_to(160), &up_to(160), 3), f64::INFINITY);
+        // One large flow among many that may as well be silent.
+        let mut listed = up_to(100);
+        listed.push(100_000.0);
+        assert_eq!(least_seen(&listed, &up_to(160), 3), 100_000.0);
+    }
+
+    #[test]
+    fn what_silent_flows_seem_to_have_sent_is_taken_out_of_sizes() {
+        let silent = up_to(100);
+        let listed: Vec<f64> = silent.iter().map(|others| others + 40.0).collect();
+        assert_eq!(without_others(&listed, &silent, 40.0), 40.0);
+        assert_eq!(without_others(&listed, &silent, 90.0), 40.0);
+        assert_eq!(without_others(&[1000.0], &silent, 1000.0), 950.0);
+    }
 }
