@@ -3,7 +3,8 @@
 //! Digests are not unique: a retransmission can be identical to the last bit, and some senders
 //! repeat whole packets. Packets that occur once at each point tell how long the delays of their flow
 //! are; identical ones of that flow are matched in order within that range ([`Alignment`]). Other flows
-//! tell nothing: heartbeats may wait in another queue. Where several ways of matching are possible,
+//! tell nothing, since heartbeats may wait in another queue, unless their delays are so much alike that
+//! nothing would fit them by accident. Where several ways of matching are possible,
 //! what each of them would say is known too.
 
 use std::collections::HashMap;
@@ -53,6 +54,9 @@ impl Fate {
 pub(crate) const COPIED_WITHIN: Delay = Delay::from_nanos(100_000);
 /// ... if that is no more than this part of their delay: which of them it is hardly matters then.
 const COPIED_PART: i64 = 10;
+/// Identical packets so many times farther apart than delays differ fit these by accident once in as
+/// many times.
+const ACCIDENT: i64 = 1_000;
 /// As few delays say nothing of how long delays may be.
 const TELLING_MIN: usize = 8;
 /// The range of many delays is wider than what was seen of it, by this share of it.
@@ -130,6 +134,8 @@ struct Usual {
     window: Band,
     /// Delays of flows that have identical packets, if enough of their packets occur once.
     ranges: HashMap<FlowHash, Band>,
+    /// Delays of all packets that occur once, if there are enough.
+    of_all: Option<Band>,
 }
 
 impl Usual {
@@ -150,7 +156,22 @@ impl Usual {
         }
         let known = flows.into_iter();
         let ranges = known.filter_map(|(flow, delays)| Some((flow, range_of(delays, window)?)));
-        Self { ranges: ranges.collect(), window }
+        let all = once().map(|(_, delay)| delay).filter(|&delay| window.contains(delay));
+        Self { ranges: ranges.collect(), of_all: range_of(all.collect(), window), window }
+    }
+
+    /// Delays that identical packets may have. Those of other flows count only if it is no accident that
+    /// every packet received fits them: they are nearly alike, and identical packets far apart.
+    fn range(&self, sent: &[Observation], received: &[Observation]) -> Option<Band> {
+        let own = self.ranges.get(&sent[0].flow).copied();
+        own.or_else(|| {
+            let all = self.of_all?;
+            let intervals = i64::try_from(sent.len()).ok()? - 1;
+            let apart_ns = (sent[sent.len() - 1].time - sent[0].time).as_nanos() / intervals.max(1);
+            let is_narrow = (all.high - all.low).as_nanos().checked_mul(ACCIDENT)? <= apart_ns;
+            let fits = || Alignment::new(sent, received, all).matches.len() == received.len();
+            (is_narrow && fits()).then_some(all)
+        })
     }
 
     /// Of a packet that occurs once at each point.
@@ -182,7 +203,7 @@ impl Usual {
 
     fn fates(&self, sent: &[Observation], received: &[Observation]) -> Vec<Fate> {
         let mut fates = vec![Fate::Lost; sent.len()];
-        let range = self.ranges.get(&sent[0].flow).copied();
+        let range = self.range(sent, received);
         let within = range.map(|range| Alignment::new(sent, received, range));
         let fitting = within.filter(|alignment| {
             2 * alignment.matches.len() > sent.len().min(received.len()) || received.is_empty()
@@ -300,6 +321,41 @@ mod tests {
         let delays: Vec<Option<i64>> =
             matching.packets.iter().map(|(_, fate)| fate.delay().map(Delay::as_nanos)).collect();
         assert_eq!(delays, expected);
+    }
+
+    /// Of 20 heartbeats some are lost, and no packet of their flow is unique. All other packets took the
+    /// same time, which those that arrived fit.
+    #[test]
+    fn a_constant_delay_of_others_tells_which_heartbeats_are_lost() {
+        let flow = |packet: &Observation| FlowHash(u64::from(packet.digest.0 < 100));
+        let of_another = |packets: Vec<Observation>| -> Vec<Observation> {
+            packets.iter().map(|packet| Observation { flow: flow(packet), ..*packet }).collect()
+        };
+        let heartbeats = |delay: i64, is_there: fn(i64) -> bool| -> Vec<(u64, i64)> {
+            let there = (0..20).filter(|&number| is_there(number));
+            there.map(|number| (1, number * 50_000 + delay)).collect()
+        };
+        let others = |delay: i64| -> Vec<(u64, i64)> {
+            (0..50).map(|number| (1_000 + number, number as i64 * 777 + delay)).collect()
+        };
+        let upstream = [heartbeats(0, |_| true), others(0)].concat();
+        let lost_of = |delay: i64| {
+            let received = [heartbeats(delay, |number| number % 7 != 3), others(10)].concat();
+            let (upstream, downstream) = (seen(&upstream), seen(&received));
+            let matching = Matching::new(
+                of_another(upstream),
+                of_another(downstream),
+                Delay::from_nanos(1_000_000),
+            );
+            let heartbeats = &matching.packets[..20];
+            heartbeats.iter().map(|(_, fate)| *fate).collect::<Vec<Fate>>()
+        };
+        let measured = Fate::Measured(Matched::certain(Delay::from_nanos(10)));
+        for (number, fate) in lost_of(10).into_iter().enumerate() {
+            assert_eq!(fate, if number % 7 == 3 { Fate::Lost } else { measured }, "{number}");
+        }
+        // Heartbeats of another queue do not fit.
+        assert!(lost_of(70_000).iter().all(|fate| *fate != measured));
     }
 
     /// 2000 identical packets a second apart, 20 unique ones: a few of the former are slower than any of
