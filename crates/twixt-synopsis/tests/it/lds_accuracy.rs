@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use twixt_model::{ClassId, Estimate, FlowHash, FlowKey, GroupId, Observation, Scope};
 use twixt_sim::{Config, Loss, Side, Simulation};
-use twixt_synopsis::{By, KnownFlow, Lds, LdsConfig, Pair, Question, Synopsis, TwoPoint};
+use twixt_synopsis::{By, KnownFlow, Lds, LdsConfig, Listing, Pair, Question, Synopsis, TwoPoint};
 
 /// Flow sizes, from and to.
 const CLASSES: [(u64, u64); 4] = [(1, 9), (10, 99), (100, 999), (1000, u64::MAX)];
@@ -99,10 +99,13 @@ fn ask<'a>(
     estimator: &str,
     flows: &[KnownFlow],
 ) -> Vec<(Estimate, &'a Estimate)> {
+    // A list of all flows is one that upstream noted; any other is a list of names.
+    let is_whole = flows.len() == traffic.flows.len();
     let question = Question {
         by: By::Flow,
         estimator: Some(estimator),
         flows,
+        listing: if is_whole { Listing::Passing } else { Listing::Named },
         ..Question::about(traffic.truth.values().next().unwrap().span)
     };
     let with_truth = |estimate: Estimate| match &estimate.scope {
