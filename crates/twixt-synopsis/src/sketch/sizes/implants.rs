@@ -268,8 +268,8 @@ pub(crate) fn least_seen(listed: &[f64], silent: &[f64], cells: i32) -> f64 {
     let is_enough = |(place, packets): &(usize, f64)| {
         chance_of_silent(silent, *packets, cells) * all <= MISTAKEN_MAX * (place + 1) as f64
     };
-    let largest_first = listed.iter().rev().copied().enumerate();
-    let seen = largest_first.filter(is_enough).last();
+    let mut largest_first = listed.iter().rev().copied().enumerate();
+    let seen = largest_first.rfind(is_enough);
     seen.map_or(f64::INFINITY, |(_, packets)| packets)
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Capture {
     /// Frames are written queue by queue.
     queues: usize,
     /// Frames are written in the order in which they were added.
-    as_added: bool,
+    in_order_added: bool,
 }
 
 impl Capture {
@@ -45,8 +45,8 @@ impl Capture {
     }
 
     /// Frames stay in the order in which they were added, as they do where a clock is set back.
-    pub(crate) fn as_added(self) -> Self {
-        Self { as_added: true, ..self }
+    pub(crate) fn in_order_added(self) -> Self {
+        Self { in_order_added: true, ..self }
     }
 
     /// As if the clock had been ahead by so much.
@@ -80,7 +80,7 @@ impl Capture {
     /// The capture as nanosecond pcap, in the order of times.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut frames = self.frames.clone();
-        if !self.as_added {
+        if !self.in_order_added {
             frames.sort_by_key(|(time, _)| *time);
         }
         if self.queues > 1 {
