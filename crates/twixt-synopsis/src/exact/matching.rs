@@ -183,22 +183,22 @@ impl Usual {
         }
     }
 
-    /// Of a packet that one point saw several times: the first copy is the packet, and which of them
-    /// is it makes little difference.
-    fn fates_of_copies(
-        &self,
-        sent: &[Observation],
-        received: &[Observation],
-    ) -> impl Iterator<Item = Fate> {
+    /// Of a packet that one point saw several times: the copy whose delay is nearest to the usual one is
+    /// the packet, and which of them is it makes little difference.
+    fn fates_of_copies(&self, sent: &[Observation], received: &[Observation]) -> Vec<Fate> {
         let (last_sent, last_received) = (sent[sent.len() - 1], received[received.len() - 1]);
-        let delay = received[0].time - sent[0].time;
         let (low, high) = (received[0].time - last_sent.time, last_received.time - sent[0].time);
-        let matched = Matched { delay, least: low, most: high, low, high };
-        let first = match self.window.contains(delay) {
-            true => Fate::Measured(matched),
-            false => Fate::Lost,
-        };
-        std::iter::once(first).chain(std::iter::repeat(Fate::Lost))
+        let pairs = sent.iter().enumerate().flat_map(|(index, packet)| {
+            received.iter().map(move |arrived| (index, arrived.time - packet.time))
+        });
+        let distance =
+            |&(_, delay): &(usize, Delay)| (delay - self.window.median).as_nanos().unsigned_abs();
+        let nearest = pairs.min_by_key(distance);
+        let mut fates = vec![Fate::Lost; sent.len()];
+        if let Some((index, delay)) = nearest.filter(|&(_, delay)| self.window.contains(delay)) {
+            fates[index] = Fate::Measured(Matched { delay, least: low, most: high, low, high });
+        }
+        fates
     }
 
     fn fates(&self, sent: &[Observation], received: &[Observation]) -> Vec<Fate> {
