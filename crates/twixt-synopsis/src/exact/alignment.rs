@@ -50,6 +50,12 @@ impl Matched {
         Self { delay, least: delay, most: delay, low: delay, high: delay }
     }
 
+    /// All arrived, so that the sum is beyond doubt; packets may have overtaken each other.
+    pub(super) fn in_order(delay: Delay, band: Band) -> Self {
+        let (low, high) = (band.low.min(delay), band.high.max(delay));
+        Self { delay, least: delay, most: delay, low, high }
+    }
+
     /// Whether its share of the sum is beyond doubt.
     pub(crate) fn is_certain(&self) -> bool {
         self.least == self.most

@@ -210,6 +210,16 @@ impl Usual {
         });
         let is_fitting = fitting.is_some();
         let alignment = fitting.unwrap_or_else(|| Alignment::new(sent, received, self.window));
+        let fits = range.filter(|_| is_fitting);
+        if let Some(range) = fits.filter(|range| keep_order(sent, received, *range, &alignment)) {
+            let outer = range.widened(self.window);
+            let pairs = sent.iter().zip(received).map(|(one, other)| other.time - one.time);
+            if pairs.clone().all(|delay| outer.contains(delay)) {
+                return pairs
+                    .map(|delay| Fate::Measured(Matched::in_order(delay, outer)))
+                    .collect();
+            }
+        }
         let mut is_taken = vec![false; received.len()];
         for ((sent, received), matched) in alignment.matches {
             is_taken[received] = true;
@@ -225,6 +235,21 @@ impl Usual {
         }
         fates
     }
+}
+
+/// Whether as many packets were received as sent, but not all fit the range, and in order as many fit as
+/// in any other way: those that do not were slower than unique ones, and none was lost.
+fn keep_order(
+    sent: &[Observation],
+    received: &[Observation],
+    range: Band,
+    alignment: &Alignment,
+) -> bool {
+    let fitting =
+        sent.iter().zip(received).filter(|(one, other)| range.contains(other.time - one.time));
+    sent.len() == received.len()
+        && alignment.matches.len() < sent.len()
+        && fitting.count() >= alignment.matches.len()
 }
 
 /// Packets that seem lost, but were slower (or faster) than those that occur once: where these are few
