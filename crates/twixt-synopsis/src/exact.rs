@@ -8,6 +8,8 @@ mod alignment;
 mod estimate;
 pub(crate) mod matching;
 mod noted;
+mod range;
+mod usual;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

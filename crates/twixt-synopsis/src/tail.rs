@@ -40,13 +40,24 @@ pub(crate) fn widening(values: &mut [f64]) -> Option<f64> {
     if many >= RESOLVED_MIN {
         return Some(1.0);
     }
+    let shape = careful_shape(values).max(0.0);
+    let is_heavy = shape > SHAPE_MAX && values.len() >= DECIDING_MIN;
+    (!is_heavy).then_some(1.0 + WIDENING * shape.min(SHAPE_MAX).powi(2))
+}
+
+/// The shape of the tail of these values, in any order, with its error; `None` if they are too few.
+pub(crate) fn shape(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    (values.len() >= VALUES_MIN).then(|| careful_shape(values))
+}
+
+/// Of values in ascending order.
+fn careful_shape(values: &[f64]) -> f64 {
     let count = (values.len() as f64 * TAIL_SHARE) as usize;
     let (rest, tail) = values.split_at(values.len() - count);
     let shape = shape_of(tail, rest[rest.len() - 1]);
     let error = (1.0 + shape.max(0.0)) / (count as f64).sqrt();
-    let shape = (shape + SHAPE_ERRORS * error).max(0.0);
-    let is_heavy = shape > SHAPE_MAX && values.len() >= DECIDING_MIN;
-    (!is_heavy).then_some(1.0 + WIDENING * shape.min(SHAPE_MAX).powi(2))
+    shape + SHAPE_ERRORS * error
 }
 
 /// What few values cost beyond Student's quantile if their distribution is skewed: with an

@@ -7,8 +7,8 @@
 use twixt_model::{Delay, Observation};
 
 /// Runs of packets that can be matched in several ways are matched so as to be nearest to the median,
-/// if there are no more combinations than this: it takes memory and time by their number.
-const COMBINATIONS_MAX: usize = 1 << 20;
+/// if there are no more combinations than this: it takes a byte and some nanoseconds for each.
+const COMBINATIONS_MAX: usize = 1 << 24;
 
 /// Delays that are possible.
 #[derive(Clone, Copy, Debug)]
@@ -50,10 +50,15 @@ impl Matched {
         Self { delay, least: delay, most: delay, low: delay, high: delay }
     }
 
-    /// All arrived, so that the sum is beyond doubt; packets may have overtaken each other.
-    pub(super) fn in_order(delay: Delay, band: Band) -> Self {
-        let (low, high) = (band.low.min(delay), band.high.max(delay));
-        Self { delay, least: delay, most: delay, low, high }
+    /// Its delay may as well be another.
+    pub(super) fn or(self, other: Delay) -> Self {
+        Self {
+            least: self.least.min(other),
+            most: self.most.max(other),
+            low: self.low.min(other),
+            high: self.high.max(other),
+            ..self
+        }
     }
 
     /// Whether its share of the sum is beyond doubt.
@@ -69,6 +74,11 @@ pub(super) struct Alignment {
 }
 
 impl Alignment {
+    /// How many can be matched.
+    pub(super) fn count(sent: &[Observation], received: &[Observation], band: Band) -> usize {
+        Run { sent, received, band }.earliest().len()
+    }
+
     /// Of identical packets by time.
     pub(super) fn new(sent: &[Observation], received: &[Observation], band: Band) -> Self {
         let run = Run { sent, received, band };
@@ -86,6 +96,34 @@ impl Alignment {
         Self {
             matches: places.map(|(pair, (first, last))| run.matched(pair, first, last)).collect(),
         }
+    }
+}
+
+/// What is done with the last of some packets sent and of some received.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Step {
+    SkipSent,
+    SkipReceived,
+    Pair,
+}
+
+/// Pairs, and how far their delays are from the median altogether.
+#[derive(Clone, Copy, Default)]
+struct Best {
+    count: u32,
+    distance: u64,
+}
+
+impl Best {
+    const fn is_better(self, other: Self) -> bool {
+        self.count > other.count || (self.count == other.count && self.distance < other.distance)
+    }
+
+    fn with(self, delay: Delay, band: Band) -> Option<Self> {
+        let more = (delay - band.median).as_nanos().unsigned_abs();
+        let distance = self.distance.saturating_add(more);
+        band.contains(delay).then_some(Self { count: self.count + 1, distance })
     }
 }
 
@@ -147,39 +185,36 @@ impl Run<'_> {
             );
             return;
         }
-        let width = columns + 1;
+        let mut steps = vec![Step::SkipSent; rows * columns];
         // Most pairs, then least distance, of the first packets sent with the first received.
-        let mut best = vec![(0_usize, 0_u64); (rows + 1) * width];
-        let pair = |best: &[(usize, u64)], row: usize, column: usize| {
-            let delay = self.delay((first.0 + row - 1, first.1 + column - 1));
-            self.band.contains(delay).then(|| {
-                let (count, distance) = best[(row - 1) * width + column - 1];
-                let more = (delay - self.band.median).as_nanos().unsigned_abs();
-                (count + 1, distance.saturating_add(more))
-            })
-        };
-        let better = |one: (usize, u64), other: (usize, u64)| {
-            one.0 > other.0 || (one.0 == other.0 && one.1 < other.1)
-        };
-        for row in 1..=rows {
-            for column in 1..=columns {
-                let (above, left) =
-                    (best[(row - 1) * width + column], best[row * width + column - 1]);
-                let skip = if better(left, above) { left } else { above };
-                let paired = pair(&best, row, column).filter(|&paired| better(paired, skip));
-                best[row * width + column] = paired.unwrap_or(skip);
+        let mut above = vec![Best::default(); columns + 1];
+        for row in 0..rows {
+            let mut here = vec![Best::default(); columns + 1];
+            for column in 0..columns {
+                let (skip_sent, skip_received) = (above[column + 1], here[column]);
+                let (mut best, mut step) = (skip_sent, Step::SkipSent);
+                if skip_received.is_better(best) {
+                    (best, step) = (skip_received, Step::SkipReceived);
+                }
+                let delay = self.delay((first.0 + row, first.1 + column));
+                let paired = above[column].with(delay, self.band);
+                if let Some(paired) = paired.filter(|paired| paired.is_better(best)) {
+                    (best, step) = (paired, Step::Pair);
+                }
+                here[column + 1] = best;
+                steps[row * columns + column] = step;
             }
+            above = here;
         }
         let (start, mut row, mut column) = (pairs.len(), rows, columns);
         while row > 0 && column > 0 {
-            let here = best[row * width + column];
-            if here == best[(row - 1) * width + column] {
-                row -= 1;
-            } else if here == best[row * width + column - 1] {
-                column -= 1;
-            } else {
-                (row, column) = (row - 1, column - 1);
-                pairs.push((first.0 + row, first.1 + column));
+            match steps[(row - 1) * columns + column - 1] {
+                Step::SkipSent => row -= 1,
+                Step::SkipReceived => column -= 1,
+                Step::Pair => {
+                    (row, column) = (row - 1, column - 1);
+                    pairs.push((first.0 + row, first.1 + column));
+                }
             }
         }
         pairs[start..].reverse();

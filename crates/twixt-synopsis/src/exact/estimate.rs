@@ -63,6 +63,8 @@ const UNMEASURED_MAX: f64 = 0.05;
 /// So small a part moves no percentile by more than half of a thousandth: they are stated between what they
 /// would be if all of these were the shortest, and the longest. Smallest and largest are those measured.
 const UNMEASURED_FEW: f64 = 0.0005;
+/// The mean of those measured is not shown alone if its interval is wider than this share of it.
+const DOUBTFUL_SHARE: f64 = 0.1;
 
 #[derive(Default)]
 struct Gathered {
@@ -135,6 +137,7 @@ impl Gathered {
         match self.unmeasured() {
             0 => Some(delay),
             unmeasured if unmeasured as f64 > UNMEASURED_MAX * arrived => None,
+            _ if is_doubtful(&delay) => None,
             unmeasured if unmeasured as f64 <= UNMEASURED_FEW * arrived => {
                 let order_range = order_range(&self.matched, unmeasured as usize);
                 Some(DelayEstimate { half_width_ns: None, order_range, ..delay })
@@ -168,6 +171,13 @@ impl Gathered {
             )),
         }
     }
+}
+
+/// Whether the ways in which identical packets can be matched differ much: without an interval, the mean
+/// would say more than is known.
+fn is_doubtful(delay: &DelayEstimate) -> bool {
+    let half_width_ns = delay.half_width_ns.unwrap_or_default();
+    half_width_ns * delay.count as f64 > DOUBTFUL_SHARE * delay.sum_ns.unsigned_abs() as f64
 }
 
 /// Every packet that crossed was measured, so the interval of the mean is as wide as the ways differ

@@ -5,6 +5,7 @@
 mod accuracy;
 mod cnf_accuracy;
 mod colate;
+mod identical_packets;
 mod joint;
 mod laws;
 mod lds_accuracy;
