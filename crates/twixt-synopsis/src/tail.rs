@@ -4,8 +4,10 @@
 //! a few packets in a thousand hold most of the sum, a sample that happens to lack them has a small
 //! mean *and* a small deviation, and its interval fails. What the largest values of a sample exceed a
 //! threshold by follows a generalised Pareto distribution, whatever all values follow (Pickands,
-//! Balkema, de Haan); its shape tells how heavy the tail goes on beyond what was seen. From a shape of
-//! one half on there is no variance, and no interval of this kind.
+//! Balkema, de Haan); its shape tells how heavy the tail goes on beyond what was seen. So it is for the
+//! smallest: of packets that wait in a full queue, a few may find it empty. From a shape of one half on there
+//! is no variance, and from one on no mean. Intervals are widened up to there, and not withheld: samples
+//! that look harmless because they lack the largest values would be those that are left.
 //!
 //! Hosking, Wallis: "Parameter and Quantile Estimation for the Generalized Pareto Distribution",
 //! Technometrics 29(3), 1987, has the estimator (probability-weighted moments).
@@ -14,35 +16,36 @@
 const TAIL_SHARE: f64 = 0.2;
 /// The tail of fewer values says nothing.
 const VALUES_MIN: usize = 40;
-/// And that of fewer than these does not say that there is no variance: an exponential one would too often.
+/// And that of fewer than these does not say that there is no mean: too many would by accident.
 const DECIDING_MIN: usize = 100;
-/// Shape from which on the variance is infinite.
-const SHAPE_MAX: f64 = 0.5;
+/// From a shape of 1 on the mean is infinite; estimates stay a little below.
+const SHAPE_MAX: f64 = 0.95;
 /// The shape is taken to be larger than estimated by so many standard errors.
-const SHAPE_ERRORS: f64 = 0.5;
+const SHAPE_ERRORS: f64 = 0.25;
 /// An interval is wider by this times the square of the shape. Calibrated, as is the line before, with
-/// exponential, log-normal (deviations of 0.5 to 1.5), Weibull (0.6) and Pareto delays (shapes of 1.3,
-/// 1.8, 2.5 and 3) and samples of 5 to 3 000 of 30 000 packets; tests use other distributions.
+/// exponential, log-normal (deviations of 0.5 to 1.5), Weibull (0.6), Pareto (exponents of 1.1 to 3) and
+/// bimodal delays, samples of 50 to 800 of 30 000 packets; tests use other distributions.
 const WIDENING: f64 = 8.0;
 /// So many values of more than half of the largest are a part of the traffic, and no tail.
 const RESOLVED_MIN: usize = 12;
 
 /// By what factor an interval of the mean of these values, in any order, must be wider for their
-/// tail; `None` if their variance, and so an interval, cannot be told from them.
+/// tails; `None` if their mean, and so an interval, cannot be told from them.
 pub(crate) fn widening(values: &mut [f64]) -> Option<f64> {
-    if values.len() < VALUES_MIN {
-        return Some(1.0);
-    }
-    values.sort_unstable_by(f64::total_cmp);
+    let largest = open_shape(values);
+    values.iter_mut().for_each(|value| *value = -*value);
+    let shape = open_shape(values).max(largest).max(0.0);
+    let is_heavy = shape > SHAPE_MAX && values.len() >= DECIDING_MIN;
+    (!is_heavy).then_some(1.0 + WIDENING * shape.min(SHAPE_MAX).powi(2))
+}
+
+/// The shape of the upper tail; 0 if too few values tell, or if so many are large that they are no tail.
+fn open_shape(values: &mut [f64]) -> f64 {
+    let Some(shape) = shape(values) else { return 0.0 };
     let median = values[values.len() / 2];
     let largest = values[values.len() - 1] - median;
     let many = values.iter().rev().take_while(|&&value| value - median > largest / 2.0).count();
-    if many >= RESOLVED_MIN {
-        return Some(1.0);
-    }
-    let shape = careful_shape(values).max(0.0);
-    let is_heavy = shape > SHAPE_MAX && values.len() >= DECIDING_MIN;
-    (!is_heavy).then_some(1.0 + WIDENING * shape.min(SHAPE_MAX).powi(2))
+    if many >= RESOLVED_MIN { 0.0 } else { shape }
 }
 
 /// The shape of the tail of these values, in any order, with its error; `None` if they are too few.
@@ -111,10 +114,15 @@ mod tests {
         assert!((1.0..1.2).contains(&light), "{light}");
         assert_eq!(wide(quantiles(1000, |share| share)), Some(1.0));
         assert_eq!(wide(vec![5.0; 100]), Some(1.0));
-        assert_eq!(wide(quantiles(1000, |share| (1.0 - share).powf(-1.0 / 1.2))), None);
-        // One packet in a hundred at a hundred times the delay: not with 2 of them, but with 20.
+        let heavy = wide(quantiles(1000, |share| (1.0 - share).powf(-1.0 / 1.2))).unwrap();
+        assert!((5.0..7.0).contains(&heavy), "{heavy}");
+        assert_eq!(wide(quantiles(1000, |share| (1.0 - share).powf(-1.0 / 0.7))), None);
+        // One packet in a hundred at a hundred times the delay, or a hundredth of it: not with 2 of them,
+        // but with 20.
         let spikes = |count| quantiles(count, |share| if share > 0.99 { 100.0 } else { share });
         assert_eq!((wide(spikes(200)), wide(spikes(2000))), (None, Some(1.0)));
+        let dips = |count| quantiles(count, |share| if share > 0.99 { -100.0 } else { share });
+        assert_eq!((wide(dips(200)), wide(dips(2000))), (None, Some(1.0)));
         assert_eq!(wide(quantiles(39, |share| 1.0 / (1.0 - share))), Some(1.0));
     }
 
@@ -122,13 +130,15 @@ mod tests {
     #[test]
     fn intervals_hold_for_other_distributions() {
         type Inverse = fn(f64) -> f64;
-        let cases: [(&str, Inverse); 4] = [
-            ("gamma of 2", |share| 2.0 * -(1.0 - share).ln() - 0.5 * -(share.max(1e-9)).ln()),
-            ("Weibull of 0.7", |share| (-(1.0 - share).ln()).powf(1.0 / 0.7)),
-            ("Pareto of 1.5", |share| (1.0 - share).powf(-1.0 / 1.5)),
-            ("Pareto of 1.1", |share| (1.0 - share).powf(-1.0 / 1.1)),
+        // Samples without a large value look harmless: with the heaviest tails, what holds is no 95 %.
+        let cases: [(&str, f64, Inverse); 5] = [
+            ("gamma of 2", 0.95, |share| 2.0 * -(1.0 - share).ln() - 0.5 * -(share.max(1e-9)).ln()),
+            ("Weibull of 0.7", 0.95, |share| (-(1.0 - share).ln()).powf(1.0 / 0.7)),
+            ("a dip of 3 %", 0.95, |share| if share < 0.03 { share } else { 10.0 + share }),
+            ("Pareto of 1.6", 0.93, |share| (1.0 - share).powf(-1.0 / 1.6)),
+            ("Pareto of 1.1", 0.7, |share| (1.0 - share).powf(-1.0 / 1.1)),
         ];
-        for (index, (name, inverse)) in cases.into_iter().enumerate() {
+        for (index, (name, nominal, inverse)) in cases.into_iter().enumerate() {
             let (mut held, mut answered, mut plain) = (0, 0, 0);
             for seed in 0..400_u64 {
                 let uniform = |packet: u64| {
@@ -148,13 +158,9 @@ mod tests {
                 }
             }
             println!("{name}: {answered} of 400 answered, {held} hold; {plain} of 400 without");
-            if index < 2 {
-                assert!(answered > 380, "{name}: {answered}");
-                twixt_testing::check_coverage(name, held, answered, 0.95);
-            } else {
-                // Samples without a large value look harmless: what is left of these is no 95 %.
-                assert!(answered < 200 && 400 - plain > 2 * (answered - held), "{name}");
-            }
+            assert!(answered > 300, "{name}: {answered}");
+            twixt_testing::check_coverage(name, held, answered, nominal);
+            assert!(held > plain || index < 2, "{name}: {held} {plain}");
         }
     }
 }

@@ -155,7 +155,7 @@ impl Judge {
 
 const FLOWS_DIFFER: &str =
     "flows differ in their delay, so that packets of others do not stand for its own";
-const FEW_PACKETS: &str = "no mean: it depends on a few packets that took very long";
+const FEW_PACKETS: &str = "no mean: it depends on a few packets with extreme delays";
 
 /// A mean that may be stated.
 struct Judged {

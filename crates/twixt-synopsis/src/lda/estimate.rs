@@ -154,7 +154,7 @@ fn half_width(
     }
     let effective = count * count / squares;
     let tail = tail::widening(&mut distances)
-        .ok_or("no interval: the mean depends on a few packets that took very long")?;
+        .ok_or("no interval: the mean depends on a few packets with extreme delays")?;
     Ok(student95(effective - 1.0) * tail::few(effective) * tail * standard_error_ns)
 }
 

@@ -95,7 +95,7 @@ impl Clusters {
             return (None, Some(self.why_too_few(&rest)));
         }
         let Some(tail) = population.tail else {
-            let reason = "no mean: it depends on a few packets that took very long; percentiles do \
+            let reason = "no mean: it depends on a few packets with extreme delays; percentiles do \
                           not, but for the highest";
             return (None, Some(reason.to_owned()));
         };

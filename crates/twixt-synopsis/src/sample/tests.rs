@@ -267,9 +267,10 @@ fn identical_packets_in_the_sample_are_one_draw() {
     }
 }
 
-/// Few of many packets with delays whose mean a few of them make up.
+/// Few of many packets with delays whose mean a few of them make up, which most samples lack: Student's
+/// interval alone holds in seven of ten.
 #[test]
-fn a_mean_that_depends_on_a_few_packets_is_not_stated_and_percentiles_are() {
+fn a_mean_that_depends_on_a_few_packets_has_a_wide_interval() {
     let (mut stated, mut held) = (0, 0);
     for seed in 0..100_u64 {
         let config = SampleConfig::default();
@@ -295,6 +296,6 @@ fn a_mean_that_depends_on_a_few_packets_is_not_stated_and_percentiles_are() {
             None => assert!(estimate.reason.unwrap().contains("a few packets"), "{seed}"),
         }
     }
-    println!("{stated} of 100 stated, {held} hold");
-    assert!(stated < 50 && stated - held <= 10, "{stated} {held}");
+    assert!(stated > 80, "{stated}");
+    twixt_testing::check_coverage("Pareto of 1.5, seeds 0 to 99", held, stated, 0.93);
 }
