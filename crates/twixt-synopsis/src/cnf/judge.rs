@@ -14,7 +14,7 @@ use super::association::Associated;
 use super::endpoints::{Endpoints, Sums};
 use super::estimate::{FlowQuestion, RecordEstimator};
 use crate::interval::student95;
-use crate::tail;
+use crate::tail::{self, Widening};
 
 /// A mean needs so many metered packets, or own delays.
 const PACKETS_MIN: f64 = 5.0;
@@ -36,8 +36,8 @@ pub(super) struct Judge {
     packet_rate: f64,
     /// Whether delays of other flows tell nothing of a flow's own.
     flows_differ: bool,
-    /// How much wider intervals are for the tail of delays; `None` if it is too heavy for any.
-    tail: Option<f64>,
+    /// How much wider intervals are for the tails of delays.
+    tail: Widening,
     own: BTreeMap<Scope, Own>,
 }
 
@@ -99,7 +99,8 @@ impl Judge {
             Ok(Judged { delay, used, reason }) => {
                 (estimate.delay, estimate.evidence.used) = (Some(delay), used);
                 estimate.reason = Some("loss is unknown with sampled records".to_owned());
-                reason.iter().for_each(|reason| estimate.add_reason(reason));
+                let heavy = self.tail.is_heavy.then_some(tail::HEAVY);
+                reason.as_deref().into_iter().chain(heavy).for_each(|one| estimate.add_reason(one));
             }
             Err(reason) => {
                 (estimate.delay, estimate.evidence.used) = (None, 0);
@@ -123,7 +124,7 @@ impl Judge {
             count: own.count,
             sum_ns: own.sum_ns(),
             deviation_ns: Some(deviation_ns),
-            half_width_ns: Some(width * self.tail.ok_or(FEW_PACKETS)?),
+            half_width_ns: Some(width * self.tail.factor),
             order: None,
             order_range: None,
         };
@@ -143,9 +144,8 @@ impl Judge {
             let percent = 100.0 * own.gap;
             return Err(format!("no mean: no delay is known for {percent:.0} % of its time"));
         }
-        let tail = self.tail.ok_or(FEW_PACKETS)?;
         let draws = 1.0 / (1.0 / used + 1.0 / (own.metered as f64).max(1.0));
-        let quantile = student95(used - 1.0) * tail::few(draws) * tail;
+        let quantile = student95(used - 1.0) * tail::few(draws) * self.tail.factor;
         let error = draws.sqrt().recip();
         let half_width_ns = delay.deviation_ns.map(|deviation| quantile * deviation * error);
         let delay = DelayEstimate { half_width_ns, ..delay };
@@ -155,7 +155,6 @@ impl Judge {
 
 const FLOWS_DIFFER: &str =
     "flows differ in their delay, so that packets of others do not stand for its own";
-const FEW_PACKETS: &str = "no mean: it depends on a few packets with extreme delays";
 
 /// A mean that may be stated.
 struct Judged {

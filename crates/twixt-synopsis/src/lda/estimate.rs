@@ -112,14 +112,10 @@ fn delay(cells: &[Option<Usable>], reference_ns: i64, received: u64, printed: bo
     let sum_ns = relative.saturating_add(i128::from(reference_ns) * i128::from(count));
     let unmeasured = 1.0 - count as f64 / received.max(count) as f64;
     let width = deviation_ns.map(|deviation| match unmeasured {
-        0.0 => Ok(0.0),
+        0.0 => (0.0, None),
         _ => half_width(cells, mean_ns, deviation * (unmeasured / count as f64).sqrt()),
     });
-    let (half_width_ns, narrow) = match width {
-        Some(Ok(half_width_ns)) => (Some(half_width_ns), None),
-        Some(Err(reason)) => (None, Some(reason)),
-        None => (None, None),
-    };
+    let (half_width_ns, heavy) = width.map_or((None, None), |(width, heavy)| (Some(width), heavy));
     let delay = DelayEstimate {
         count,
         sum_ns,
@@ -131,7 +127,7 @@ fn delay(cells: &[Option<Usable>], reference_ns: i64, received: u64, printed: bo
     Outcome {
         delay: Some(delay),
         scatter_ns: deviation_ns.unwrap_or(0.0),
-        reasons: reason.into_iter().chain(narrow).map(Cow::Borrowed).collect(),
+        reasons: reason.into_iter().chain(heavy).map(Cow::Borrowed).collect(),
     }
 }
 
@@ -144,7 +140,7 @@ fn half_width(
     cells: &[Option<Usable>],
     mean_ns: f64,
     standard_error_ns: f64,
-) -> Result<f64, &'static str> {
+) -> (f64, Option<&'static str>) {
     let (mut count, mut squares, mut distances) = (0.0, 0.0, Vec::new());
     for cell in cells.iter().flatten() {
         let packets = cell.packets as f64;
@@ -153,9 +149,9 @@ fn half_width(
         distances.push((cell.delay_sum_ns as f64 - mean_ns * packets) / packets.sqrt());
     }
     let effective = count * count / squares;
-    let tail = tail::widening(&mut distances)
-        .ok_or("no interval: the mean depends on a few packets with extreme delays")?;
-    Ok(student95(effective - 1.0) * tail::few(effective) * tail * standard_error_ns)
+    let tail = tail::widening(&mut distances);
+    let quantile = student95(effective - 1.0) * tail::few(effective) * tail.factor;
+    (quantile * standard_error_ns, tail.is_heavy.then_some(tail::HEAVY))
 }
 
 impl Outcome {

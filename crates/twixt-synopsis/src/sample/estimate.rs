@@ -13,7 +13,7 @@ use crate::exact::matching::{Fate, Matching};
 use crate::question::{By, Question};
 use crate::strays::{Bounds, poisson_high, poisson_low, stray_reason};
 use crate::synopsis::Pair;
-use crate::tail;
+use crate::tail::{self, Widening};
 
 /// Equal packets whose delay is further than this from the median are different packets.
 const WINDOW: Delay = Delay::from_nanos(60_000_000_000);
@@ -89,12 +89,12 @@ impl<'a> Scopes<'a> {
 struct Whole<'a> {
     pair: Pair<'a, Sample>,
     level: SampleLevel,
-    /// How much wider intervals are for the tail of delays; `None` if it is too heavy for any.
-    tail: Option<f64>,
+    /// How much wider intervals are for the tails of delays.
+    tail: Widening,
 }
 
 /// What the tails of all scopes together do to intervals: each alone has few packets.
-fn tail_of<'a>(groups: impl Iterator<Item = &'a Group>) -> Option<f64> {
+fn tail_of<'a>(groups: impl Iterator<Item = &'a Group>) -> Widening {
     let mut distances: Vec<f64> = groups.flat_map(|group| group.clusters.distances()).collect();
     tail::widening(&mut distances)
 }

@@ -9,7 +9,7 @@ use twixt_model::{DelayEstimate, PacketDigest, SampleLevel};
 
 use crate::exact::matching::Fate;
 use crate::interval::student95;
-use crate::tail;
+use crate::tail::{self, Widening};
 
 /// The mean of fewer sampled packets, or digests, says nothing.
 const CLUSTERS_MIN: f64 = 5.0;
@@ -27,8 +27,8 @@ pub(super) struct Population {
     /// Packets that passed upstream, where that is known.
     pub(super) packets: Option<u64>,
     pub(super) level: SampleLevel,
-    /// How much wider intervals are for the tail of delays; `None` if it is too heavy for any.
-    pub(super) tail: Option<f64>,
+    /// How much wider intervals are for the tails of delays.
+    pub(super) tail: Widening,
 }
 
 /// Packets of one digest.
@@ -94,24 +94,19 @@ impl Clusters {
         if rest.clusters < CLUSTERS_MIN {
             return (None, Some(self.why_too_few(&rest)));
         }
-        let Some(tail) = population.tail else {
-            let reason = "no mean: it depends on a few packets with extreme delays; percentiles do \
-                          not, but for the highest";
-            return (None, Some(reason.to_owned()));
-        };
         let hidden = population.packets.map_or(0.0, |packets| {
             let own: u64 = large.iter().map(|cluster| cluster.sent).sum();
             rest.hidden(packets.saturating_sub(own) as f64, population.level.share())
         });
         let mut delay = self.weighted(&rest, &large, population);
-        let width =
-            delay.half_width_ns.map(|width| width * tail + self.doubt_ns / delay.count as f64);
+        let doubt_ns = self.doubt_ns / delay.count as f64;
+        let width = delay.half_width_ns.map(|width| width * population.tail.factor + doubt_ns);
         delay.half_width_ns = width.filter(|_| hidden == 0.0);
         let all = population.packets.unwrap_or_default() as f64;
         let who =
             || format!("some {hidden:.0} packets are identical to others, and not in the sample");
         match hidden {
-            0.0 => (Some(delay), None),
+            0.0 => (Some(delay), population.tail.is_heavy.then(|| tail::HEAVY.to_owned())),
             _ if hidden > HIDDEN_MOST * all => (None, Some(format!("no mean: {}", who()))),
             _ => {
                 let reason =
