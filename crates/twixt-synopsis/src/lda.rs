@@ -101,8 +101,7 @@ impl Synopsis for Lda {
         let config = LdaConfig::decode(input)?;
         let totals = Totals::decode(input)?;
         let mut state = Reader::new(input.raw("cells", config.cells() * Sums::BYTES)?);
-        let cells =
-            (0..config.cells()).map(|_| Sums::decode(&mut state)).collect::<Result<_, _>>()?;
+        let cells = state.items(config.cells(), Sums::decode)?;
         Ok(Self { config, totals, cells })
     }
 }

@@ -1,6 +1,8 @@
 //! Seals hours and deletes what is old, now and then, in a thread of its own: writing a large hour
 //! takes longer than estimates can wait.
 
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::Duration;
 
 use tracing::{info, warn};
@@ -30,16 +32,28 @@ impl Upkeep {
     /// Until told to stop.
     pub(crate) fn run(mut self, stop: &StopRequest) {
         loop {
-            self.run_once();
+            self.run_apart();
             let mut waited = Duration::ZERO;
             while waited < EVERY {
                 if stop.is_requested() {
                     return;
                 }
-                std::thread::sleep(STEP);
+                thread::sleep(STEP);
                 waited += STEP;
             }
         }
+    }
+
+    /// Does what is due, in a thread that ends then: sealing takes much memory once an hour, and the
+    /// allocator keeps what a thread needed until the thread needs some again, or ends.
+    fn run_apart(&mut self) {
+        thread::scope(|scope| {
+            let builder = thread::Builder::new().name("sealing".to_owned());
+            match builder.spawn_scoped(scope, || self.run_once()) {
+                Ok(sealing) => sealing.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                Err(problem) => warn!(%problem, "cannot start a thread to seal hours; retrying"),
+            }
+        });
     }
 
     /// Does what is due.

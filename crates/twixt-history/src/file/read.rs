@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use parquet::column::reader::get_typed_column_reader;
@@ -27,8 +27,11 @@ use crate::error::Unreadable;
 use crate::row::Row;
 use crate::step::Step;
 
-/// Footers that are remembered. A day has 24 of each kind.
-const FOOTERS_MAX: usize = 256;
+/// Files that are remembered to be sound. A day has 24 of each kind.
+const SOUND_MAX: usize = 256;
+/// Bytes of footers that are remembered. They have the index of all pages, and grow with the series of
+/// an hour, so that their number would not bound them.
+const FOOTER_BYTES_MAX: usize = 8 << 20;
 
 /// Which rows are asked for, and what of them.
 #[derive(Clone, Debug)]
@@ -78,15 +81,23 @@ const KEYS: [&str; 12] = [
     "gaps",
 ];
 
-/// Footers of files that were found sound, so that files are checked once.
+/// Files that were found sound, so that they are checked once, and the footers that were read last.
 #[derive(Debug, Default)]
 pub(crate) struct Footers {
-    known: Mutex<HashMap<PathBuf, Footer>>, // at most FOOTERS_MAX
+    known: Mutex<KnownFiles>,
 }
 
-#[derive(Clone, Debug)]
-struct Footer {
-    metadata: Arc<ParquetMetaData>,
+#[derive(Debug, Default)]
+struct KnownFiles {
+    files: HashMap<PathBuf, KnownFile>, // at most SOUND_MAX
+    footer_bytes: usize,                // at most FOOTER_BYTES_MAX, or one footer
+}
+
+/// A file that was found sound.
+#[derive(Debug)]
+struct KnownFile {
+    /// With its size in memory.
+    footer: Option<(Arc<ParquetMetaData>, usize)>,
     /// A file that was touched since is checked again.
     bytes: u64,
     changed: Option<SystemTime>,
@@ -158,16 +169,11 @@ impl Footers {
         let file = disk.open(path, Access::Read)?;
         let About { bytes, changed, .. } = file.about()?;
         let file = Source::new(file, bytes);
-        let now = SystemTime::now();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(footer) = known.get_mut(path)
-            && (footer.bytes, footer.changed) == (bytes, changed)
-        {
-            footer.used = now;
-            return Ok((file, Arc::clone(&footer.metadata)));
-        }
-        drop(known);
-        if checksum(disk, path)? != name.checksum {
+        let is_sound = match self.known().find(path, bytes, changed) {
+            Some(Some(footer)) => return Ok((file, footer)),
+            known => known.is_some(),
+        };
+        if !is_sound && checksum(disk, path)? != name.checksum {
             let problem = "damaged: the checksum does not match; delete it, or restore a copy";
             return Err(Cause::Content(problem.to_owned()));
         }
@@ -176,16 +182,56 @@ impl Footers {
             .parse_and_finish(&file)?;
         check_columns(&metadata).map_err(Cause::Content)?;
         let metadata = Arc::new(metadata);
-        let footer = Footer { metadata: Arc::clone(&metadata), bytes, changed, used: now };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= FOOTERS_MAX
-            && let Some(oldest) = known.iter().min_by_key(|(_, footer)| footer.used)
-        {
-            let oldest = oldest.0.clone();
-            known.remove(&oldest);
-        }
-        known.insert(path.to_owned(), footer);
+        let footer = Some((Arc::clone(&metadata), metadata.memory_size()));
+        let found = KnownFile { footer, bytes, changed, used: SystemTime::now() };
+        self.known().add(path, found);
         Ok((file, metadata))
+    }
+
+    fn known(&self) -> MutexGuard<'_, KnownFiles> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KnownFiles {
+    /// A file that was found sound, and is as it was; its footer, if that is remembered.
+    fn find(
+        &mut self,
+        path: &Path,
+        bytes: u64,
+        changed: Option<SystemTime>,
+    ) -> Option<Option<Arc<ParquetMetaData>>> {
+        let same = |file: &&mut KnownFile| (file.bytes, file.changed) == (bytes, changed);
+        let file = self.files.get_mut(path).filter(same)?;
+        file.used = SystemTime::now();
+        Some(file.footer.as_ref().map(|(footer, _)| Arc::clone(footer)))
+    }
+
+    /// Remembers a file, and forgets what was used least recently.
+    fn add(&mut self, path: &Path, file: KnownFile) {
+        self.footer_bytes += file.footer_bytes();
+        let before = self.files.insert(path.to_owned(), file);
+        self.footer_bytes -= before.map_or(0, |before| before.footer_bytes());
+        while self.footer_bytes > FOOTER_BYTES_MAX {
+            let others =
+                self.files.iter_mut().filter(|(of, file)| *of != path && file.footer.is_some());
+            let Some((_, oldest)) = others.min_by_key(|(_, file)| file.used) else { break };
+            self.footer_bytes -= oldest.footer_bytes();
+            oldest.footer = None;
+        }
+        if self.files.len() > SOUND_MAX
+            && let Some((oldest, _)) = self.files.iter().min_by_key(|(_, file)| file.used)
+        {
+            let oldest = oldest.clone();
+            let forgotten = self.files.remove(&oldest);
+            self.footer_bytes -= forgotten.map_or(0, |forgotten| forgotten.footer_bytes());
+        }
+    }
+}
+
+impl KnownFile {
+    fn footer_bytes(&self) -> usize {
+        self.footer.as_ref().map_or(0, |(_, bytes)| *bytes)
     }
 }
 

@@ -6,6 +6,7 @@ mod crash;
 mod damage;
 mod faults;
 mod full;
+mod hours;
 mod kept;
 mod memory;
 mod pages;
