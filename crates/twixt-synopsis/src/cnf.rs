@@ -229,7 +229,7 @@ impl Synopsis for Cnf {
         let config = CnfConfig::decode(input)?;
         let totals = Totals::decode(input)?;
         let selected = input.count("selected packets", PACKET_BYTES + 1)?;
-        let selected = input.items(selected, read_selected)?;
+        let selected = (0..selected).map(|_| read_selected(input)).collect::<Result<_, _>>()?;
         let keys = input.count("flow keys", KEY_BYTES)?;
         let keys = (0..keys).map(|_| read_key(input)).collect::<Result<_, _>>()?;
         Ok(Self { config, totals, selected, keys, places: None })

@@ -216,23 +216,6 @@ impl<'a> Reader<'a> {
         Ok(items as usize)
     }
 
-    /// Reads so many items, whose room is reserved at once: the caller knows that bytes for all of
-    /// them are left. A list that grows as it is read takes up to three times as much meanwhile.
-    ///
-    /// # Errors
-    /// When one cannot be read.
-    pub(crate) fn items<T>(
-        &mut self,
-        count: usize,
-        mut read: impl FnMut(&mut Self) -> Result<T, DecodeError>,
-    ) -> Result<Vec<T>, DecodeError> {
-        let mut items = Vec::with_capacity(count);
-        for _ in 0..count {
-            items.push(read(self)?);
-        }
-        Ok(items)
-    }
-
     /// How many bytes are left.
     #[must_use]
     pub const fn left(&self) -> usize {

@@ -167,7 +167,7 @@ impl Synopsis for Exact {
         let config = ExactConfig { window: input.u64("window")? };
         let totals = Totals::decode(input)?;
         let packets = input.count("packets", PACKET_BYTES)?;
-        let packets = input.items(packets, read_packet)?;
+        let packets = (0..packets).map(|_| read_packet(input)).collect::<Result<_, _>>()?;
         let keys = input.count("flow keys", KEY_BYTES)?;
         let keys = (0..keys).map(|_| read_key(input)).collect::<Result<_, _>>()?;
         Ok(Self { config, totals, packets, keys, noted: NotedFlows::default() })

@@ -101,7 +101,8 @@ impl Synopsis for Lda {
         let config = LdaConfig::decode(input)?;
         let totals = Totals::decode(input)?;
         let mut state = Reader::new(input.raw("cells", config.cells() * Sums::BYTES)?);
-        let cells = state.items(config.cells(), Sums::decode)?;
+        let cells =
+            (0..config.cells()).map(|_| Sums::decode(&mut state)).collect::<Result<_, _>>()?;
         Ok(Self { config, totals, cells })
     }
 }

@@ -269,7 +269,8 @@ impl Synopsis for Lds {
         let config = LdsConfig::decode(input)?;
         let totals = Totals::decode(input)?;
         let mut state = Reader::new(input.raw("cells", config.cells() * Cell::BYTES)?);
-        let cells = state.items(config.cells(), Cell::decode)?;
+        let cells =
+            (0..config.cells()).map(|_| Cell::decode(&mut state)).collect::<Result<_, _>>()?;
         let table = config.heavy().map(|_| RapTable::decode(input)).transpose()?;
         if table.as_ref().map(FlowTable::config) != config.heavy() {
             return Err(DecodeError::invalid("table of flows", "its size is not as configured"));

@@ -122,7 +122,7 @@ impl Synopsis for Sds {
         let totals = Totals::decode(input)?;
         let count = config.sketch().cells();
         let mut state = Reader::new(input.raw("cells", count * Cell::BYTES)?);
-        let cells = state.items(count, Cell::decode)?;
+        let cells = (0..count).map(|_| Cell::decode(&mut state)).collect::<Result<_, _>>()?;
         Ok(Self { config, totals, cells })
     }
 }

@@ -228,24 +228,6 @@ fn decoding_takes_no_more_memory_than_was_told() {
     }
 }
 
-/// Cells make up an epoch. A list that grows while they are read would take half as much again, and
-/// leave holes of every size to the next.
-#[test]
-fn room_for_cells_is_made_once() {
-    for name in ["lda", "lds", "sds"] {
-        let algorithm = twixt_synopsis::find(twixt_synopsis::Purpose::Delay, name).unwrap();
-        let synopsis = (algorithm.start)(&(algorithm.sized)(1 << 20).unwrap()).unwrap();
-        let state_bytes = synopsis.state_bytes();
-        let mut meter = Meter::new(config("paris"), synopsis).unwrap();
-        meter.advance(at_ms(100));
-        meter.finish();
-        let bytes = meter.poll().expect("an epoch is over").to_bytes();
-        let taken = allocation_counter::measure(|| drop(Sealed::from_bytes(&bytes).unwrap()));
-        println!("{name}: {state_bytes} bytes of state, {} to decode", taken.bytes_max);
-        assert!(taken.bytes_max < state_bytes + state_bytes / 4, "{name}: {taken:?}");
-    }
-}
-
 #[test]
 fn memory_is_told_for_every_version() {
     for version in 1..=VERSION {
