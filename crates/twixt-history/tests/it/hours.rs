@@ -35,6 +35,6 @@ fn an_hour_that_is_over_leaves_nothing_in_memory() {
     println!("{HOURS} hours left {first} bytes in memory, as many again {later}");
     assert_eq!(fixture.history.counts().sealed, 2 * HOURS as u64 - 1);
     assert!(first < MEMORY_MAX, "{first}");
-    // A footer more or less, of 100 KB.
+    // A footer more or less, of 65 KB.
     assert!(later < first / 10, "{later}");
 }
