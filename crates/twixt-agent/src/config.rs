@@ -14,6 +14,9 @@ use crate::sender::DeliveryConfig;
 /// Points of one agent.
 pub const POINTS_MAX: usize = 64;
 
+/// Epochs of each point that an advised spool holds: a minute of them, at one a second.
+const SPOOL_EPOCHS_MIN: u64 = 60;
+
 /// What an agent is to do.
 #[derive(Debug)]
 pub struct AgentConfig {
@@ -98,6 +101,23 @@ impl AgentConfig {
                 return wrong(format!("point {name}: threads must be from 1 to {GROUP_MAX}"));
             }
         }
-        Ok(())
+        self.check_spool().or_else(wrong)
+    }
+
+    /// An epoch that is larger than the spool of its point would be discarded, and so would all that follow.
+    fn check_spool(&self) -> Result<(), String> {
+        let points = self.points.len() as u64;
+        let share_bytes = self.spool.bytes_max / points;
+        let largest = self.synopses.iter().max_by_key(|synopsis| synopsis.state_bytes());
+        match largest.map(|synopsis| (synopsis.name(), synopsis.state_bytes())) {
+            Some((name, bytes)) if bytes > share_bytes => Err(format!(
+                "[spool] bytes_max is too small: an epoch of {name} takes up to {} KiB, and each point may \
+                 store {} KiB; set it to {}MiB or more",
+                bytes.div_ceil(1 << 10),
+                share_bytes >> 10,
+                (SPOOL_EPOCHS_MIN * bytes * points).div_ceil(1 << 20)
+            )),
+            _ => Ok(()),
+        }
     }
 }

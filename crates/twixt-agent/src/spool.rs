@@ -171,12 +171,15 @@ impl Spool {
     /// # Errors
     /// When the system cannot read. All can be read later then.
     pub fn batch(&self, epochs_max: usize, bytes_max: usize) -> Result<Vec<Spooled>, SpoolError> {
-        let Peeked { records, damaged } = self.lock().queue.peek(epochs_max, bytes_max)?;
+        let mut inner = self.lock();
+        let Peeked { records, damaged } = inner.queue.peek(epochs_max, bytes_max)?;
         if let (Some(first), Some(last)) = (damaged.first(), damaged.last()) {
             let epochs: u64 = damaged.iter().map(|range| range.end - range.start).sum();
             let (first, last) = (first.start, last.end - 1);
-            tracing::error!(epochs, first, last, "epochs in the spool are damaged and lost");
+            let spool = inner.queue.folder().display();
+            tracing::error!(epochs, first, last, %spool, "damaged epochs are lost: check the disk");
         }
+        drop(inner);
         let spooled = records.into_iter().map(|record| Spooled {
             epoch: Epoch(record.label),
             payload: record.payload,

@@ -40,11 +40,22 @@ impl DayFiles {
         Self::new(folder, &self.point, self.day, self.part + 1)
     }
 
+    /// The folder of the log, in which the point has its own.
+    pub(crate) fn log_folder(&self) -> Option<&Path> {
+        self.data.parent()?.parent()
+    }
+
     /// Bytes of both.
     pub(crate) fn bytes(&self, disk: &dyn Disk) -> u64 {
         let size = |path: &Path| disk.about(path).map_or(0, |found| found.bytes);
         size(&self.data).saturating_add(size(&self.index))
     }
+}
+
+/// Where the data of a part of a day are, in the folder of a log.
+pub(crate) fn data_file(folder: &Path, point: &str, day: Day, part: u32) -> PathBuf {
+    let folder = folder.join(name::folder_of(point).unwrap_or_default());
+    DayFiles::new(&folder, point, day, part).data
 }
 
 /// The points of a store, by name, with their folders. Other directories are ignored.

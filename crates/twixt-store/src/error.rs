@@ -4,7 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::format::{RECORD_BYTES_MAX, STREAM_BYTES_MAX, VERSION};
-use crate::report::Damage;
 
 /// Why the log did not do what it was asked for. Nothing of a refused record is kept.
 #[derive(Debug, thiserror::Error)]
@@ -82,12 +81,13 @@ pub enum StoreError {
     /// The interval of time ends before it begins: a bug in the caller.
     #[error("the record ends before it begins")]
     Span,
-    /// A part of the log could not be read, which may be sound: the system failed, or a newer release
-    /// wrote it. Try again, or upgrade.
-    #[error("{damage}")]
+    /// The system could not read a part of a file, which may be sound. Check the disk, try again.
+    #[error("{}: {problem}", path.display())]
     Unreadable {
-        /// Which part, and why.
-        damage: Box<Damage>,
+        /// The data file.
+        path: PathBuf,
+        /// What the system says.
+        problem: String,
     },
 }
 

@@ -187,6 +187,12 @@ impl Queue {
         self.move_confirmed(number.saturating_add(1).min(self.looked_at))
     }
 
+    /// The folder that it is in.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// What it holds, and what it lost since it was opened.
     #[must_use]
     pub fn counts(&self) -> QueueCounts {

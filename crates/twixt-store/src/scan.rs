@@ -3,12 +3,13 @@
 mod day_scan;
 
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 
-use crate::day_files::DayFiles;
+use crate::day_files::{DayFiles, data_file};
 use crate::disk::SharedDisk;
 use crate::error::StoreError;
 use crate::query::{Found, Query};
-use crate::report::Report;
+use crate::report::{Cause, Damage, Report};
 use day_scan::DayScan;
 
 pub(crate) use day_scan::read_body;
@@ -23,6 +24,8 @@ pub struct Scan {
     query: Query,
     days: VecDeque<DayFiles>,
     current: Option<DayScan>,
+    /// The folder of the log; empty where there is no day to read.
+    folder: PathBuf,
     report: Report,
 }
 
@@ -30,8 +33,10 @@ impl Scan {
     pub(crate) fn new(disk: &SharedDisk, query: Query, days: Vec<DayFiles>) -> Self {
         // A day's records begin on it, so later days have nothing to offer.
         let days = days.into_iter().filter(|files| files.day.span().start <= query.span.end);
-        let (disk, days) = (disk.clone(), days.collect());
-        Self { disk, query, days, current: None, report: Report::default() }
+        let days: VecDeque<DayFiles> = days.collect();
+        let folder =
+            days.front().and_then(DayFiles::log_folder).unwrap_or(Path::new("")).to_owned();
+        Self { disk: disk.clone(), query, days, current: None, folder, report: Report::default() }
     }
 
     /// What was read so far, and what could not be.
@@ -48,8 +53,16 @@ impl Scan {
     pub fn finish(self) -> Result<Report, StoreError> {
         let mut damages = self.report.damages.iter();
         match damages.find(|damage| damage.cause.is_unreadable()) {
-            Some(damage) => Err(StoreError::Unreadable { damage: Box::new(damage.clone()) }),
+            Some(damage) => Err(self.unreadable(damage)),
             None => Ok(self.report),
+        }
+    }
+
+    fn unreadable(&self, damage: &Damage) -> StoreError {
+        let path = data_file(&self.folder, &damage.point, damage.day, damage.part);
+        match damage.cause {
+            Cause::NewerVersion(found) => StoreError::NewerVersion { path, found },
+            _ => StoreError::Unreadable { path, problem: damage.cause.to_string() },
         }
     }
 }

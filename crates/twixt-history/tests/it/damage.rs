@@ -136,7 +136,8 @@ fn an_hour_that_a_newer_release_wrote_is_refused_in_one_line_and_stays() {
     bytes[8..16].copy_from_slice(&checksum.to_le_bytes());
     fs::write(&log, &bytes).unwrap();
     let refused = fixture.history.seal_all().unwrap_err().to_string();
-    assert!(refused.contains("format version 9 is from a newer release; upgrade"), "{refused}");
+    assert!(refused.contains("format version 9 is newer than 1"), "{refused}");
+    assert!(refused.contains(log.to_str().unwrap()), "{refused} does not say which file");
     assert_eq!(refused.lines().count(), 1);
     assert_eq!(fs::read(&log).unwrap(), bytes);
 }
