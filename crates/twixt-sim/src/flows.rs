@@ -30,7 +30,7 @@ pub(crate) fn synthetic_keys(seed: u64, flows: u32) -> Vec<FlowKey> {
 }
 
 /// The second octet of the source and its port distinguish any two flows; the rest is drawn.
-fn synthetic_key(index: u32, stream: &mut Stream) -> FlowKey {
+pub(crate) fn synthetic_key(index: u32, stream: &mut Stream) -> FlowKey {
     let second_octet = (index / PORTS) as u8;
     let port = u64::from(index) * PORT_STRIDE % u64::from(PORTS) + u64::from(FIRST_PORT);
     let source = Ipv4Addr::new(10, second_octet, popular(256, stream) as u8, host(stream));

@@ -54,18 +54,18 @@ impl SimulatedFrame {
         self.wire_length
     }
 
-    /// The frame of a packet at the first or at the second point that it passes.
+    /// The frame of a packet after so many routers: of a segment's two points, after none and one.
     pub(crate) fn build(
         key: &FlowKey,
         packet: &SimulatedPacket,
         direction: Direction,
         hosts: Hosts,
-        is_first_point: bool,
+        routers: u8,
     ) -> Self {
         let mut writer = Writer::new();
-        writer.ethernet(is_first_point);
+        writer.ethernet(routers);
         let transport_bytes = (packet.length as usize).saturating_sub(IPV4_BYTES) as u16;
-        let ttl = if is_first_point { FIRST_TTL } else { FIRST_TTL - 1 };
+        let ttl = FIRST_TTL.saturating_sub(routers);
         writer.ipv4(key, packet.length as u16, hosts.number(packet) as u16, ttl);
         if key.protocol == protocol::TCP {
             writer.tcp(key, &TcpNumbers::of(packet, direction, hosts), transport_bytes);
@@ -123,8 +123,8 @@ impl Writer {
     }
 
     /// Locally administered addresses: hosts' neighbours on the two sides of the segment.
-    fn ethernet(&mut self, is_first_point: bool) {
-        let side = if is_first_point { 0 } else { 2 };
+    fn ethernet(&mut self, routers: u8) {
+        let side = routers.wrapping_mul(2) & 0x7f;
         self.put(&[2, 0, 0, 0, 0, side + 2]);
         self.put(&[2, 0, 0, 0, 0, side + 1]);
         self.put(&ETHERTYPE_IPV4.to_be_bytes());

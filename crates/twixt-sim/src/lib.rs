@@ -23,6 +23,8 @@
 //! one system to the next; everything is drawn by this crate's own code, so that no upgrade of
 //! a distribution library changes a trace.
 //!
+//! A [`Network`] is several such segments after each other, with traffic that never ends.
+//!
 //! No file is written here and no clock is read: frames and rows are handed to the caller.
 
 mod arrivals;
@@ -33,6 +35,7 @@ mod delay;
 mod flows;
 mod frame;
 mod loss;
+mod network;
 mod packet;
 mod random;
 mod reorder;
@@ -48,6 +51,10 @@ pub use config::{Config, FLOWS_MAX, PACKETS_MAX, Reverse, SimulationConfigError}
 pub use delay::{DelayModel, QUEUE_MAX, Red};
 pub use frame::{HEADERS_BYTES, SimulatedFrame};
 pub use loss::Loss;
+pub use network::{
+    LinkConfig, LinkCrossing, LinkStep, LossSpell, Network, NetworkConfig, NetworkError,
+    NetworkPacket, QueueConfig, TrafficConfig,
+};
 pub use packet::{Direction, PointPacket, SimulatedPacket};
 pub use reorder::Reorder;
 pub use simulation::Simulation;

@@ -83,12 +83,17 @@ impl Reorder {
 
 fn prolong(packets: &mut [SimulatedPacket], rate: f64, extent: Nanoseconds, stream: &mut Stream) {
     for packet in packets {
-        let (chosen, part) = (stream.chance(rate), stream.positive_unit());
-        if let Some(crossing_ns) = packet.crossing_ns().filter(|_| chosen) {
-            let extra_ns = (part * extent.as_f64()).ceil() as i64;
+        let extra_ns = prolongation_ns(rate, extent, stream);
+        if let Some(crossing_ns) = packet.crossing_ns() {
             packet.deliver(crossing_ns + extra_ns);
         }
     }
+}
+
+/// By how much the next packet takes longer; mostly by nothing.
+pub(crate) fn prolongation_ns(rate: f64, extent: Nanoseconds, stream: &mut Stream) -> i64 {
+    let (chosen, part) = (stream.chance(rate), stream.positive_unit());
+    if chosen { (part * extent.as_f64()).ceil() as i64 } else { 0 }
 }
 
 /// Backwards, because a packet's successor may be overtaken itself.

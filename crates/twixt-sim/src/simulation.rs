@@ -174,8 +174,8 @@ impl Simulation {
             return None;
         }
         let (key, direction) = (self.flow_key(packet.flow), self.direction(packet));
-        let is_first_point = self.enters_at(packet, point);
-        Some(SimulatedFrame::build(&key, packet, direction, self.hosts(packet), is_first_point))
+        let routers = u8::from(!self.enters_at(packet, point));
+        Some(SimulatedFrame::build(&key, packet, direction, self.hosts(packet), routers))
     }
 
     /// What one-point algorithms ask for beside an observation: the same as the frame says.
