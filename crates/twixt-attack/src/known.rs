@@ -5,7 +5,6 @@
 
 use crate::grid::{FACTORS, GridCell};
 use crate::verdict::FaultKind;
-use crate::verdict::FaultKind::{Bare, Certain, Interval};
 
 /// A class of answers that are known to be wrong.
 #[derive(Debug)]
@@ -22,32 +21,7 @@ pub struct KnownRed {
 }
 
 /// All of them.
-pub const KNOWN_RED: &[KnownRed] = &[
-    known("colate/median by flow", Certain, &["loss 2%", "loss one-flow"], NO_SCATTER),
-    known(
-        "colate/median by flow",
-        Interval,
-        &["delays broken"],
-        "few flows that are very different are in few counters only",
-    ),
-    known(
-        "colate/paper by flow",
-        Bare,
-        &["memory quarter", "flows 1000"],
-        "other flows in its counters are not accounted for",
-    ),
-];
-
-const NO_SCATTER: &str = "an interval from counters that do not scatter has no width";
-
-const fn known(
-    question: &'static str,
-    kind: FaultKind,
-    levels: &'static [&'static str],
-    reason: &'static str,
-) -> KnownRed {
-    KnownRed { question, kind, levels, reason }
-}
+pub const KNOWN_RED: &[KnownRed] = &[];
 
 /// The first entry for this question and kind of fault.
 #[must_use]

@@ -202,6 +202,18 @@ impl<'a> Reader<'a> {
             .map_err(|_| DecodeError::invalid(field, "is not UTF-8 text"))
     }
 
+    /// Takes a byte that is 0 or 1.
+    ///
+    /// # Errors
+    /// When it is not, or there is none.
+    pub fn flag(&mut self, field: &'static str) -> Result<bool, DecodeError> {
+        match self.u8(field)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(DecodeError::invalid(field, format!("{other} is not 0 or 1"))),
+        }
+    }
+
     /// Takes a number of items (u64), having checked that bytes for so many are left.
     /// Only then may room for them be reserved.
     ///

@@ -12,11 +12,9 @@
 //! packets at one end are left out; and everything is taken relative to the mean delay.
 
 mod alone;
-mod bits;
 mod config;
 mod deviation;
 mod estimate;
-mod packing;
 mod printed;
 mod single;
 mod sizing;
@@ -30,7 +28,7 @@ pub use sizing::{
 
 use twixt_model::{BatchBuffer, Delay, Estimate, Observation};
 
-use self::bits::low_mask;
+use crate::cells::{Added, Cells, Wide, Widths, packing};
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::{KnownFlow, Question};
 use crate::sketch::{Layout, NOWHERE, Sketch};
@@ -43,14 +41,14 @@ use crate::totals::Totals;
 pub struct Colate {
     config: ColateConfig,
     totals: Totals,
-    /// Vector by vector, in each bank by bank.
-    cells: Vec<Sums>,
+    /// Vector by vector, in each bank by bank, as wide as is configured.
+    cells: Cells<Widths>,
 }
 
 impl Colate {
     /// Every counter: sum of times, packets, sum of digests.
     pub fn counters(&self) -> impl ExactSizeIterator<Item = [u64; 3]> + '_ {
-        self.cells.iter().map(|cell| [cell.times, cell.packets, cell.digests])
+        self.cells.iter().map(|cell| [cell.sums.times, cell.sums.packets, cell.sums.digests])
     }
 
     /// What would have been recorded had every packet come so much later, for making long
@@ -59,11 +57,11 @@ impl Colate {
     pub fn postponed(&self, delay: Delay) -> Option<Self> {
         let unit_ns = i64::from(self.config.stored().resolution_ns);
         let units = (delay.as_nanos() % unit_ns == 0).then(|| delay.as_nanos() / unit_ns)? as u64;
-        let kept = Kept::of(&self.config);
         let mut later = self.clone();
-        for cell in &mut later.cells {
-            cell.times = cell.times.wrapping_add(units.wrapping_mul(cell.packets));
-            kept.trim(cell);
+        for cell in 0..later.cells.len() {
+            later.cells.change(cell, |Wide { sums, .. }| {
+                sums.times = sums.times.wrapping_add(units.wrapping_mul(sums.packets));
+            });
         }
         Some(later)
     }
@@ -74,7 +72,12 @@ impl Colate {
     pub fn about(&self, flows: &[KnownFlow]) -> Option<Self> {
         let config = self.config.about(flows)?;
         let wanted = config.excerpt()?;
-        let cells = wanted.iter().map(|&cell| self.cells[cell as usize]).collect();
+        let mut cells =
+            Cells::with_escapes(self.cells.widths(), wanted.len(), config.escapes_max());
+        for (index, &cell) in wanted.iter().enumerate() {
+            cells.set(index, &self.cells.wide(cell as usize));
+        }
+        cells.lose_counts(self.cells.counts_lost());
         Some(Self { config, totals: self.totals, cells })
     }
 }
@@ -118,8 +121,8 @@ impl Synopsis for Colate {
             help: "bits of a sum of digests to store, out of 64",
         },
     ];
-    /// The first had no lengths of blocks.
-    const VERSION: u8 = 2;
+    /// The first had no lengths of blocks, the second did not say whether counts were lost.
+    const VERSION: u8 = 3;
     type Config = ColateConfig;
 
     fn sized(memory_bytes: u64) -> Option<ColateConfig> {
@@ -127,7 +130,8 @@ impl Synopsis for Colate {
     }
 
     fn new(config: &ColateConfig) -> Self {
-        let cells = vec![Sums::default(); config.cells()];
+        let widths = config.stored().widths();
+        let cells = Cells::with_escapes(widths, config.cells(), config.escapes_max());
         Self { config: config.clone(), totals: Totals::default(), cells }
     }
 
@@ -143,11 +147,9 @@ impl Synopsis for Colate {
     fn update(&mut self, observation: &Observation) {
         self.totals.add(observation.length);
         let Self { config, cells, .. } = self;
-        let kept = Kept::of(config);
-        let packet = kept.sums_of(observation);
+        let packet = config.stored().added(observation);
         for index in config.placing().cells_for(observation) {
-            cells[index].add(&packet);
-            kept.trim(&mut cells[index]);
+            cells.add(index, &packet);
         }
     }
 
@@ -155,7 +157,7 @@ impl Synopsis for Colate {
     /// waits for many counters at once.
     fn update_all(&mut self, observations: &[Observation]) {
         let Self { config, totals, cells } = self;
-        let (placing, kept) = (config.placing(), Kept::of(config));
+        let (placing, stored) = (config.placing(), config.stored());
         for batch in observations.chunks(BatchBuffer::MAX) {
             batch.iter().for_each(|observation| totals.add(observation.length));
             for vector in 0..placing.vectors() {
@@ -163,11 +165,9 @@ impl Synopsis for Colate {
                 for (place, observation) in places.iter_mut().zip(batch) {
                     *place = placing.cell_for(vector, observation).unwrap_or(NOWHERE);
                 }
-                for (&place, observation) in places.iter().zip(batch) {
-                    if let Some(cell) = cells.get_mut(place) {
-                        cell.add(&kept.sums_of(observation));
-                        kept.trim(cell);
-                    }
+                let counted = || places.iter().zip(batch).filter(|(place, _)| **place != NOWHERE);
+                if cells.add_all(counted().map(|(&place, packet)| (place, stored.added(packet)))) {
+                    cells.relieve(counted().map(|(&place, _)| place));
                 }
             }
         }
@@ -175,11 +175,7 @@ impl Synopsis for Colate {
 
     fn merge(&mut self, other: &Self) {
         self.totals.merge(other.totals);
-        let kept = Kept::of(&self.config);
-        for (cell, other) in self.cells.iter_mut().zip(&other.cells) {
-            cell.add(other);
-            kept.trim(cell);
-        }
+        self.cells.merge(&other.cells);
     }
 
     fn totals(&self) -> Totals {
@@ -194,18 +190,13 @@ impl Synopsis for Colate {
         debug_assert!(self.config.excerpt().is_none(), "excerpts are for asking, not for keeping");
         self.config.encode(out);
         self.totals.encode(out);
-        for vector in self.cells.chunks_exact(self.config.counters() as usize) {
-            packing::encode(vector, self.config.stored(), out);
-        }
+        packing::encode_cells(&self.cells, self.config.counters() as usize, out);
     }
 
     /// A counter without packets takes one bit of the bytes.
     fn decoded_bytes(input: &mut Reader<'_>) -> Result<u64, DecodeError> {
         let encoded = input.left() as u64;
-        let config = ColateConfig::decode(input)?;
-        // Vectors are read one after the other, and the cells so far are moved for each.
-        let copies = if config.cells() > config.counters() as usize { 2 } else { 1 };
-        Ok(copies * config.state_bytes() + encoded)
+        Ok(ColateConfig::decode(input)?.state_bytes() + encoded)
     }
 
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -216,23 +207,67 @@ impl Synopsis for Colate {
         let config = ColateConfig::decode(input)?;
         let totals = Totals::decode(input)?;
         let counters = config.counters() as usize;
-        let vectors = config.cells() / counters;
-        let mut cells = Vec::new();
         let about = reading.flows.and_then(|flows| config.about(flows));
         if let Some(config) = about.filter(|_| reading.version > 1) {
-            let wanted = config.excerpt().expect("that is what was made");
-            for vector in 0..vectors {
-                let wanted = excerpt_of_vector(wanted, vector, counters);
-                packing::decode_some(counters, &wanted, config.stored(), input, &mut cells)?;
-            }
-            return Ok(Self { config, totals, cells });
+            return Self::decode_excerpt(&config, totals, input, reading.version);
         }
-        let decode = if reading.version > 1 { packing::decode } else { packing::decode_first };
-        for _ in 0..vectors {
-            decode(counters, config.stored(), input, &mut cells)?;
+        packing::check_count(config.cells(), input.left())?;
+        let mut whole = Self { totals, ..Self::new(&config) };
+        match reading.version {
+            3.. => packing::decode_cells(&mut whole.cells, counters, input)?,
+            2 => packing::decode_vectors(&mut whole.cells, counters, input)?,
+            _ => packing::decode_first(&mut whole.cells, counters, input)?,
         }
-        let whole = Self { config, totals, cells };
         Ok(reading.flows.and_then(|flows| whole.about(flows)).unwrap_or(whole))
+    }
+}
+
+impl Colate {
+    fn decode_excerpt(
+        config: &ColateConfig,
+        totals: Totals,
+        input: &mut Reader<'_>,
+        version: u8,
+    ) -> Result<Self, DecodeError> {
+        let counts_lost = if version > 2 { input.u64("lost counts")? } else { 0 };
+        let counters = config.counters() as usize;
+        let mut excerpt = Self { totals, ..Self::new(config) };
+        let Self { cells, .. } = &mut excerpt;
+        let (widths, wanted) = (cells.widths(), config.excerpt().expect("that is what it is"));
+        let mut next = 0;
+        for vector in 0..config.sampling().len() {
+            let wanted = excerpt_of_vector(wanted, vector, counters);
+            packing::decode_some(counters, &wanted, widths, input, |cell| {
+                cells.set(next, &cell);
+                next += 1;
+            })?;
+        }
+        cells.lose_counts(counts_lost);
+        Ok(excerpt)
+    }
+}
+
+impl Stored {
+    /// How wide counters are.
+    const fn widths(self) -> Widths {
+        let Self { time_bits, digest_bits, .. } = self;
+        Widths { time_bits, digest_bits, has_bytes: false }
+    }
+
+    /// What a packet adds to its counters.
+    #[inline]
+    fn sums_of(self, observation: &Observation) -> Wide {
+        let mut sums = Sums::of(observation);
+        if self.resolution_ns > 1 {
+            let units = observation.time.as_nanos().div_euclid(i64::from(self.resolution_ns));
+            sums.times = units as u64;
+        }
+        sums.into()
+    }
+
+    #[inline]
+    fn added(self, observation: &Observation) -> Added {
+        Added::of(self.widths(), &self.sums_of(observation)).expect("a counter counts one packet")
     }
 }
 
@@ -245,47 +280,17 @@ fn excerpt_of_vector(cells: &[u32], vector: usize, counters: usize) -> Vec<u32> 
     cells[from..to].iter().map(|cell| cell - start).collect()
 }
 
-/// What of a counter's sums is kept.
-#[derive(Clone, Copy)]
-struct Kept {
-    resolution_ns: u32,
-    times: u64,
-    digests: u64,
-}
-
-impl Kept {
-    #[inline]
-    const fn of(config: &ColateConfig) -> Self {
-        let Stored { resolution_ns, time_bits, digest_bits } = config.stored();
-        let (times, digests) = (low_mask(time_bits as u32), low_mask(digest_bits as u32));
-        Self { resolution_ns, times, digests }
-    }
-
-    /// What a packet adds to its counters.
-    #[inline]
-    fn sums_of(self, observation: &Observation) -> Sums {
-        let mut sums = Sums::of(observation);
-        if self.resolution_ns > 1 {
-            let units = observation.time.as_nanos().div_euclid(i64::from(self.resolution_ns));
-            sums.times = units as u64;
-        }
-        sums
-    }
-
-    #[inline]
-    const fn trim(self, cell: &mut Sums) {
-        cell.times &= self.times;
-        cell.digests &= self.digests;
-    }
-}
-
 impl Sketch for Colate {
     fn cell_count(&self) -> usize {
         self.cells.len()
     }
 
-    fn sums(&self, cell: usize) -> &Sums {
-        &self.cells[cell]
+    fn sums(&self, cell: usize) -> Sums {
+        self.cells.wide(cell).sums
+    }
+
+    fn counts_lost(&self) -> u64 {
+        self.cells.counts_lost()
     }
 
     /// Differences are taken in units of the resolution and with as many bits as there are.
@@ -295,7 +300,7 @@ impl Sketch for Colate {
         cell: usize,
         reference_ns: i64,
     ) -> Option<Usable> {
-        let (up, down) = (upstream.cells[cell], downstream.cells[cell]);
+        let (up, down) = (upstream.sums(cell), downstream.sums(cell));
         let Stored { resolution_ns, time_bits, .. } = upstream.config.stored();
         let unit_ns = i64::from(resolution_ns);
         let reference = reference_ns.div_euclid(unit_ns);
@@ -319,24 +324,21 @@ impl TwoPoint for Colate {
     fn remove(&mut self, observation: &Observation) {
         self.totals.subtract(observation.length);
         let Self { config, cells, .. } = self;
-        let kept = Kept::of(config);
-        let packet = kept.sums_of(observation);
+        let packet = config.stored().sums_of(observation);
         for index in config.placing().cells_for(observation) {
-            cells[index].subtract(&packet);
-            kept.trim(&mut cells[index]);
+            cells.subtract(index, &packet);
         }
     }
 
     fn fold_to(&self, config: &ColateConfig) -> Option<Self> {
         let (banks, counters) = self.config.finer_than(config)?;
         let mut folded = Self { totals: self.totals, ..Self::new(config) };
-        let kept = Kept::of(config);
+        folded.cells.lose_counts(self.cells.counts_lost());
         let (fine, coarse) = (self.config.region_cells(), config.region_cells());
         for (index, cell) in self.cells.iter().enumerate() {
             let (bank, in_bank) = (index / fine, index % fine);
             let target = bank / banks as usize * coarse + in_bank / counters as usize;
-            folded.cells[target].add(cell);
-            kept.trim(&mut folded.cells[target]);
+            folded.cells.add_wide(target, &cell);
         }
         Some(folded)
     }

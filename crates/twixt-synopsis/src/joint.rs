@@ -16,6 +16,7 @@
 
 mod certainty;
 mod covariance;
+mod extremes;
 mod fit;
 mod gradients;
 mod leaders;
@@ -31,7 +32,7 @@ use covariance::Covariance;
 use fit::Fit;
 use gradients::Solver;
 use model::Model;
-use shares::Shares;
+use shares::{Expected, Shares};
 use variance::Variances;
 pub(crate) use variance::{Noise, fit_noise};
 
@@ -49,6 +50,9 @@ const ITERATIONS_MAX: usize = 1500;
 /// Variances settle slowly at first if a few flows are unlike the others in crowded cells: rounds go
 /// on until they have seen so many members.
 const MEMBER_ROUNDS_MIN: usize = 1_000_000;
+/// A flow is taken to have at least this part of the packets that it seems to have. Of flows of a few packets in
+/// crowded cells, those that seem to have thrice as many are the ones whose intervals fail.
+const LEAST_PART: f64 = 0.25;
 /// Solutions that only decide on variances need be no nearer than this, ...
 const ROUGH: f64 = 1e-3;
 /// ... and get one of so many iterations.
@@ -73,12 +77,24 @@ pub(crate) struct Size {
     pub packets: f64,
     /// Standard error of the guess; 0 for a number that is known.
     pub error: f64,
+    /// The same as far as only the number of packets counts, and not what they add to cells.
+    pub doubt: f64,
 }
 
 impl Size {
+    /// A number that is known.
+    pub(crate) const fn known(packets: f64) -> Self {
+        Self { packets, error: 0.0, doubt: 0.0 }
+    }
+
     /// The error relative to the number. Beyond a hundred it is all the same.
     fn relative_error(self) -> f64 {
         (self.error / self.packets).min(100.0)
+    }
+
+    /// One standard error below the number, but no small part of it.
+    fn least(self) -> f64 {
+        (self.packets - self.doubt).max(LEAST_PART * self.packets).max(1.0)
     }
 }
 
@@ -148,6 +164,12 @@ pub(crate) struct System {
     /// Members of flow `f` are those from `ends[f - 1]` up to `ends[f]`, row by row.
     ends: Vec<usize>,
     members: Vec<Member>,
+    /// What is expected in cells that counted nothing, by cell: it tells that flows are as small as they
+    /// seem.
+    vacant: Vec<Expected>,
+    /// Inverse of the shape of the Gamma distribution of what a flow has in a cell: 0 if chance alone spreads its
+    /// packets.
+    clumping: f64,
 }
 
 /// One flow in one usable cell.
@@ -160,19 +182,29 @@ struct Member {
 }
 
 impl System {
-    /// A system without flows. Cells that cannot be used (loss, nothing counted) are `None`, or
-    /// are taken for it if they counted less than one packet or absurdly many.
+    /// A system without flows. Cells that cannot be used (loss) are `None`, or are taken for it if
+    /// they counted absurdly many packets, or a part of one. Those that counted none are no equations.
     ///
     /// # Panics
     ///
     /// For more than 2^32 cells.
     pub(crate) fn new(cells: Vec<Option<Cell>>) -> Self {
         assert!(u32::try_from(cells.len()).is_ok(), "cells are numbered in 32 bits");
-        let believable = |cell: &Cell| {
-            (1.0..LARGEST).contains(&cell.packets) && cell.delay_sum_ns.abs() < LARGEST
+        let believable = |cell: &Cell| match cell.packets {
+            0.0 => cell.delay_sum_ns == 0.0,
+            packets => (1.0..LARGEST).contains(&packets) && cell.delay_sum_ns.abs() < LARGEST,
         };
-        let cells = cells.into_iter().map(|cell| cell.filter(believable)).collect();
-        Self { cells, sizes: Vec::new(), ends: Vec::new(), members: Vec::new() }
+        let cells: Vec<Option<Cell>> =
+            cells.into_iter().map(|cell| cell.filter(believable)).collect();
+        let vacant = vec![Expected::default(); cells.len()];
+        let (sizes, ends, members) = (Vec::new(), Vec::new(), Vec::new());
+        Self { cells, sizes, ends, members, vacant, clumping: 0.0 }
+    }
+
+    /// The same for flows that clump.
+    pub(crate) const fn with_clumping(mut self, clumping: f64) -> Self {
+        self.clumping = clumping;
+        self
     }
 
     /// Adds the next flow: its size, and the cells it falls into, in any order, with the share of
@@ -186,14 +218,18 @@ impl System {
         let valid = believable(size.packets) && believable(size.error) && size.packets > 0.0;
         let start = self.members.len();
         for (cell, share) in cells {
-            let Some(&Some(Cell { row, .. })) = self.cells.get(cell) else { continue };
+            let Some(&Some(Cell { row, packets, .. })) = self.cells.get(cell) else { continue };
+            let member = Member { cell: cell as u32, row, share: share.min(1.0) };
             if valid && share > 0.0 {
-                self.members.push(Member { cell: cell as u32, row, share: share.min(1.0) });
+                match packets {
+                    0.0 => self.vacant[cell].add(size, &member, self.clumping),
+                    _ => self.members.push(member),
+                }
             }
         }
         self.members[start..].sort_by_key(|member| (member.row, member.cell));
         self.merge_from(start);
-        self.sizes.push(if valid { size } else { Size { packets: 1.0, error: 0.0 } });
+        self.sizes.push(if valid { size } else { Size::known(1.0) });
         self.ends.push(self.members.len());
     }
 
@@ -261,8 +297,10 @@ impl System {
         });
         let cells = kept.iter().map(|&cell| self.cells[cell]).collect();
         let members = members.collect();
-        let system = Self { cells, members, sizes: self.sizes.clone(), ends: self.ends.clone() };
-        Some((system, shares.of_cells(&kept)))
+        let (sizes, ends) = (self.sizes.clone(), self.ends.clone());
+        let vacant = kept.iter().map(|&cell| self.vacant[cell]).collect();
+        let clumping = self.clumping;
+        Some((Self { cells, sizes, ends, members, vacant, clumping }, shares.of_cells(&kept)))
     }
 
     fn solve_with(
@@ -278,8 +316,10 @@ impl System {
         let solved = solver.solve(self);
         let means = self.means_of(&covariance, &solved, model.common.mean_ns);
         let errors = posterior::errors(self, shares, &model, &solver);
-        let fit = Fit::of(&covariance.unscaled(&solved), &errors.inverse_diagonal);
-        let flows = means.into_iter().zip(errors.half_widths_ns).enumerate();
+        let inverted = covariance.unscaled(&solved);
+        let fit = Fit::of(&inverted, &errors.inverse_diagonal);
+        let tail = extremes::widening(self, shares, &model, &inverted);
+        let flows = means.into_iter().zip(errors.plain_ns).enumerate();
         let flows = flows.map(|(flow, (mean, half_width_ns))| {
             let misfit = fit.misfit(self, shares, flow);
             let half_width_ns = half_width_ns * misfit;
@@ -296,6 +336,11 @@ impl System {
         let mut solutions: Vec<Option<Solution>> = flows.collect();
         if options.sharpens {
             prior::sharpen(&mut solutions, &self.sizes, &model);
+        }
+        for (solution, half_width_ns) in solutions.iter_mut().zip(errors.half_widths_ns) {
+            let solution = solution.as_mut().filter(|solution| !solution.sharpened);
+            let Some(solution) = solution else { continue };
+            solution.half_width_ns = half_width_ns * solution.misfit * tail;
         }
         solutions
     }

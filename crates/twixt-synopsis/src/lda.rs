@@ -18,10 +18,11 @@ pub use config::LdaConfig;
 
 use twixt_model::{Estimate, Observation};
 
+use crate::cells::{Added, Cells, Widths, fixed_shape, packing};
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::Question;
 use crate::sums::Sums;
-use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
+use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Reading, Synopsis, TwoPoint};
 use crate::totals::Totals;
 
 /// The Lossy Difference Aggregator.
@@ -30,7 +31,22 @@ pub struct Lda {
     config: LdaConfig,
     totals: Totals,
     /// `banks * rows` of them, bank by bank.
-    cells: Vec<Sums>,
+    cells: Cells<LdaShape>,
+}
+
+/// Cells of 19 bytes. Digests are kept whole: where one packet is missing, what the sums differ by is its
+/// digest, and tells whether it belongs to the cell. So are times: what delays are taken relative to is
+/// no more than the distance of the first packets of two recordings, which may be hours off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LdaShape;
+
+fixed_shape!(LdaShape, Widths { time_bits: 64, digest_bits: 64, has_bytes: false });
+
+impl Lda {
+    /// All cells, as estimators see them.
+    fn sums(&self) -> Vec<Sums> {
+        self.cells.iter().map(|cell| cell.sums).collect()
+    }
 }
 
 impl Synopsis for Lda {
@@ -51,6 +67,8 @@ impl Synopsis for Lda {
             help: "share of packets that reaches each bank or a later one, such as 1,0.1,0.01",
         },
     ];
+    /// The first had cells of 24 bytes.
+    const VERSION: u8 = 2;
     type Config = LdaConfig;
 
     fn sized(memory_bytes: u64) -> Option<LdaConfig> {
@@ -58,7 +76,7 @@ impl Synopsis for Lda {
     }
 
     fn new(config: &LdaConfig) -> Self {
-        let cells = vec![Sums::default(); config.cells()];
+        let cells = Cells::new(LdaShape, config.cells());
         Self { config: config.clone(), totals: Totals::default(), cells }
     }
 
@@ -69,16 +87,16 @@ impl Synopsis for Lda {
     #[inline]
     fn update(&mut self, observation: &Observation) {
         self.totals.add(observation.length);
-        if let Some(index) = self.config.cell_for(observation.digest) {
-            self.cells[index].add(&Sums::of(observation));
+        if let Some(index) = self.config.cell_for(observation.digest)
+            && let Some(packet) = Added::of(LdaShape, &Sums::of(observation).into())
+        {
+            self.cells.add(index, &packet);
         }
     }
 
     fn merge(&mut self, other: &Self) {
         self.totals.merge(other.totals);
-        for (cell, other) in self.cells.iter_mut().zip(&other.cells) {
-            cell.add(other);
-        }
+        self.cells.merge(&other.cells);
     }
 
     fn totals(&self) -> Totals {
@@ -86,23 +104,34 @@ impl Synopsis for Lda {
     }
 
     fn state_bytes(&self) -> u64 {
-        (size_of::<Totals>() + self.cells.len() * Sums::BYTES) as u64
+        self.config.state_bytes()
     }
 
     fn encode(&self, out: &mut Writer) {
         self.config.encode(out);
         self.totals.encode(out);
-        for cell in &self.cells {
-            cell.encode(out);
-        }
+        packing::encode_cells(&self.cells, self.config.rows() as usize, out);
+    }
+
+    /// A cell without packets takes one bit of the bytes.
+    fn decoded_bytes(input: &mut Reader<'_>) -> Result<u64, DecodeError> {
+        let encoded = input.left() as u64;
+        Ok(LdaConfig::decode(input)?.state_bytes() + encoded)
     }
 
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Self::decode_for(input, Reading { version: Self::VERSION, flows: None })
+    }
+
+    fn decode_for(input: &mut Reader<'_>, reading: Reading<'_>) -> Result<Self, DecodeError> {
         let config = LdaConfig::decode(input)?;
         let totals = Totals::decode(input)?;
-        let mut state = Reader::new(input.raw("cells", config.cells() * Sums::BYTES)?);
-        let cells =
-            (0..config.cells()).map(|_| Sums::decode(&mut state)).collect::<Result<_, _>>()?;
+        packing::check_count(config.cells(), input.left())?;
+        let mut cells = Cells::new(LdaShape, config.cells());
+        match reading.version {
+            1 => cells.decode_wide(input)?,
+            _ => packing::decode_cells(&mut cells, config.rows() as usize, input)?,
+        }
         Ok(Self { config, totals, cells })
     }
 }
@@ -114,7 +143,7 @@ impl TwoPoint for Lda {
     fn remove(&mut self, observation: &Observation) {
         self.totals.subtract(observation.length);
         if let Some(index) = self.config.cell_for(observation.digest) {
-            self.cells[index].subtract(&Sums::of(observation));
+            self.cells.subtract(index, &Sums::of(observation).into());
         }
     }
 
@@ -122,3 +151,6 @@ impl TwoPoint for Lda {
         vec![estimate::estimate(pair, question)]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,14 +26,15 @@ pub use sizing::{Pareto, RowPlan, expected_error, expected_survival, sampling_fo
 
 use twixt_model::{ClassId, Detail, Estimate, FlowHash, GroupId, Observation};
 
+use crate::cells::{Added, Cells, Wide, Widths, fixed_shape, packing};
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::heavy::{FlowTable, RapTable};
 use crate::question::{KnownFlow, Question};
 use crate::sketch::{Layout, Place, Sketch};
 use crate::sums::Sums;
 use crate::synopsis::{
-    ConfigOption, FlowNames, Needs, OptionKind, Pair, SplitMerge, Synopsis, TwoPoint,
-    WEIGHTS_OPTION,
+    ConfigOption, DECODED_PER_BYTE, FlowNames, Needs, OptionKind, Pair, Reading, SplitMerge,
+    Synopsis, TwoPoint, WEIGHTS_OPTION,
 };
 use crate::totals::Totals;
 
@@ -43,66 +44,35 @@ pub struct Lds {
     config: LdsConfig,
     totals: Totals,
     /// `rows * columns` of them, row by row.
-    cells: Vec<Cell>,
+    cells: Cells<LdsShape>,
     /// Names of large flows, if they are to be kept.
     table: Option<RapTable>,
 }
 
-/// A cell takes half a cache line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Cell {
-    sums: Sums,
-    bytes: u64,
+/// Cells of 20 bytes. Times are kept whole: what delays are taken relative to may be hours off, and
+/// packets may weigh 65 536 times as much as others. Digests only distinguish sets of packets: one cell in
+/// four billion that lost as many packets as it has strays passes for intact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LdsShape;
+
+fixed_shape!(LdsShape, Widths { time_bits: 64, digest_bits: 32, has_bytes: true });
+
+/// What a packet that counts several times leaves in its cells. Digests only distinguish sets of packets.
+#[inline]
+fn weighted(packet: Wide, weight: u64) -> Wide {
+    let Sums { times, packets, digests } = packet.sums;
+    let (times, packets) = (times.wrapping_mul(weight), packets.wrapping_mul(weight));
+    Wide { sums: Sums { times, packets, digests }, bytes: packet.bytes.wrapping_mul(weight) }
 }
-
-impl Cell {
-    const BYTES: usize = Sums::BYTES + 8;
-
-    /// What a single packet leaves in its cells.
-    #[inline]
-    fn of(observation: &Observation) -> Self {
-        Self { sums: Sums::of(observation), bytes: u64::from(observation.length) }
-    }
-
-    /// The same for a packet that counts several times. Digests only distinguish sets of packets.
-    #[inline]
-    fn weighted(self, weight: u64) -> Self {
-        let Sums { times, packets, digests } = self.sums;
-        let (times, packets) = (times.wrapping_mul(weight), packets.wrapping_mul(weight));
-        let bytes = self.bytes.wrapping_mul(weight);
-        Self { sums: Sums { times, packets, digests }, bytes }
-    }
-
-    #[inline]
-    fn add(&mut self, other: &Self) {
-        self.sums.add(&other.sums);
-        self.bytes = self.bytes.wrapping_add(other.bytes);
-    }
-
-    fn subtract(&mut self, other: &Self) {
-        self.sums.subtract(&other.sums);
-        self.bytes = self.bytes.wrapping_sub(other.bytes);
-    }
-
-    fn encode(&self, out: &mut Writer) {
-        self.sums.encode(out);
-        out.u64(self.bytes);
-    }
-
-    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self { sums: Sums::decode(input)?, bytes: input.u64("bytes")? })
-    }
-}
-
-const _: () = assert!(size_of::<Cell>() == 32, "two cells fill a cache line");
 
 impl LdsConfig {
     #[inline]
-    fn cell_of(&self, observation: &Observation) -> Cell {
-        let cell = Cell::of(observation);
+    fn cell_of(&self, observation: &Observation) -> Wide {
+        let bytes = u64::from(observation.length);
+        let packet = Wide { sums: Sums::of(observation), bytes };
         match self.weights() {
-            [] => cell,
-            _ => cell.weighted(self.weight_of(observation.class)),
+            [] => packet,
+            _ => weighted(packet, self.weight_of(observation.class)),
         }
     }
 }
@@ -127,9 +97,10 @@ impl Lds {
         })
     }
 
+    /// For tests: changes what a cell has seen.
     #[cfg(test)]
-    pub(crate) fn sums_mut(&mut self, cell: usize) -> &mut Sums {
-        &mut self.cells[cell].sums
+    pub(crate) fn change_sums(&mut self, cell: usize, change: impl FnOnce(&mut Sums)) {
+        self.cells.change(cell, |cell| change(&mut cell.sums));
     }
 
     /// The flows of the table, largest first. What a flow sent is known if the counter was its own
@@ -145,15 +116,15 @@ impl Lds {
         flows.collect()
     }
 
-    fn smallest_row(&self, flow: FlowHash, count: impl Fn(&Cell) -> u64 + Copy) -> u64 {
+    fn smallest_row(&self, flow: FlowHash, count: impl Fn(&Wide) -> u64 + Copy) -> u64 {
         let rows = 0..self.config.rows();
         let bounds = rows.map(|row| self.config.at_most(row, self.row_sum(flow, row, count)));
         bounds.fold(f64::INFINITY, f64::min) as u64
     }
 
     /// Saturates: the counts may be hostile.
-    fn row_sum(&self, flow: FlowHash, row: usize, count: impl Fn(&Cell) -> u64) -> u64 {
-        let cells = self.config.cells_of(flow, row).map(|index| count(&self.cells[index]));
+    fn row_sum(&self, flow: FlowHash, row: usize, count: impl Fn(&Wide) -> u64) -> u64 {
+        let cells = self.config.cells_of(flow, row).map(|index| count(&self.cells.wide(index)));
         cells.fold(0, u64::saturating_add)
     }
 }
@@ -195,6 +166,8 @@ impl Synopsis for Lds {
         },
         WEIGHTS_OPTION,
     ];
+    /// The first had cells of 32 bytes.
+    const VERSION: u8 = 2;
     type Config = LdsConfig;
 
     fn sized(memory_bytes: u64) -> Option<LdsConfig> {
@@ -202,7 +175,7 @@ impl Synopsis for Lds {
     }
 
     fn new(config: &LdsConfig) -> Self {
-        let cells = vec![Cell::default(); config.cells()];
+        let cells = Cells::new(LdsShape, config.cells());
         let table = config.heavy().map(RapTable::start);
         Self { config: config.clone(), totals: Totals::default(), cells, table }
     }
@@ -222,9 +195,23 @@ impl Synopsis for Lds {
     #[inline]
     fn update(&mut self, observation: &Observation) {
         self.totals.add(observation.length);
-        let packet = self.config.cell_of(observation);
-        for index in self.config.cells_for(observation.flow, observation.digest) {
-            self.cells[index].add(&packet);
+        let Self { config, cells, .. } = self;
+        let packet = config.cell_of(observation);
+        let indices = || config.cells_for(observation.flow, observation.digest);
+        match Added::of(LdsShape, &packet) {
+            Some(packet) => {
+                let is_full = match config.reads_digest() {
+                    true => cells.add_all(indices().map(|index| (index, packet))),
+                    false => {
+                        let indices = config.whole_cells_for(observation.flow);
+                        cells.add_all(indices.map(|index| (index, packet)))
+                    }
+                };
+                if is_full {
+                    cells.relieve(indices());
+                }
+            }
+            None => indices().for_each(|index| cells.add_wide(index, &packet)),
         }
     }
 
@@ -240,9 +227,7 @@ impl Synopsis for Lds {
         if let (Some(table), Some(other)) = (&mut self.table, &other.table) {
             table.merge(other);
         }
-        for (cell, other) in self.cells.iter_mut().zip(&other.cells) {
-            cell.add(other);
-        }
+        self.cells.merge(&other.cells);
     }
 
     fn totals(&self) -> Totals {
@@ -251,26 +236,37 @@ impl Synopsis for Lds {
 
     fn state_bytes(&self) -> u64 {
         let table = self.table.as_ref().map_or(0, FlowTable::state_bytes);
-        (size_of::<Totals>() + self.cells.len() * Cell::BYTES) as u64 + table
+        self.config.state_bytes() + table
     }
 
     fn encode(&self, out: &mut Writer) {
         self.config.encode(out);
         self.totals.encode(out);
-        for cell in &self.cells {
-            cell.encode(out);
-        }
+        packing::encode_cells(&self.cells, self.config.columns() as usize, out);
         if let Some(table) = &self.table {
             table.encode(out);
         }
     }
 
+    /// A cell without packets takes one bit of the bytes.
+    fn decoded_bytes(input: &mut Reader<'_>) -> Result<u64, DecodeError> {
+        let encoded = input.left() as u64;
+        Ok(LdsConfig::decode(input)?.state_bytes() + DECODED_PER_BYTE * encoded)
+    }
+
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Self::decode_for(input, Reading { version: Self::VERSION, flows: None })
+    }
+
+    fn decode_for(input: &mut Reader<'_>, reading: Reading<'_>) -> Result<Self, DecodeError> {
         let config = LdsConfig::decode(input)?;
         let totals = Totals::decode(input)?;
-        let mut state = Reader::new(input.raw("cells", config.cells() * Cell::BYTES)?);
-        let cells =
-            (0..config.cells()).map(|_| Cell::decode(&mut state)).collect::<Result<_, _>>()?;
+        packing::check_count(config.cells(), input.left())?;
+        let mut cells = Cells::new(LdsShape, config.cells());
+        match reading.version {
+            1 => cells.decode_wide(input)?,
+            _ => packing::decode_cells(&mut cells, config.columns() as usize, input)?,
+        }
         let table = config.heavy().map(|_| RapTable::decode(input)).transpose()?;
         if table.as_ref().map(FlowTable::config) != config.heavy() {
             return Err(DecodeError::invalid("table of flows", "its size is not as configured"));
@@ -289,7 +285,7 @@ impl TwoPoint for Lds {
         self.totals.subtract(observation.length);
         let packet = self.config.cell_of(observation);
         for index in self.config.cells_for(observation.flow, observation.digest) {
-            self.cells[index].subtract(&packet);
+            self.cells.subtract(index, &packet);
         }
     }
 
@@ -329,7 +325,14 @@ impl Sketch for Lds {
         self.cells.len()
     }
 
-    fn sums(&self, cell: usize) -> &Sums {
-        &self.cells[cell].sums
+    fn sums(&self, cell: usize) -> Sums {
+        self.cells.wide(cell).sums
+    }
+
+    fn counts_lost(&self) -> u64 {
+        self.cells.counts_lost()
     }
 }
+
+#[cfg(test)]
+mod tests;

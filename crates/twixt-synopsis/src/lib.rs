@@ -31,6 +31,7 @@
 //! ```
 
 mod any;
+mod cells;
 pub mod cnf;
 mod codec;
 mod colate;
@@ -39,6 +40,7 @@ mod exact;
 mod flow_key;
 mod flow_table;
 mod heavy;
+mod independent;
 mod interval;
 mod joint;
 mod lda;

@@ -15,6 +15,7 @@ mod config;
 mod entries;
 mod estimate;
 mod mean;
+mod parts;
 #[cfg(test)]
 mod tests;
 
@@ -24,10 +25,13 @@ use twixt_model::{Estimate, FlowHash, Observation, PacketDigest, SampleLevel};
 
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::Question;
-use crate::synopsis::{ConfigOption, FlowNames, Needs, OptionKind, Pair, Synopsis, TwoPoint};
+use crate::synopsis::{
+    ConfigOption, FlowNames, Needs, OptionKind, Pair, Reading, Synopsis, TwoPoint,
+};
 use crate::totals::Totals;
 use config::KEPT;
 use entries::{Entries, Entry};
+use parts::PartCounts;
 
 /// A bounded sample of packets, chosen by digest.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +41,8 @@ pub struct Sample {
     level: SampleLevel,
     /// All packets of this level; never more than the configuration allows.
     entries: Entries,
+    /// `None` if a part of it was recorded before these were counted.
+    parts: Option<PartCounts>,
 }
 
 /// Keeps ranks apart from what else is derived from digests: the sample must know nothing of
@@ -86,6 +92,7 @@ const fn tag_of(flow: FlowHash) -> u32 {
 impl Synopsis for Sample {
     const NAME: &'static str = "sample";
     const TAG: u16 = 7;
+    const VERSION: u8 = 2;
     const SUMMARY: &'static str =
         "percentiles, from a bounded sample of packets seen at both points";
     const NEEDS: Needs = Needs { digest: true, flow: false, detail: false, group: false };
@@ -113,6 +120,7 @@ impl Synopsis for Sample {
             totals: Totals::default(),
             level: SampleLevel::ALL,
             entries: Entries::with_room(config),
+            parts: Some(PartCounts::new()),
         }
     }
 
@@ -131,13 +139,21 @@ impl Synopsis for Sample {
     #[inline]
     fn update(&mut self, observation: &Observation) {
         self.totals.add(observation.length);
-        if self.level.keeps(rank_of(observation.digest)) {
+        let rank = rank_of(observation.digest);
+        if let Some(parts) = &mut self.parts {
+            parts.add(rank);
+        }
+        if self.level.keeps(rank) {
             self.keep(self.entry(observation));
         }
     }
 
     fn merge(&mut self, other: &Self) {
         self.totals.merge(other.totals);
+        self.parts = self.parts.take().zip(other.parts.as_ref()).map(|(mut parts, others)| {
+            parts.merge(others);
+            parts
+        });
         if other.level > self.level {
             self.raise(other.level);
         }
@@ -159,16 +175,30 @@ impl Synopsis for Sample {
         self.totals.encode(out);
         out.u16(self.level.number());
         self.entries.encode(out);
+        out.u8(u8::from(self.parts.is_some()));
+        if let Some(parts) = &self.parts {
+            parts.encode(out);
+        }
     }
 
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Self::decode_for(input, Reading { version: Self::VERSION, flows: None })
+    }
+
+    fn decode_for(input: &mut Reader<'_>, reading: Reading<'_>) -> Result<Self, DecodeError> {
         let config = SampleConfig::decode(input)?;
         let totals = Totals::decode(input)?;
         let level = input.u16("sample level")?;
         let level = SampleLevel::from_number(level)
             .ok_or_else(|| DecodeError::invalid("sample level", format!("{level} is too high")))?;
         let entries = Entries::decode(input, &config, level)?;
-        Ok(Self { config, totals, level, entries })
+        let parts = match reading.version {
+            // They were not counted yet; where every packet was kept, they can be.
+            1 => (level == SampleLevel::ALL).then(|| PartCounts::of(&entries)),
+            _ if input.flag("whether parts are counted")? => Some(PartCounts::decode(input)?),
+            _ => None,
+        };
+        Ok(Self { config, totals, level, entries, parts })
     }
 }
 
@@ -181,6 +211,9 @@ impl TwoPoint for Sample {
     fn remove(&mut self, observation: &Observation) {
         self.totals.subtract(observation.length);
         let entry = self.entry(observation);
+        if let Some(parts) = &mut self.parts {
+            parts.remove(entry.rank);
+        }
         if self.level.keeps(entry.rank) {
             self.entries.remove(entry);
         }
@@ -190,7 +223,8 @@ impl TwoPoint for Sample {
         if !self.config.holds(config) {
             return None;
         }
-        let mut folded = Self { totals: self.totals, level: self.level, ..Self::new(config) };
+        let (totals, level, parts) = (self.totals, self.level, self.parts.clone());
+        let mut folded = Self { totals, level, parts, ..Self::new(config) };
         for entry in self.entries.iter() {
             let flow = entry.flow.filter(|_| config.keeps_flows());
             folded.keep(Entry { flow, ..entry });

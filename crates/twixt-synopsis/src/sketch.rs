@@ -12,7 +12,7 @@ mod table;
 
 use twixt_model::{ClassId, FlowHash, GroupId};
 
-pub(crate) use answers::{Answer, Sum, answered, distinct, estimate};
+pub(crate) use answers::{Answer, NO_INTERVAL, Sum, answered, distinct, estimate};
 pub(crate) use caution::Caution;
 pub(crate) use loss::{lost, strays_of};
 pub(crate) use sizes::{
@@ -112,7 +112,10 @@ pub(crate) trait Sketch: Synopsis<Config: Layout> {
     fn cell_count(&self) -> usize;
 
     /// What a cell counted.
-    fn sums(&self, cell: usize) -> &Sums;
+    fn sums(&self, cell: usize) -> Sums;
+
+    /// How often counts of cells were lost; unless that is 0, they mean nothing.
+    fn counts_lost(&self) -> u64;
 
     /// How many packets each cell counted.
     fn counts(&self) -> Vec<f64> {
@@ -121,7 +124,7 @@ pub(crate) trait Sketch: Synopsis<Config: Layout> {
 
     /// Whether a cell counted the same packets at both ends, as far as one can tell.
     fn agree(upstream: &Self, downstream: &Self, cell: usize) -> bool {
-        upstream.sums(cell).agrees_with(downstream.sums(cell))
+        upstream.sums(cell).agrees_with(&downstream.sums(cell))
     }
 
     /// What a cell without loss says, relative to a reference delay.
@@ -131,7 +134,7 @@ pub(crate) trait Sketch: Synopsis<Config: Layout> {
         cell: usize,
         reference_ns: i64,
     ) -> Option<Usable> {
-        Usable::of(upstream.sums(cell), downstream.sums(cell), reference_ns)
+        Usable::of(&upstream.sums(cell), &downstream.sums(cell), reference_ns)
     }
 }
 

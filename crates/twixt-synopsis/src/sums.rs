@@ -1,11 +1,11 @@
 //! The sums that difference aggregators keep in a cell, and what two of them tell together.
 //!
-//! Three words that are only ever added to, modulo 2^64, so that a kernel program can fill the
-//! same bytes.
+//! Three words that are only ever added to, modulo 2^64. Synopses keep fewer bits of them: see
+//! [`cells`](crate::cells).
 
 use twixt_model::Observation;
 
-use crate::codec::{DecodeError, Reader, Writer};
+use crate::codec::{DecodeError, Reader};
 
 /// What a cell knows of its packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,12 +49,6 @@ impl Sums {
     /// Whether the same packets were counted, as far as one can tell.
     pub(crate) const fn agrees_with(&self, other: &Self) -> bool {
         self.packets == other.packets && self.digests == other.digests
-    }
-
-    pub(crate) fn encode(&self, out: &mut Writer) {
-        out.u64(self.times);
-        out.u64(self.packets);
-        out.u64(self.digests);
     }
 
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {

@@ -81,7 +81,8 @@ fn minutes_put_packets_together_and_not_percentiles() {
 
 #[test]
 fn points_with_unequal_budgets_meet_at_the_thinner_sample() {
-    check((16_384, 2048), 82..102);
+    // 88 packets fit beside the counts; a step of the level drops 8.3 %, give or take three deviations.
+    check((16_384, 2048), 73..89);
 }
 
 #[test]

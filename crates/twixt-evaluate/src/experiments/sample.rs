@@ -35,7 +35,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
 
 const SECONDS: u64 = 30;
 const KEYS: u64 = 20;
-const BUDGET_BYTES: u32 = 4096;
+const MEMORY_BYTES: u64 = 4096;
 const SECOND_NS: i64 = 1_000_000_000;
 const NAMES: [&str; 4] = ["p50", "p95", "p99", "p99.9"];
 
@@ -80,7 +80,7 @@ fn config(rate: u64, seed: u64) -> Config {
 }
 
 fn budget() -> SampleConfig {
-    SampleConfig::new(BUDGET_BYTES, true).expect("4 KiB are in range")
+    Sample::sized(MEMORY_BYTES).expect("4 KiB are in range")
 }
 
 /// What two points saw, by epoch of upstream time.

@@ -84,6 +84,13 @@ pub struct PairedRecords<'a> {
 /// What the records of two points tell, by scope.
 #[must_use]
 pub fn conclude(records: &PairedRecords<'_>, question: &FlowQuestion) -> Vec<Estimate> {
+    groups_of(records, question)
+        .into_iter()
+        .map(|(scope, group)| group.estimate(scope, question))
+        .collect()
+}
+
+fn groups_of(records: &PairedRecords<'_>, question: &FlowQuestion) -> BTreeMap<Scope, Group> {
     let endpoints = Endpoints::new(records.pairs, question.outliers);
     let mut groups: BTreeMap<Scope, Group> = BTreeMap::new();
     for record in records.upstream {
@@ -101,7 +108,7 @@ pub fn conclude(records: &PairedRecords<'_>, question: &FlowQuestion) -> Vec<Est
         let deviation_ns = question.deviation_of(pair, &endpoints);
         group.add_record(pair.upstream.packets, question.delays_of(pair, &endpoints), deviation_ns);
     }
-    groups.into_iter().map(|(scope, group)| group.estimate(scope, question)).collect()
+    groups
 }
 
 impl FlowQuestion {
@@ -137,7 +144,9 @@ pub(super) struct Group {
     /// Metered packets at each point.
     pub(super) upstream: u64,
     pub(super) downstream: u64,
-    used: u64,
+    /// Delays that stand for its packets. Those of other flows are among them, so there may be more than
+    /// packets.
+    delays: u64,
     delay: Option<DelayEstimate>,
 }
 
@@ -153,7 +162,7 @@ impl Group {
         if delays.count == 0 {
             return;
         }
-        self.used += delays.count;
+        self.delays += delays.count;
         let record = DelayEstimate {
             count,
             // Hostile records may count any number of packets.
@@ -176,7 +185,8 @@ impl Group {
             (Some(_), None) => Some("interval, loss and strays are unknown with sampled records"),
             (Some(_), Some(_)) => Some("no interval: only the ends of records are known"),
         };
-        let mut evidence = Evidence { packets, used: self.used, lost, ..Evidence::default() };
+        let used = self.delays.min(packets);
+        let mut evidence = Evidence { packets, used, lost, ..Evidence::default() };
         evidence.set_strays(every.then(|| counted_strays(self.upstream, self.downstream)));
         Estimate {
             scope,
@@ -219,11 +229,16 @@ fn from_pair(pair: Pair<'_, Cnf>, question: &Question<'_>, judging: Judging) -> 
         span: question.span,
     };
     let records = PairedRecords { upstream: &upstream, downstream: &downstream, pairs: &pairs };
-    let mut estimates = conclude(&records, &asked);
-    if judging == Judging::Judged && question.by != By::All && asked.packet_rate < 1.0 {
-        let judge = Judge::new(&pairs, &Endpoints::new(&pairs, asked.outliers), &asked);
-        estimates.iter_mut().for_each(|estimate| judge.judge(estimate));
-    }
+    let is_judged = judging == Judging::Judged && question.by != By::All && asked.packet_rate < 1.0;
+    let judge =
+        is_judged.then(|| Judge::new(&pairs, &Endpoints::new(&pairs, asked.outliers), &asked));
+    let estimate = |(scope, group): (Scope, Group)| {
+        let mut estimate = group.estimate(scope, &asked);
+        judge.iter().for_each(|judge| judge.judge(&mut estimate, group.delays));
+        estimate
+    };
+    let mut estimates: Vec<Estimate> =
+        groups_of(&records, &asked).into_iter().map(estimate).collect();
     if question.by == By::All {
         // All packets were counted, though not all were metered.
         let totals = pair.upstream.totals;
@@ -262,7 +277,14 @@ fn sampled(selected: u64, packets: u64) -> String {
 fn nothing(span: Span) -> Estimate {
     let evidence = Evidence::default();
     let reason = Some("no packet was selected: raise sampling".to_owned());
-    Estimate { scope: Scope::All, span, evidence, delay: None, reason, sample: None }
+    Estimate {
+        scope: Scope::All,
+        span,
+        evidence,
+        delay: None,
+        reason,
+        sample: None,
+    }
 }
 
 /// Flows by name, for tests and evaluations that look one up.

@@ -81,8 +81,9 @@ impl Judge {
         }
     }
 
-    /// Gives an estimate its interval, or takes its mean away and says why.
-    pub(super) fn judge(&self, estimate: &mut Estimate) {
+    /// Gives an estimate, for whose packets so many delays stand, its interval; or takes its mean away and
+    /// says why.
+    pub(super) fn judge(&self, estimate: &mut Estimate, delays: u64) {
         let Some(delay) = estimate.delay else { return };
         let metered = (estimate.evidence.packets as f64 * self.packet_rate).round();
         let own = self.own.get(&estimate.scope).copied().unwrap_or_default();
@@ -93,10 +94,11 @@ impl Judge {
             (RecordEstimator::Endpoint, _) => self.of_own(&own.delays, None),
             (RecordEstimator::Hybrid, true) => self.of_own(&own.delays, Some(FLOWS_DIFFER)),
             (RecordEstimator::Multiflow, true) => Err(format!("no mean: {FLOWS_DIFFER}")),
-            (_, false) => self.of_others(delay, estimate.evidence.used as f64, &own),
+            (_, false) => self.of_others(delay, delays as f64, &own),
         };
         match judged {
             Ok(Judged { delay, used, reason }) => {
+                let used = used.min(estimate.evidence.packets);
                 (estimate.delay, estimate.evidence.used) = (Some(delay), used);
                 estimate.reason = Some("loss is unknown with sampled records".to_owned());
                 let heavy = self.tail.is_heavy.then_some(tail::HEAVY);

@@ -303,7 +303,9 @@ impl Scopes {
         scopes.sort_unstable();
         let passed = |&(_, place): &(Scope, u32)| self.groups[place as usize].upstream > 0;
         let scopes = scopes.into_iter().filter(passed);
-        scopes.map(|(scope, place)| self.groups[place as usize].estimate(scope, question)).collect()
+        let estimate =
+            |(scope, place): (Scope, u32)| self.groups[place as usize].estimate(scope, question);
+        scopes.map(estimate).collect()
     }
 }
 

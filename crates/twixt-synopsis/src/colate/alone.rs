@@ -263,7 +263,6 @@ impl Region {
         offset_ns.is_finite().then(|| Found {
             mean_ns: unlisted.mean_ns + offset_ns,
             half_width_ns: is_known.then_some(half_width_ns),
-            is_fallback: false,
         })
     }
 

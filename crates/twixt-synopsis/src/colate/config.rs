@@ -10,11 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use self::excerpt::Excerpt;
 pub(super) use self::placing::Placing;
+use crate::cells::escapes_for;
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::KnownFlow;
 use crate::sketch::{Layout, Place};
-use crate::sums::Sums;
-use crate::totals::Totals;
 
 /// Sizes and sampling rates of COLATE. The default takes 1 MiB and counts every packet once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,7 +50,7 @@ impl Default for Stored {
 }
 
 const VECTORS_MAX: usize = 16;
-/// All vectors together: 384 MiB.
+/// All vectors together: 310 MiB where sums are whole.
 const COUNTERS_MAX: u32 = 1 << 24;
 const PER_FLOW_MAX: u32 = 1024;
 const BANKS_MAX: u32 = 1 << 12;
@@ -143,7 +142,7 @@ impl ColateConfig {
     /// and zeros after them, so that points with twice the memory have twice the counters and
     /// theirs can be folded.
     pub(super) fn within(memory_bytes: u64) -> Option<Self> {
-        let counters = memory_bytes.saturating_sub(16) / Sums::BYTES as u64;
+        let counters = Stored::default().widths().cells_within(memory_bytes);
         let counters = counters.min(u64::from(COUNTERS_MAX)) as u32;
         let zeros = counters.checked_ilog2()?.saturating_sub(3);
         let counters = counters >> zeros << zeros;
@@ -177,7 +176,12 @@ impl ColateConfig {
     /// Bytes of state that counters take at one point.
     #[must_use]
     pub fn state_bytes(&self) -> u64 {
-        (size_of::<Totals>() + self.sampling.len() * self.counters as usize * Sums::BYTES) as u64
+        self.stored.widths().state_bytes(self.sampling.len() * self.counters as usize)
+    }
+
+    /// Counters that may count more packets than a counter can, of an excerpt as of the whole.
+    pub(super) fn escapes_max(&self) -> usize {
+        escapes_for(self.sampling.len() * self.counters as usize)
     }
 
     pub(super) fn cells(&self) -> usize {

@@ -9,33 +9,18 @@ use super::single::{Means, by_equation, by_median};
 use crate::joint::{Options, Solution};
 use crate::question::{KnownFlow, Listing, Question};
 use crate::sketch::{
-    self, Answer, Caution, Implants, Layout, Place, Size, Sketch, Solved, Sum, Table, lost,
+    self, Answer, Caution, Estimated, Layout, NO_INTERVAL, Place, Size, Sketch, Sum, Table, lost,
     strays_of,
 };
 use crate::synopsis::Pair;
 
 pub(super) fn estimate(pair: Pair<'_, Colate>, question: &Question<'_>) -> Vec<Estimate> {
     sketch::estimate(pair, question, question.flows, |table, flows| {
-        let unlisted = Unlisted::of(table, flows);
-        let mut sizes: Vec<Size> = flows.iter().map(|flow| unlisted.size(flow)).collect();
-        let alone = unlisted.prevail();
-        let mut implants = Vec::new();
-        if alone && question.listing == Listing::Named {
-            unlisted.tell_seen(flows, &mut sizes);
-        }
-        if !alone {
-            let counts = table.upstream.counts();
-            let estimated = sketch::sizes_of(table.config(), &counts, flows, question.listing);
-            (sizes, implants) = (estimated.sizes, estimated.implants);
-        }
+        let (sizes, by_default) = by_default(table, flows, question.listing);
         let found = match question.estimator {
-            Some("median") => one_by_one(table, flows, &sizes, by_median),
-            Some("paper") => one_by_one(table, flows, &sizes, by_equation),
-            _ if alone => {
-                let flows = flows.iter().zip(&sizes);
-                flows.map(|(flow, size)| unlisted.solve(flow, size)).collect()
-            }
-            _ => all_at_once(table, flows, &sizes, &implants),
+            Some("median") => one_by_one(table, flows, &sizes, &by_default, by_median),
+            Some("paper") => one_by_one(table, flows, &sizes, &by_default, by_equation),
+            _ => by_default,
         };
         let flows = flows.iter().zip(&sizes).zip(found);
         flows.map(|((flow, size), found)| answer(table, flow, size, found)).collect()
@@ -48,9 +33,17 @@ pub(super) struct Found {
     pub(super) mean_ns: f64,
     /// Half of the 95 % interval, where that is known.
     pub(super) half_width_ns: Option<f64>,
-    /// Whether the flow is answered by its own counters alone, because they do not fit the solution
-    /// of all flows.
-    pub(super) is_fallback: bool,
+}
+
+impl Found {
+    /// The same mean, with an interval that contains that of another estimator, and its own. The counters of one
+    /// flow do not show what other flows do to them: if they are equally wrong, they do not scatter.
+    fn around(self, other: Self) -> Self {
+        let apart_ns = (self.mean_ns - other.mean_ns).abs();
+        let own_ns = self.half_width_ns.unwrap_or(0.0);
+        let half_width_ns = other.half_width_ns.map(|half_ns| own_ns.max(half_ns + apart_ns));
+        Self { half_width_ns, ..self }
+    }
 }
 
 /// A flow that has at least this share of the packets in its counters has their losses. Others
@@ -58,37 +51,47 @@ pub(super) struct Found {
 /// telling.
 const DOMINANCE: f64 = 0.9;
 
+/// Sizes and means of flows: all at once, or one by one if most packets are of unlisted flows.
+fn by_default(
+    table: &Table<'_, Colate>,
+    flows: &[KnownFlow],
+    listing: Listing,
+) -> (Vec<Size>, Vec<Option<Found>>) {
+    let unlisted = Unlisted::of(table, flows);
+    if unlisted.prevail() {
+        let mut sizes: Vec<Size> = flows.iter().map(|flow| unlisted.size(flow)).collect();
+        if listing == Listing::Named {
+            unlisted.tell_seen(flows, &mut sizes);
+        }
+        let found = flows.iter().zip(&sizes).map(|(flow, size)| unlisted.solve(flow, size));
+        let found = found.collect();
+        return (sizes, found);
+    }
+    let estimated = sketch::sizes_of(table.config(), &table.upstream.counts(), flows, listing);
+    let found = all_at_once(table, flows, &estimated);
+    (estimated.sizes, found)
+}
+
 /// Every usable counter is one equation in the means of all flows.
 fn all_at_once(
     table: &Table<'_, Colate>,
     flows: &[KnownFlow],
-    sizes: &[Size],
-    implants: &[Implants],
+    Estimated { sizes, implants, clumping }: &Estimated,
 ) -> Vec<Option<Found>> {
     let options = Options::default();
-    let solved = sketch::solve(table, flows, sizes, &options);
+    let solved = sketch::solve(table, flows, sizes, *clumping, &options);
     let caution = Caution::of(table, flows, &solved, implants, &options);
-    let Solved { common_ns, solutions } = solved;
-    let means = Means::of(table, flows);
-    let found = |((flow, size), solution): ((&KnownFlow, &Size), Option<Solution>)| {
-        let solution = solution?;
-        if !solution.fits() {
-            let alone = by_median(&means, Place::of(flow), size.load)?;
-            return Some(Found { is_fallback: true, ..alone });
-        }
-        let caution = caution.as_ref().filter(|_| !size.known);
+    let found = |(size, solution): (&Size, &Option<Solution>)| {
+        let solution = (*solution)?;
         let stated_ns = solution.half_width_ns;
-        let half_width_ns = match caution {
+        let half_width_ns = match caution.as_ref().filter(|_| !size.known) {
             Some(caution) => caution.half_width_ns(size.load, stated_ns)?,
             None => stated_ns,
         };
-        Some(Found {
-            mean_ns: common_ns + solution.mean_offset_ns,
-            half_width_ns: Some(half_width_ns),
-            is_fallback: false,
-        })
+        let mean_ns = solved.common_ns + solution.mean_offset_ns;
+        Some(Found { mean_ns, half_width_ns: Some(half_width_ns) })
     };
-    flows.iter().zip(sizes).zip(solutions).map(found).collect()
+    sizes.iter().zip(&solved.solutions).map(found).collect()
 }
 
 /// Every flow by its own counters.
@@ -96,11 +99,15 @@ fn one_by_one(
     table: &Table<'_, Colate>,
     flows: &[KnownFlow],
     sizes: &[Size],
+    by_default: &[Option<Found>],
     estimator: fn(&Means<'_>, Place, f64) -> Option<Found>,
 ) -> Vec<Option<Found>> {
     let means = Means::of(table, flows);
-    let flows = flows.iter().zip(sizes);
-    flows.map(|(flow, size)| estimator(&means, Place::of(flow), size.load)).collect()
+    let flows = flows.iter().zip(sizes).zip(by_default);
+    let found = flows.map(|((flow, size), by_default)| {
+        Some(estimator(&means, Place::of(flow), size.load)?.around((*by_default)?))
+    });
+    found.collect()
 }
 
 fn answer(
@@ -159,13 +166,8 @@ fn explain(
         Deviation::Known(deviation_ns) => delay.deviation_ns = Some(deviation_ns),
         Deviation::Unknown(reason) => answer.reasons.push(reason.into()),
     }
-    if found.is_fallback {
-        answer
-            .reasons
-            .push("answered by median: its counters do not fit the solution of all flows".into());
-    }
     if delay.half_width_ns.is_none() {
-        answer.reasons.push("no interval: the share of other flows is unknown".into());
+        answer.reasons.push(NO_INTERVAL.into());
     }
 }
 

@@ -90,11 +90,7 @@ pub(super) fn by_equation(means: &Means<'_>, place: Place, packets: f64) -> Opti
         Some(_) => 0.0,
     };
     let part = (share - others) * packets;
-    (part > 0.0).then(|| Found {
-        mean_ns: mean_ns + beyond_ns / part,
-        half_width_ns: None,
-        is_fallback: false,
-    })
+    (part > 0.0).then(|| Found { mean_ns: mean_ns + beyond_ns / part, half_width_ns: None })
 }
 
 /// The median of what each counter says alone: one that a large flow shares does no harm.
@@ -106,7 +102,7 @@ pub(super) fn by_median(means: &Means<'_>, place: Place, packets: f64) -> Option
     let median = if each.len() % 2 == 1 { each[half] } else { (each[half - 1] + each[half]) / 2.0 };
     let half_width_ns =
         around_median(each.len()).map(|(low, high)| (median - each[low]).max(each[high] - median));
-    Some(Found { mean_ns: mean_ns + median, half_width_ns, is_fallback: false })
+    Some(Found { mean_ns: mean_ns + median, half_width_ns })
 }
 
 /// Which two of so many values in order have the median of their distribution between them 95

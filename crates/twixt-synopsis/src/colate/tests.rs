@@ -32,11 +32,13 @@ fn of(config: &ColateConfig, times_ns: &[i64]) -> Colate {
 fn a_packet_is_counted_once_in_every_vector_that_samples_it() {
     let times: Vec<i64> = (0..10_000).collect();
     let colate = of(&config(64, 4, &[1.0, 0.25]), &times);
-    let counted = |vector: &[Sums]| vector.iter().map(|cell| cell.packets).sum::<u64>();
-    assert_eq!(counted(&colate.cells[..64]), 10_000);
+    let counted = |vector: std::ops::Range<usize>| -> u64 {
+        vector.map(|cell| colate.sums(cell).packets).sum()
+    };
+    assert_eq!(counted(0..64), 10_000);
     // Ten standard deviations.
-    assert!(counted(&colate.cells[64..]).abs_diff(2500) < 433);
-    assert_eq!(colate.state_bytes(), 16 + 128 * 24);
+    assert!(counted(64..128).abs_diff(2500) < 433);
+    assert_eq!(colate.state_bytes(), 16 + 128 * 19 + 2 * 24 + 16);
 }
 
 /// Of lengths around that of a batch, whatever the sampling and what is kept.
@@ -62,9 +64,10 @@ fn a_flow_stays_within_one_bank() {
         times.iter().map(|&time| packet(13 * time as u64, time)).collect();
     let mut colate = Colate::new(&config);
     alone.iter().for_each(|packet| colate.update(packet));
-    let banks = colate.cells.chunks(16).filter(|bank| bank.iter().any(|cell| cell.packets > 0));
+    let cells: Vec<Wide> = colate.cells.iter().collect();
+    let banks = cells.chunks(16).filter(|bank| bank.iter().any(|cell| cell.sums.packets > 0));
     assert_eq!(banks.count(), 1);
-    let counters = colate.cells.iter().filter(|cell| cell.packets > 0).count();
+    let counters = cells.iter().filter(|cell| cell.sums.packets > 0).count();
     assert!((2..=5).contains(&counters), "{counters}");
 }
 
@@ -89,12 +92,10 @@ proptest! {
         let stored = Stored { resolution_ns: 1, time_bits, digest_bits };
         let config = config(48, 1, &[1.0]).with_stored(stored).unwrap();
         let mut colate = Colate::new(&config);
-        let kept = Kept::of(&config);
-        for (cell, &(times, packets, digests)) in colate.cells.iter_mut().zip(&cells) {
-            *cell = Sums { times, packets, digests };
-            kept.trim(cell);
+        for (cell, &(times, packets, digests)) in cells.iter().enumerate() {
+            colate.cells.set(cell, &Sums { times, packets, digests }.into());
         }
-        colate.cells[7].packets = large;
+        colate.cells.change(7, |cell| cell.sums.packets = large);
         let mut out = Writer::new();
         colate.encode(&mut out);
         let bytes = out.into_bytes();
@@ -188,7 +189,7 @@ fn check_excerpt(banks: u32, sampling: &[f64], flows: &[u64], counters_left: Opt
     let mut out = Writer::new();
     whole.encode(&mut out);
     let bytes = out.into_bytes();
-    let reading = Reading { version: 2, flows: Some(&flows) };
+    let reading = Reading { version: Colate::VERSION, flows: Some(&flows) };
     let read = Colate::decode_for(&mut Reader::new(&bytes), reading).unwrap();
     assert_eq!(read, excerpt.clone().unwrap_or(whole));
     let Some(excerpt) = excerpt else { return };
@@ -220,4 +221,49 @@ fn excerpts_are_compared_with_their_like_only() {
     assert_ne!(one.config(), other.config());
     assert_eq!(one.fold_to(whole.config()), None);
     assert_eq!(whole.fold_to(one.config()), None);
+}
+
+proptest! {
+    #![proptest_config(twixt_testing::cases(128))]
+
+    /// Counters as wide as is configured tell what three whole words would.
+    #[test]
+    fn narrow_counters_know_what_wide_ones_do(
+        one in prop::collection::vec(any::<i64>(), 0..80), other in prop::collection::vec(any::<i64>(), 0..80),
+        time_bits in 8..=64_u8, digest_bits in 0..=64_u8, resolution_ns in 1..2000_u32,
+    ) {
+        let stored = Stored { resolution_ns, time_bits, digest_bits };
+        let config = config(48, 2, &[1.0, 0.5]).with_stored(stored).unwrap();
+        let mut colate = of(&config, &one);
+        colate.merge(&of(&config, &other));
+        let removed = &other[..other.len() / 2];
+        let numbered = |times: &[i64]| -> Vec<Observation> {
+            times.iter().enumerate().map(|(number, &time)| packet(number as u64, time)).collect()
+        };
+        numbered(removed).iter().for_each(|packet| colate.remove(packet));
+        let mut wide = vec![Sums::default(); config.cells()];
+        for packet in numbered(&one).iter().chain(&numbered(&other)[removed.len()..]) {
+            let times = packet.time.as_nanos().div_euclid(i64::from(resolution_ns)) as u64;
+            let sums = Sums { times, packets: 1, digests: packet.digest.0 };
+            config.placing().cells_for(packet).for_each(|cell| wide[cell].add(&sums));
+        }
+        for (index, cell) in wide.iter().enumerate() {
+            let expected = stored.widths().trimmed((*cell).into());
+            prop_assert_eq!(colate.sums(index), expected.sums);
+        }
+        prop_assert_eq!(colate.cells.counts_lost(), 0);
+    }
+}
+
+/// Bytes of a counter follow from the settings: 24 before, whatever they were.
+#[test]
+fn counters_take_the_bytes_that_are_configured() {
+    let bytes = |time_bits, digest_bits| {
+        let stored = Stored { resolution_ns: 1000, time_bits, digest_bits };
+        let config = config(64 << 10, 1, &[1.0]).with_stored(stored).unwrap();
+        (config.state_bytes() - 32 - 1024 * 24) as f64 / 65_536.0
+    };
+    assert_eq!(bytes(64, 64), 19.0);
+    assert_eq!(bytes(24, 8), 7.0);
+    assert_eq!(bytes(24, 0), 6.0);
 }

@@ -79,7 +79,7 @@ impl Covariance {
     fn add_flow(&mut self, system: &System, model: &Model, flow: usize, diagonal: &mut [f64]) {
         let size = system.sizes[flow];
         let prior = model.of_mean(flow, size.packets);
-        let effective = prior + model.between[flow] * size.relative_error().powi(2);
+        let effective = prior + model.squares[flow] * size.relative_error().powi(2);
         let members = system.members_of(flow);
         for member in &self.members[members.clone()] {
             diagonal[member.cell as usize] += effective * member.packets * member.packets;

@@ -26,14 +26,14 @@ use super::{Member, System};
 /// Degrees of freedom of the distribution of means: tails far heavier than normal, with a variance.
 const TAIL_FREEDOM: f64 = 4.0;
 /// The variance of all flows' packets counts for so many cells of each flow.
-const POOLED_CELLS: f64 = 4.0;
+pub(super) const POOLED_CELLS: f64 = 4.0;
 /// One cell's square counts for at most this in what is common to all.
 const SURPRISE_MAX: f64 = 10.0;
 /// Variances within flows change by at most the root of this factor at once. The root is taken of all
 /// changes: whole ones overshoot, and the next round would undo them.
 const STEP_MAX: f64 = 10.0;
 /// With fewer cells in which chance spreads a flow's packets, jitter is fitted to all cells' sums.
-const REPLICATES_MIN: f64 = 20.0;
+pub(super) const REPLICATES_MIN: f64 = 20.0;
 /// A flow is unlike the others if its mean varies by so many times more than theirs.
 const UNLIKE: f64 = 5.0;
 /// Means vary by at least this part of what packets do: else nothing could be learnt of them.
@@ -51,6 +51,8 @@ pub(super) struct Model {
     pub(super) between: Vec<f64>,
     /// Variance of each flow's packets.
     pub(super) within: Vec<f64>,
+    /// Square of each flow's mean, relative to the common one: what an error of its size is multiplied with.
+    pub(super) squares: Vec<f64>,
     /// What only the cell itself sees: packets of flows that are not known, and counts that are
     /// not.
     pub(super) own: Vec<f64>,
@@ -64,6 +66,7 @@ impl Model {
             common,
             between: vec![common.between; flows],
             within: vec![common.within; flows],
+            squares: vec![common.between; flows],
             own: shares.own_variances(common).collect(),
         }
     }
@@ -120,8 +123,13 @@ impl Model {
             let jitter = self.within[flow] / system.sizes[flow].packets.max(1.0);
             let part = *between / (*between + jitter).max(f64::MIN_POSITIVE);
             let square = means_ns[flow].powi(2) + certainty.of_flows[flow];
+            next.squares[flow] = square;
             let square = part * (part * square + jitter);
             *between = (TAIL_FREEDOM * common + square) / (TAIL_FREEDOM + 1.0);
+        }
+        if !system.spreads() {
+            // There a mean that is far off may be that of a flow whose size is.
+            next.squares.clone_from(&next.between);
         }
         next
     }

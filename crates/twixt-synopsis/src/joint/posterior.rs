@@ -10,11 +10,11 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::System;
 use super::gradients::Solver;
-use super::model::Model;
+use super::model::{Model, POOLED_CELLS, REPLICATES_MIN};
 use super::shares::Shares;
-use crate::interval::student95;
+use super::{Size, System};
+use crate::interval::{Z95, student95};
 
 /// Systems that are solved at once. More need fewer passes over the members, but the caches hold
 /// fewer cells.
@@ -24,6 +24,10 @@ const LANES: usize = 4;
 /// found from the same cells. Without it 90 to 93 % of intervals hold in crowded cells.
 const CAUTION: f64 = 1.12;
 
+/// This part of what a flow's size may be off by is taken for packets of one other flow, where flows clump. With it,
+/// 95 % of intervals hold for mice beside an elephant that all repeat half of their packets, and 88 % without.
+const FOREIGN_PART: f64 = 0.3;
+
 /// One number per system.
 type Lanes = [f64; LANES];
 
@@ -31,6 +35,8 @@ type Lanes = [f64; LANES];
 pub(super) struct Errors {
     /// Half the length of each flow's 95 % interval.
     pub(super) half_widths_ns: Vec<f64>,
+    /// The same if the model were right.
+    pub(super) plain_ns: Vec<f64>,
     /// The diagonal of the inverse of the cells' covariance.
     pub(super) inverse_diagonal: Vec<f64>,
 }
@@ -60,16 +66,48 @@ pub(super) fn errors(
         }
     }
     let draws = (rounds * LANES) as f64;
+    let jitter = possible_jitter(system, shares, model);
     let caution = if system.spreads() { CAUTION } else { 1.0 };
-    let quantile = caution * student95(draws);
-    let half_width = |(flow, square): (usize, f64)| {
+    let (mut plain_ns, mut half_widths_ns) = (Vec::new(), Vec::new());
+    for (flow, square) in squares.into_iter().enumerate() {
+        let size = system.sizes[flow];
+        let prior = model.of_mean(flow, size.packets);
         // What iterations leave over may be the same for all flows, which draws do not show.
-        let prior = model.of_mean(flow, system.sizes[flow].packets);
-        quantile * (square / draws + options.tolerance.powi(2) * prior).sqrt()
-    };
-    let half_widths_ns = squares.into_iter().enumerate().map(half_width).collect();
+        let square = square / draws + options.tolerance.powi(2) * prior;
+        plain_ns.push(caution * student95(draws) * square.sqrt());
+        // Fewer packets than guessed have a mean that varies more.
+        let fewer = if prior > 0.0 { model.of_mean(flow, size.least()) / prior } else { 1.0 };
+        let held: f64 = system.members_of(flow).map(|index| shares.packets[index]).sum();
+        let unseen = (held.max(1.0).recip() - size.packets.max(1.0).recip()).max(0.0);
+        let foreign = of_foreign_clumps(system, model, flow);
+        let variance = square * fewer + jitter * unseen + foreign;
+        let caution = caution.max(of_few_cells(system, flow));
+        half_widths_ns.push(caution * student95(draws) * variance.sqrt());
+    }
     inverse_diagonal.iter_mut().for_each(|square| *square /= draws);
-    Errors { half_widths_ns, inverse_diagonal }
+    Errors { half_widths_ns, plain_ns, inverse_diagonal }
+}
+
+/// Variance of packets that cells do not show but may hide. Where hardly a flow has two cells, all that cells differ by
+/// may be jitter, although it is taken for that of flows.
+fn possible_jitter(system: &System, shares: &Shares, model: &Model) -> f64 {
+    let more_than_one = |flow: usize| system.members_of(flow).len().saturating_sub(1);
+    let replicates: usize = (0..system.sizes.len()).map(more_than_one).sum();
+    let is_told = !system.spreads() || replicates as f64 >= REPLICATES_MIN;
+    if is_told { 0.0 } else { model.common.between * shares.typical_packets() }
+}
+
+/// Variance of a flow's mean because clumps of other flows may be taken for its own. Draws have none.
+fn of_foreign_clumps(system: &System, model: &Model, flow: usize) -> f64 {
+    let Size { packets, doubt, .. } = system.sizes[flow];
+    let foreign = FOREIGN_PART * (doubt / packets).min(1.0);
+    if system.clumping > 0.0 { foreign.powi(2) * model.common.between } else { 0.0 }
+}
+
+/// How many times longer the interval of a flow is because its variance is found from a few cells.
+fn of_few_cells(system: &System, flow: usize) -> f64 {
+    let cells = system.members_of(flow).len() as f64;
+    if system.spreads() { student95(POOLED_CELLS + cells - 1.0) / Z95 } else { 1.0 }
 }
 
 /// What is unknown of a flow with such an interval, relative to the variance of means.
@@ -106,8 +144,9 @@ impl MadeUp<'_> {
         let common = normal(&mut self.rng, self.model.between[flow]);
         let mut mean = normal(&mut self.rng, self.model.within[flow] / packets);
         add(&mut mean, common, 1.0);
-        let error = normal(&mut self.rng, size.relative_error().powi(2));
-        let seen = std::array::from_fn(|lane| mean[lane] + error[lane] * common[lane]);
+        let mut seen = mean;
+        let error = self.model.squares[flow] * size.relative_error().powi(2);
+        add(&mut seen, normal(&mut self.rng, error), 1.0);
         for index in system.members_of(flow) {
             add(self.cell_of(index, sums), seen, self.shares.packets[index]);
         }

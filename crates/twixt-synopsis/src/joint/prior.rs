@@ -39,7 +39,7 @@ pub(super) fn sharpen(solutions: &mut [Option<Solution>], sizes: &[Size], model:
         if solution.unknown > UNKNOWN_VARIANCE {
             let seen = Seen::of(solution, model.common.mean_ns);
             let (mean_offset_ns, half_width_ns) =
-                prior.posterior(&seen, model.within[flow] / size.packets.max(1.0));
+                prior.posterior(&seen, model.within[flow] / size.least());
             *solution = Solution { mean_offset_ns, half_width_ns, sharpened: true, ..*solution };
         }
     }

@@ -40,19 +40,29 @@ impl Shares {
             let cell = member.cell as usize;
             let unknown = unlisted[cell];
             let rest = counted(system, cell) - expected[cell].packets - unknown.packets;
-            let own = variance_of(size, member);
+            let own = variance_of(size, member, system.clumping);
             let part = ratio(own, expected[cell].variance + unknown.variance);
             packets.push((size.packets * member.share + rest * part).max(0.0));
             uncertainty[cell] += own * (1.0 - part);
             chance.push(own);
         }
         let cells = expected.iter().zip(&unlisted);
-        let chance_of_cells = cells.map(|(own, unknown)| own.variance + unknown.variance).collect();
+        let mut chance_of_cells: Vec<f64> =
+            cells.map(|(own, unknown)| own.variance + unknown.variance).collect();
+        if system.clumping > 0.0 {
+            bound(system, &mut chance, &mut chance_of_cells);
+        }
         let none = vec![0.0; system.cells.len()];
         let (stray, loose) = (none.clone(), none);
         let mut shares = Self { packets, stray, uncertainty, loose, chance, chance_of_cells };
         shares.reconcile(system);
         shares
+    }
+
+    /// What a packet finds of its flow in its cell.
+    pub(super) fn typical_packets(&self) -> f64 {
+        let squares: f64 = self.packets.iter().map(|packets| packets * packets).sum();
+        ratio(squares, self.packets.iter().sum())
     }
 
     /// The same with these cells alone, which hold all members.
@@ -78,8 +88,7 @@ impl Shares {
     /// packets of flows that are not known.
     fn reconcile(&mut self, system: &System) {
         let held = held(system, &self.packets);
-        let square_sum: f64 = self.packets.iter().map(|packets| packets * packets).sum();
-        let typical = ratio(square_sum, self.packets.iter().sum());
+        let typical = self.typical_packets();
         for (member, packets) in system.members.iter().zip(&mut self.packets) {
             let cell = member.cell as usize;
             *packets *= (counted(system, cell) / held[cell]).min(1.0);
@@ -96,6 +105,18 @@ impl Shares {
     }
 }
 
+/// Of clumps: no flow has more packets in a cell than it counted.
+fn bound(system: &System, chance: &mut [f64], chance_of_cells: &mut [f64]) {
+    for (member, chance) in system.members.iter().zip(chance) {
+        let cell = member.cell as usize;
+        let most = counted(system, cell).powi(2) / 4.0;
+        if *chance > most {
+            chance_of_cells[cell] -= *chance - most;
+            *chance = most;
+        }
+    }
+}
+
 /// What the members of each cell add up to.
 fn held(system: &System, packets: &[f64]) -> Vec<f64> {
     let mut held = vec![0.0; system.cells.len()];
@@ -106,27 +127,34 @@ fn held(system: &System, packets: &[f64]) -> Vec<f64> {
 }
 
 /// Packets of some flows in a cell: what to expect.
-#[derive(Clone, Copy, Default)]
-struct Expected {
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Expected {
     packets: f64,
     variance: f64,
 }
 
-/// What the members of each cell are expected to add up to.
+impl Expected {
+    /// Adds those of a flow.
+    pub(super) fn add(&mut self, size: Size, member: &Member, clumping: f64) {
+        self.packets += size.packets * member.share;
+        self.variance += variance_of(size, member, clumping);
+    }
+}
+
+/// What the members of each cell, and the flows of those that counted nothing, are expected to add up to.
 fn expected(system: &System) -> Vec<Expected> {
-    let mut cells = vec![Expected::default(); system.cells.len()];
+    let mut cells = system.vacant.clone();
     for (size, member) in members(system) {
-        let cell = &mut cells[member.cell as usize];
-        cell.packets += size.packets * member.share;
-        cell.variance += variance_of(size, member);
+        cells[member.cell as usize].add(size, member, system.clumping);
     }
     cells
 }
 
-/// Packets of a member that are there by chance, and because its size is a guess.
-fn variance_of(size: Size, member: &Member) -> f64 {
+/// Of a member's packets: they are there by chance, possibly in clumps, and its size may be a guess.
+fn variance_of(size: Size, member: &Member, clumping: f64) -> f64 {
     let guess = size.error * member.share;
-    size.packets * member.share * (1.0 - member.share) + guess * guess
+    let packets = size.packets * member.share;
+    packets * (1.0 - member.share) * (1.0 + clumping * packets) + guess * guess
 }
 
 /// Per cell, what is expected of flows that were not added: what the cells of its row counted

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use twixt_model::PacketDigest;
 
+use super::LdaShape;
+use crate::cells::Shape;
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::interval::Z95;
-use crate::sums::Sums;
 
-/// Sizes and sampling rates of LDA. The default serves 0 to 10 % loss in 96 KiB.
+/// Sizes and sampling rates of LDA. The default serves 0 to 10 % loss in 78 KiB.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Settings", into = "Settings")]
 pub struct LdaConfig {
@@ -106,7 +107,7 @@ impl LdaConfig {
     /// is so little that banks would have no rows to speak of.
     pub(super) fn within(memory_bytes: u64) -> Option<Self> {
         const ROWS_WORTH_A_BANK: u64 = 64;
-        let cells = memory_bytes.saturating_sub(16) / Sums::BYTES as u64;
+        let cells = LdaShape.widths().cells_within(memory_bytes);
         let banks = (cells / ROWS_WORTH_A_BANK).clamp(1, DEFAULT_BANKS as u64);
         let rows = (cells / banks).min(u64::from(ROWS_MAX));
         Self::new(u32::try_from(rows).ok()?, &steps(banks as usize)).ok()
@@ -134,7 +135,7 @@ impl LdaConfig {
         loss_low: f64,
         loss_high: f64,
     ) -> Option<Self> {
-        let cells = memory_bytes.saturating_sub(16) / Sums::BYTES as u64;
+        let cells = LdaShape.widths().cells_within(memory_bytes);
         // From many banks to few: of equals the last, and so the simplest, is taken.
         let candidates = (1..=BANKS_MAX as u64).rev().filter_map(|banks| {
             let rows = u32::try_from((cells / banks).min(u64::from(ROWS_MAX))).ok()?;
@@ -209,6 +210,12 @@ impl LdaConfig {
         self.sampling.len() * self.rows as usize
     }
 
+    /// Bytes of state at one point.
+    #[must_use]
+    pub fn state_bytes(&self) -> u64 {
+        LdaShape.widths().state_bytes(self.cells())
+    }
+
     /// Where a packet is counted; `None` if it is not sampled. The bank comes from the high half
     /// of the derived bits and the row from the low half: banks that sample little would
     /// otherwise use few of their rows.
@@ -247,8 +254,8 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_below_128_kib() {
-        assert!(LdaConfig::default().cells() * Sums::BYTES < 128 * 1024);
+    fn the_default_is_below_80_kib() {
+        assert!(LdaConfig::default().state_bytes() < 80 * 1024);
     }
 
     #[test]
@@ -307,11 +314,11 @@ mod tests {
     fn sizing_keeps_within_memory_and_spans_the_losses() {
         for memory_bytes in [100, 5_000, 9 * 1024, 1 << 20] {
             let config = LdaConfig::within(memory_bytes).unwrap();
-            assert!((config.cells() * Sums::BYTES + 16) as u64 <= memory_bytes);
+            assert!(config.state_bytes() <= memory_bytes);
         }
         assert_eq!(LdaConfig::within(10), None);
         let config = LdaConfig::for_loss(96 * 1024, 5_000_000, 0.001, 0.1).unwrap();
-        assert!((config.cells() * Sums::BYTES + 16) as u64 <= 96 * 1024);
+        assert!(config.state_bytes() <= 96 * 1024);
         assert!(config.sampling.len() > 1);
         // At no loss in the range is less than a fifth of the best possible sample left.
         assert!(config.worst_efficiency(4095, 5_000_000, 0.001, 0.1) > 0.2);

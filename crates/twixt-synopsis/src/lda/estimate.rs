@@ -2,64 +2,66 @@
 
 use std::borrow::Cow;
 
-use twixt_model::{DelayEstimate, Estimate, Evidence, PacketDigest, Scope};
+use twixt_model::{DelayEstimate, Estimate, Evidence, LossRange, PacketDigest, Scope};
 
 use super::Lda;
 use super::repeats::Cells;
+use crate::cells::COUNTS_LOST;
 use crate::interval::student95;
 use crate::question::Question;
-use crate::strays::{CellDifference, Scattered, stray_reason};
-use crate::sums::Usable;
+use crate::strays::{Bounds, CellDifference, Scattered, stray_reason};
+use crate::sums::{Sums, Usable};
 use crate::synopsis::Pair;
 use crate::tail;
 
-/// With a larger share of identical packets whose delay is unknown there is no interval; below, it
-/// allows for [`DIFFERENCE_MAX`].
-const LEFT_OUT_MAX: f64 = 0.1;
-/// With a larger share there is no mean.
+/// With a larger share of identical packets whose delay is unknown there is no mean.
 const LEFT_OUT_MOST: f64 = 0.5;
-/// Deviations by which the mean of identical packets may differ from that of the others.
-const DIFFERENCE_MAX: f64 = 2.0;
 /// Identical packets are a part of the deviation from this share on.
 const HEAVY_SHARE_MIN: f64 = 0.01;
 
 pub(super) fn estimate(pair: Pair<'_, Lda>, question: &Question<'_>) -> Estimate {
-    let cells = Cells::of(pair, question.reference.as_nanos());
     let (sent, received) = (pair.upstream.totals.packets, pair.downstream.totals.packets);
-    let [lost, strays] = strays(pair).bounds().ranges(sent, received);
-    let printed = question.estimator == Some("printed");
-    let others = received.saturating_sub(cells.heavy_packets());
-    let mut outcome = delay(&cells.ordinary, question.reference.as_nanos(), others, printed);
-    outcome.add_heavy(&cells, question.reference.as_nanos(), received);
-    outcome.allow_for(cells.left_out, received);
-    let used = outcome.delay.map_or(0, |delay| delay.count);
-    outcome.reasons.extend(stray_reason(question, lost, strays, None).map(Cow::from));
-    let bytes = Some(pair.upstream.totals.bytes);
-    let mut evidence = Evidence { packets: sent, used, bytes, ..Evidence::default() };
-    evidence.set_loss(Some(lost));
-    evidence.set_strays(Some(strays));
-    Estimate {
-        scope: Scope::All,
-        span: question.span,
-        evidence,
-        reason: (!outcome.reasons.is_empty()).then(|| outcome.reasons.join("; ")),
-        delay: outcome.delay,
-        sample: None,
+    if pair.upstream.cells.counts_lost() > 0 || pair.downstream.cells.counts_lost() > 0 {
+        // Totals are known all the same.
+        let outcome = Outcome { delay: None, reasons: vec![COUNTS_LOST.into()] };
+        return outcome.stated(Bounds::counted(sent, received), pair, question);
     }
+    let sums = [pair.upstream.sums(), pair.downstream.sums()];
+    let cells = Cells::of(pair, &sums, question);
+    let [lost, strays] = strays(pair, &sums).bounds().ranges(sent, received);
+    // With strays in a cell it is not known how many packets it lost.
+    let bounded = cells.with_bounds().filter(|_| strays.min == 0);
+    let bounded = bounded.map(|cells| conclude(&cells, question, received));
+    let mut outcome = bounded
+        .filter(Outcome::is_useful)
+        .unwrap_or_else(|| conclude(&cells.without_bounds(), question, received));
+    outcome.reasons.extend(stray_reason(question, lost, strays, None).map(Cow::from));
+    outcome.stated([lost, strays], pair, question)
+}
+
+fn conclude(cells: &Cells, question: &Question<'_>, received: u64) -> Outcome {
+    let printed = question.estimator == Some("printed");
+    let reference_ns = question.reference.as_nanos();
+    let others = received.saturating_sub(cells.heavy_packets());
+    let mut outcome = delay(&cells.ordinary, reference_ns, others, printed);
+    outcome.add_heavy(cells, reference_ns, received);
+    outcome.allow_for_doubt(cells.doubt_ns, received);
+    outcome.allow_for(cells.left_out, received);
+    outcome
 }
 
 /// What cells tell of packets that only downstream saw. Which cell a packet falls into depends on its
 /// digest, so lost packets and strays are scattered over them independently. A stray is alone in its
 /// cell where neither hit it before: as often as cells agree.
-fn strays(pair: Pair<'_, Lda>) -> Scattered {
+fn strays(pair: Pair<'_, Lda>, sums: &[Vec<Sums>; 2]) -> Scattered {
     let config = &pair.upstream.config;
     let rows = config.rows() as usize;
     let mut scattered = Scattered::default();
     let mut counted = 0_u64;
     for (bank, share) in config.shares().enumerate() {
         let mut agreeing = 0_u64;
-        for index in bank * rows..(bank + 1) * rows {
-            let (sent, received) = (&pair.upstream.cells[index], &pair.downstream.cells[index]);
+        let cells = sums[0].iter().zip(&sums[1]).enumerate().skip(bank * rows).take(rows);
+        for (index, (sent, received)) in cells {
             let belongs = |digest| config.cell_for(PacketDigest(digest)) == Some(index);
             let cell = CellDifference::of(sent, received, belongs);
             let differs = cell.lost + cell.strays;
@@ -86,8 +88,6 @@ fn packets_of(cells: &[Option<Usable>]) -> u64 {
 #[derive(Default)]
 struct Outcome {
     delay: Option<DelayEstimate>,
-    /// Of packets in cells of independent ones; 0 where it is not known.
-    scatter_ns: f64,
     reasons: Vec<Cow<'static, str>>,
 }
 
@@ -126,7 +126,6 @@ fn delay(cells: &[Option<Usable>], reference_ns: i64, received: u64, printed: bo
     };
     Outcome {
         delay: Some(delay),
-        scatter_ns: deviation_ns.unwrap_or(0.0),
         reasons: reason.into_iter().chain(heavy).map(Cow::Borrowed).collect(),
     }
 }
@@ -155,6 +154,28 @@ fn half_width(
 }
 
 impl Outcome {
+    fn stated(
+        self,
+        [lost, strays]: [LossRange; 2],
+        pair: Pair<'_, Lda>,
+        question: &Question<'_>,
+    ) -> Estimate {
+        let totals = pair.upstream.totals;
+        let used = self.delay.map_or(0, |delay| delay.count);
+        let (packets, bytes) = (totals.packets, Some(totals.bytes));
+        let mut evidence = Evidence { packets, used, bytes, ..Evidence::default() };
+        evidence.set_loss(Some(lost));
+        evidence.set_strays(Some(strays));
+        Estimate {
+            scope: Scope::All,
+            span: question.span,
+            evidence,
+            reason: (!self.reasons.is_empty()).then(|| self.reasons.join("; ")),
+            delay: self.delay,
+            sample: None,
+        }
+    }
+
     /// Adds cells of identical packets of which none was lost. They stand for themselves and for no
     /// others, however many of the others could be measured.
     fn add_heavy(&mut self, cells: &Cells, reference_ns: i64, received: u64) {
@@ -203,7 +224,25 @@ impl Outcome {
         delay.count = count;
     }
 
-    /// Identical packets that arrived, but whose delay no usable cell tells.
+    /// Identical packets of which it is not known which were lost.
+    fn allow_for_doubt(&mut self, doubt_ns: f64, received: u64) {
+        let Some(delay) = self.delay.as_mut().filter(|_| doubt_ns > 0.0) else { return };
+        let doubt_ns = doubt_ns / received.max(1) as f64;
+        delay.half_width_ns = delay.half_width_ns.map(|width| width + doubt_ns);
+        self.reasons.push(
+            "some of several identical packets were lost: the interval covers whichever they were"
+                .into(),
+        );
+    }
+
+    /// Whether the interval is narrower than the mean is long.
+    fn is_useful(&self) -> bool {
+        self.delay.is_some_and(|delay| {
+            delay.half_width_ns.is_some_and(|width| width < delay.mean_ns().abs())
+        })
+    }
+
+    /// Identical packets that arrived, but whose delay no usable cell tells. It may be any.
     fn allow_for(&mut self, left_out: f64, received: u64) {
         let share = left_out / received.max(1) as f64;
         let Some(delay) = self.delay.as_mut().filter(|_| left_out >= 1.0) else { return };
@@ -211,13 +250,9 @@ impl Outcome {
         let reason = if share > LEFT_OUT_MOST {
             self.delay = None;
             format!("no mean: {who} as packets were lost in their cells")
-        } else if share > LEFT_OUT_MAX || delay.half_width_ns.is_none() {
+        } else {
             delay.half_width_ns = None;
             format!("no interval: {who}; the mean is that of the others")
-        } else {
-            let difference = DIFFERENCE_MAX * share * self.scatter_ns;
-            delay.half_width_ns = delay.half_width_ns.map(|width| width.hypot(difference));
-            format!("{who}; the interval allows their mean to differ by two deviations")
         };
         self.reasons.push(reason.into());
     }

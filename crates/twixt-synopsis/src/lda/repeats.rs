@@ -11,7 +11,11 @@
 //! packet, both points agree on it, merging and moving packets change nothing, and epochs that were
 //! recorded before it was known can be estimated with it.
 
+use twixt_model::Span;
+
 use super::Lda;
+use crate::independent::{Counts, limit_of};
+use crate::question::Question;
 use crate::sums::{Sums, Usable};
 use crate::synopsis::Pair;
 
@@ -20,38 +24,51 @@ pub(super) struct Cells {
     /// Cell by cell, bank by bank, without those of many identical packets; `None` where packets were
     /// lost or added, or there were none.
     pub(super) ordinary: Vec<Option<Usable>>,
-    /// Usable cells of many identical packets.
+    /// Cells of many identical packets whose delays are known.
     pub(super) heavy: Vec<Usable>,
+    /// By how much the sum of these delays may be wrong, as it is not known which packets were lost.
+    pub(super) doubt_ns: f64,
+    /// Cells of many identical packets of which some were lost.
+    bounded: Vec<Bounded>,
     /// Estimated number of packets that arrived and that no usable cell stands for.
     pub(super) left_out: f64,
     /// Whether ordinary cells hold identical packets too.
     pub(super) are_clustered: bool,
 }
 
-/// A bank of independent packets has a cell above its limit with a probability below this, times the
-/// number of its cells.
-const LIMIT_CHANCE: f64 = 1e-9;
+/// A cell of many identical packets of which some were lost, no one knows which. Whichever they were, they were
+/// sent within the epoch: that bounds the sum of delays of those that arrived.
+struct Bounded {
+    /// In the middle of what is possible.
+    cell: Usable,
+    /// Half of what is possible.
+    doubt_ns: f64,
+    /// Packets that are identical to others, the lost ones not included.
+    identical: f64,
+}
+
 /// Counts scatter more than those of independent packets by so many standard errors, or
 /// fewer are sampled: one bank in three million by chance.
 const SCATTER_ERRORS: f64 = 5.0;
-/// Each round leaves out cells; the first few leave out nearly all that there are.
-const ROUNDS_MAX: usize = 32;
 /// Usable cells are emptier than others by so many standard errors.
 const EMPTIER_ERRORS: f64 = 3.0;
 
 impl Cells {
-    pub(super) fn of(pair: Pair<'_, Lda>, reference_ns: i64) -> Self {
-        let Pair { upstream, downstream } = pair;
+    /// Those of two points, whose cells have these sums.
+    pub(super) fn of(pair: Pair<'_, Lda>, sums: &[Vec<Sums>; 2], question: &Question<'_>) -> Self {
+        let (upstream, [sent, received]) = (pair.upstream, sums);
         let rows = upstream.config.rows() as usize;
         let mut cells = Self {
-            ordinary: Vec::with_capacity(upstream.cells.len()),
+            ordinary: Vec::with_capacity(sent.len()),
             heavy: Vec::new(),
+            doubt_ns: 0.0,
+            bounded: Vec::new(),
             left_out: 0.0,
             are_clustered: false,
         };
         let (mut ordinary, mut identical) = (0.0, 0.0);
-        for bank in upstream.cells.chunks(rows).zip(downstream.cells.chunks(rows)) {
-            let counted = cells.add_bank(bank, reference_ns);
+        for bank in sent.chunks(rows).zip(received.chunks(rows)) {
+            let counted = cells.add_bank(bank, question);
             ordinary += counted;
             identical += bank.0.iter().map(|cell| cell.packets as f64).sum::<f64>() - counted;
         }
@@ -61,7 +78,12 @@ impl Cells {
     }
 
     /// Adds the cells of a bank; returns how many packets were counted in the ordinary ones.
-    fn add_bank(&mut self, (upstream, downstream): (&[Sums], &[Sums]), reference_ns: i64) -> f64 {
+    fn add_bank(
+        &mut self,
+        (upstream, downstream): (&[Sums], &[Sums]),
+        question: &Question<'_>,
+    ) -> f64 {
+        let reference_ns = question.reference.as_nanos();
         let (mean, limit) = limit_of(|| upstream.iter().map(|cell| cell.packets as f64));
         let (mut all, mut usable) = (Counts::default(), Counts::default());
         let mut received = Counts::default();
@@ -70,7 +92,7 @@ impl Cells {
             if one.packets as f64 > limit {
                 self.heavy.extend(found);
                 if found.is_none() {
-                    self.left_out += (other.packets as f64 - mean).max(0.0);
+                    self.bounded.push(Bounded::of([one, other], mean, question));
                 }
                 self.ordinary.push(None);
                 continue;
@@ -89,78 +111,52 @@ impl Cells {
         all.sum
     }
 
-    /// Packets in usable cells of many identical ones. Saturates: counts may be hostile.
+    /// Cells of identical packets that lost some stand for themselves, as far as they are known; `None` if
+    /// there is no such cell.
+    pub(super) fn with_bounds(&self) -> Option<Self> {
+        let cells = || self.bounded.iter().map(|bounded| bounded.cell);
+        let doubt_ns = self.bounded.iter().map(|bounded| bounded.doubt_ns).sum();
+        (!self.bounded.is_empty()).then(|| Self {
+            ordinary: self.ordinary.clone(),
+            heavy: self.heavy.iter().copied().chain(cells()).collect(),
+            doubt_ns,
+            bounded: Vec::new(),
+            ..*self
+        })
+    }
+
+    /// They are left out.
+    pub(super) fn without_bounds(mut self) -> Self {
+        self.left_out += self.bounded.iter().map(|bounded| bounded.identical).sum::<f64>();
+        self.bounded.clear();
+        self
+    }
+
+    /// Packets in cells of many identical ones whose delays are known. Saturates: counts may be hostile.
     pub(super) fn heavy_packets(&self) -> u64 {
         self.heavy.iter().fold(0, |sum, cell| sum.saturating_add(cell.packets))
     }
 }
 
-/// Counts of cells, added up.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    cells: f64,
-    sum: f64,
-    squares: f64,
-}
-
-impl Counts {
-    fn add(&mut self, count: f64) {
-        self.cells += 1.0;
-        self.sum += count;
-        self.squares += count * count;
-    }
-
-    fn mean(&self) -> f64 {
-        self.sum / self.cells.max(1.0)
-    }
-
-    /// Sum of squared distances from the mean.
-    fn scatter(&self) -> f64 {
-        (self.squares - self.sum * self.mean()).max(0.0)
-    }
-
-    /// By how many standard errors counts scatter more than those of independent packets: the
-    /// index of dispersion, whose variance is that of a Poisson distribution's.
-    fn scatter_errors(&self) -> f64 {
-        let mean = self.mean();
-        if mean == 0.0 {
-            return 0.0;
+impl Bounded {
+    /// `mean` is the number of packets of an ordinary cell. Sums wrap around: counts may be hostile.
+    fn of([sent, received]: [&Sums; 2], mean: f64, question: &Question<'_>) -> Self {
+        let Span { start, end } = question.span;
+        let (start_ns, end_ns) = (start.as_nanos(), end.as_nanos());
+        let half_ns = (end_ns.saturating_sub(start_ns) / 2).max(0);
+        let lost = sent.packets.wrapping_sub(received.packets);
+        let lost_ns = lost.wrapping_mul(start_ns.wrapping_add(half_ns) as u64);
+        let reference_ns = received.packets.wrapping_mul(question.reference.as_nanos() as u64);
+        let sum_ns = received.times.wrapping_sub(sent.times);
+        let delay_sum_ns = sum_ns.wrapping_add(lost_ns).wrapping_sub(reference_ns) as i64;
+        // More packets downstream than upstream: there are strays, and no bound.
+        let is_bounded = received.packets <= sent.packets;
+        Self {
+            cell: Usable { packets: received.packets, delay_sum_ns },
+            doubt_ns: if is_bounded { lost as f64 * half_ns as f64 } else { f64::INFINITY },
+            identical: (received.packets as f64 - mean).max(0.0),
         }
-        (self.scatter() / mean - (self.cells - 1.0)) / (self.cells * (2.0 + 1.0 / mean)).sqrt()
     }
-}
-
-/// The mean of a bank's cells of independent packets, and what they do not exceed. The mean is that of
-/// cells below the limit, so that a few of many packets do not raise it.
-fn limit_of<I: Iterator<Item = f64>>(counts: impl Fn() -> I) -> (f64, f64) {
-    let (mut mean, mut limit) = (0.0, f64::INFINITY);
-    for _ in 0..ROUNDS_MAX {
-        let mut below = Counts::default();
-        counts().filter(|&count| count <= limit).for_each(|count| below.add(count));
-        mean = below.mean();
-        let next = poisson_limit(mean);
-        if next >= limit {
-            break;
-        }
-        limit = next;
-    }
-    (mean, limit)
-}
-
-/// A count that a Poisson distribution exceeds with a probability below [`LIMIT_CHANCE`], by
-/// Chernoff's bound e^(n - mean) (mean / n)^n.
-fn poisson_limit(mean: f64) -> f64 {
-    if mean <= 0.0 {
-        return 0.0;
-    }
-    let exponent = |count: f64| count - mean - count * (count / mean).ln();
-    let (mut low, mut high) = (mean, 2.0 * mean + 64.0);
-    // Halved until the difference is below one, or as near as numbers can be.
-    for _ in 0..64 {
-        let middle = (low + high) / 2.0;
-        if exponent(middle) > LIMIT_CHANCE.ln() { low = middle } else { high = middle }
-    }
-    high
 }
 
 /// Packets that arrived and are missing from usable cells, since those are emptier than others.
@@ -184,34 +180,6 @@ fn unsampled(packets: f64, counted: f64, sampled: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Poisson tails at the limit, summed up: below what the bound promises, and not far below.
-    #[test]
-    fn limits_are_beyond_chance_and_not_far() {
-        for mean in [0.001_f64, 0.05, 1.0, 25.0, 400.0] {
-            let limit = poisson_limit(mean);
-            let tail = |above: f64| -> f64 {
-                let term = |count: f64| {
-                    let logarithms: f64 = (1..=count as u64).map(|one| (one as f64).ln()).sum();
-                    (count * mean.ln() - mean - logarithms).exp()
-                };
-                (1..200).map(|step| term(above.floor() + f64::from(step))).sum()
-            };
-            assert!(tail(limit) < LIMIT_CHANCE, "{mean}: {limit} {}", tail(limit));
-            assert!(tail(limit - 4.0 - 0.6 * mean.sqrt()) > LIMIT_CHANCE, "{mean}: {limit}");
-        }
-        assert_eq!(poisson_limit(0.0), 0.0);
-    }
-
-    #[test]
-    fn a_cell_of_many_packets_does_not_raise_the_limit() {
-        let mut counts = vec![25.0; 1023];
-        let plain = limit_of(|| counts.iter().copied());
-        counts.push(15_000.0);
-        let (mean, limit) = limit_of(|| counts.iter().copied());
-        assert_eq!((mean, limit), plain);
-        assert!(limit < 90.0, "{limit}");
-    }
 
     #[test]
     fn packets_that_no_bank_sampled_are_noticed() {

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use twixt_model::{ClassId, FlowHash, PacketDigest};
 
-use super::Cell;
+use super::LdsShape;
+use crate::cells::Shape;
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::heavy::EntriesConfig;
 
@@ -101,7 +102,7 @@ impl From<LdsConfig> for Settings {
 }
 
 fn columns_within(memory_bytes: u64, rows: usize) -> u32 {
-    let cells = memory_bytes.saturating_sub(16) / Cell::BYTES as u64;
+    let cells = LdsShape.widths().cells_within(memory_bytes);
     (cells / rows as u64).min(u64::from(COLUMNS_MAX)) as u32
 }
 
@@ -256,6 +257,11 @@ impl LdsConfig {
         self.rows() * self.columns as usize
     }
 
+    /// Bytes of state at one point, without a table of large flows.
+    pub(super) fn state_bytes(&self) -> u64 {
+        LdsShape.widths().state_bytes(self.cells())
+    }
+
     /// Where a packet is counted: one cell in each row that samples it.
     #[inline]
     pub(crate) fn cells_for(
@@ -268,6 +274,19 @@ impl LdsConfig {
             let offset = if self.reads_digest { self.offset(digest, row, threshold)? } else { 0 };
             Some(self.index(row, self.first_column(flow, row), offset))
         })
+    }
+
+    /// The same where digests decide nothing, and so every packet of a flow has the same cells.
+    #[inline]
+    pub(super) fn whole_cells_for(&self, flow: FlowHash) -> impl Iterator<Item = usize> {
+        let columns = self.columns as usize;
+        (0..self.rows()).map(move |row| row * columns + self.first_column(flow, row) as usize)
+    }
+
+    /// Whether digests decide where packets are counted.
+    #[inline]
+    pub(super) const fn reads_digest(&self) -> bool {
+        self.reads_digest
     }
 
     /// The cells that share a flow's packets in one row.

@@ -10,8 +10,8 @@ use super::{Lds, printed};
 use crate::joint::{Options, Solution};
 use crate::question::{KnownFlow, Listing};
 use crate::sketch::{
-    Answer, Caution, Estimated, Layout, Place, Size, Sketch, Solved, Sum, Table, lost, sizes_of,
-    solve, strays_of,
+    Answer, Caution, Estimated, Layout, NO_INTERVAL, Place, Size, Sketch, Solved, Sum, Table, lost,
+    sizes_of, solve, strays_of,
 };
 
 /// Flows of fewer packets are answered as by the paper if their sizes are guessed: those are too
@@ -30,28 +30,64 @@ const UNLISTED_MAX: f64 = 0.1;
 /// Packets of unlisted flows in a cell that do not matter.
 const UNLISTED_FEW: f64 = 0.5;
 
-const NO_INTERVAL: &str = "no interval: the share of other flows is unknown";
-
 /// A flow that has at least this share of the packets in its cells has their losses.
 const DOMINANCE: f64 = 0.5;
 
-/// Every flow by its emptiest cells. There is no telling how far off these are: no intervals.
+/// What all cells together tell of flows.
+struct Together {
+    sizes: Vec<Size>,
+    solved: Solved,
+    caution: Option<Caution>,
+}
+
+impl Together {
+    fn of(table: &Table<'_, Lds>, flows: &[KnownFlow], listing: Listing) -> Self {
+        let Estimated { sizes, implants, clumping } =
+            sizes_of(table.config(), &table.upstream.counts(), flows, listing);
+        let options = Options { sharpens: true, ..Options::default() };
+        let solved = solve(table, flows, &sizes, clumping, &options);
+        let caution = Caution::of(table, flows, &solved, &implants, &options);
+        Self { sizes, solved, caution }
+    }
+
+    /// Half the interval of the flow with this index; `None` if there is no telling.
+    fn half_width_ns(&self, index: usize, solution: &Solution) -> Option<f64> {
+        let size = &self.sizes[index];
+        match self.caution.as_ref().filter(|_| !size.known) {
+            Some(caution) => caution.half_width_ns(size.load, solution.half_width_ns),
+            None => Some(solution.half_width_ns),
+        }
+    }
+
+    /// The paper's answer, which says nothing of how far off it is: its interval contains that of all cells.
+    fn paper_answer(&self, table: &Table<'_, Lds>, flow: &KnownFlow, index: usize) -> Answer {
+        let answer = paper_answer(table, flow);
+        let Some(solution) = &self.solved.solutions[index] else { return answer };
+        let Some(half_width_ns) = self.half_width_ns(index, solution) else {
+            return Answer::not_separated();
+        };
+        let relative_ns = self.solved.common_ns + solution.mean_offset_ns;
+        answer.around(table.reference_ns as f64 + relative_ns, half_width_ns)
+    }
+
+    /// Whether nothing shows that a flow sent anything, although its cells counted packets.
+    fn is_unseen(&self, table: &Table<'_, Lds>, flow: &KnownFlow, index: usize) -> bool {
+        !self.sizes[index].seen && table.upstream.flow_packets_at_most(flow.hash) > 0
+    }
+}
+
+/// Every flow by its emptiest cells.
 pub(super) fn one_by_one(
     table: &Table<'_, Lds>,
     flows: &[KnownFlow],
     listing: Listing,
 ) -> Vec<Answer> {
-    let seen = match listing {
-        Listing::Named => {
-            let counts = table.upstream.counts();
-            let sizes = sizes_of(table.config(), &counts, flows, listing).sizes;
-            sizes.iter().map(|size| size.seen).collect()
+    let together = Together::of(table, flows, listing);
+    let answers = flows.iter().enumerate().map(|(index, flow)| {
+        match together.is_unseen(table, flow, index) {
+            true => Answer::not_seen(),
+            false => together.paper_answer(table, flow, index),
         }
-        Listing::Seen | Listing::Passing => vec![true; flows.len()],
-    };
-    let answers = flows.iter().zip(seen).map(|(flow, seen)| match seen {
-        false if table.upstream.flow_packets_at_most(flow.hash) > 0 => Answer::not_seen(),
-        _ => paper_answer(table, flow),
     });
     answers.collect()
 }
@@ -89,42 +125,33 @@ pub(super) fn all_at_once(
     flows: &[KnownFlow],
     listing: Listing,
 ) -> Vec<Answer> {
-    let Estimated { sizes, implants } =
-        sizes_of(table.config(), &table.upstream.counts(), flows, listing);
-    let options = Options { sharpens: true, ..Options::default() };
-    let solved = solve(table, flows, &sizes, &options);
-    let caution = Caution::of(table, flows, &solved, &implants, &options);
-    let Solved { common_ns, solutions } = solved;
+    let together = Together::of(table, flows, listing);
+    let Together { sizes, solved: Solved { common_ns, solutions, .. }, caution } = &together;
     let unlisted = table.unlisted(flows);
-    let remainders = Remainders::new(table, flows, &sizes, &solutions, common_ns);
-    let answers = flows.iter().zip(&sizes).zip(&solutions).map(|((flow, size), solution)| {
-        if !size.seen && table.upstream.flow_packets_at_most(flow.hash) > 0 {
+    let remainders = Remainders::new(table, flows, sizes, solutions, *common_ns);
+    let answers = flows.iter().zip(sizes).zip(solutions).enumerate();
+    let answers = answers.map(|(index, ((flow, size), solution))| {
+        if together.is_unseen(table, flow, index) {
             return Answer::not_seen();
         }
-        let is_joint = |found: &Solution| caution.is_some() || size.is_joint(found, unlisted);
-        let Some(mut solution) = solution.filter(is_joint) else {
-            return paper_answer(table, flow);
+        // With unlisted flows in its cells, the emptiest of them are nearer than all together.
+        let is_crowded = caution.is_some() && !size.known && unlisted > UNLISTED_FEW;
+        let is_joint = |found: &Solution| !is_crowded && size.is_joint(found, unlisted);
+        let Some(solution) = solution.filter(is_joint) else {
+            return together.paper_answer(table, flow, index);
         };
-        if let Some(caution) = caution.as_ref().filter(|_| !size.known) {
-            let Some(half_width_ns) = caution.half_width_ns(size.load, solution.half_width_ns)
-            else {
-                return Answer::not_separated();
-            };
-            // With unlisted flows in its cells, the emptiest of them are nearer than all together.
-            if unlisted > UNLISTED_FEW || !size.is_joint(&solution, unlisted) {
-                let joint_ns = common_ns + solution.mean_offset_ns;
-                return paper_answer(table, flow).around(joint_ns, half_width_ns, table);
-            }
-            solution.half_width_ns = half_width_ns;
-        }
         if !solution.fits() {
-            let mut answer = paper_answer(table, flow);
+            let mut answer = together.paper_answer(table, flow, index);
             answer
                 .reasons
                 .push("answered by paper: its cells do not fit the solution of all flows".into());
             return answer;
         }
-        joint_answer(table, flow, size, solution, common_ns, &remainders)
+        let Some(half_width_ns) = together.half_width_ns(index, &solution) else {
+            return Answer::not_separated();
+        };
+        let solution = Solution { half_width_ns, ..solution };
+        joint_answer(table, flow, size, solution, *common_ns, &remainders)
     });
     answers.collect()
 }
@@ -218,16 +245,6 @@ impl Answer {
         self.used = packets.min(self.packets.max(1));
         let delay = sum.delay(self.used, table.reference_ns);
         self.delay = Some(DelayEstimate { half_width_ns: None, ..delay });
-    }
-
-    /// With an interval that contains the one around another mean, which is relative to the reference.
-    fn around(mut self, mean_ns: f64, half_width_ns: f64, table: &Table<'_, Lds>) -> Self {
-        if let Some(delay) = &mut self.delay {
-            let apart_ns = delay.mean_ns() - table.reference_ns as f64 - mean_ns;
-            delay.half_width_ns = Some(half_width_ns + apart_ns.abs());
-            self.reasons.retain(|reason| reason != NO_INTERVAL);
-        }
-        self
     }
 
     /// Adds the deviation, and says why what is not known is not.

@@ -44,7 +44,7 @@ fn valid_cells(table: &Table<'_, Lds>, flow: FlowHash) -> Vec<Valid> {
         let first = config.cells_of(flow, row).next().expect("a flow has a cell");
         let last = row * columns + (first % columns + config.virtual_cells() as usize) % columns;
         for index in first..=last {
-            let packets = table.upstream.cells[index].sums.packets;
+            let packets = table.upstream.sums(index).packets;
             let usable = match packets {
                 0 if Lds::agree(table.upstream, table.downstream, index) => {
                     Some(Usable { packets: 0, delay_sum_ns: 0 })
@@ -74,11 +74,11 @@ mod tests {
         let (mut upstream, mut downstream) = (Lds::new(&config), Lds::new(&config));
         for (row, &(packets, delay_ns)) in rows.iter().enumerate() {
             let index = config.cells_of(FLOW, row).next().unwrap();
-            upstream.cells[index].sums.packets = packets;
-            downstream.cells[index].sums.packets = packets;
-            downstream.cells[index].sums.times = delay_ns as u64;
+            let times = delay_ns as u64;
+            upstream.change_sums(index, |sums| sums.packets = packets);
+            downstream.change_sums(index, |sums| (sums.packets, sums.times) = (packets, times));
             // The cell that is visited though it is not the flow's, so that it is not empty.
-            upstream.cells[index + 1].sums.packets = 1;
+            upstream.change_sums(index + 1, |sums| sums.packets = 1);
         }
         let table = Table::new(Pair { upstream: &upstream, downstream: &downstream }, 0);
         let found = sum(&table, FLOW).ok().map(|sum| (sum.packets, sum.delay_sum_ns));

@@ -2,7 +2,7 @@
 
 use super::Lds;
 use crate::question::KnownFlow;
-use crate::sketch::{Layout, Place, Table};
+use crate::sketch::{Layout, Place, Sketch, Table};
 
 impl Table<'_, Lds> {
     /// What cells count upstream of unlisted flows: the mean of those cells that no
@@ -17,9 +17,10 @@ impl Table<'_, Lds> {
         for index in flows.iter().flat_map(|flow| self.config().cells_of(flow.hash, row)) {
             is_listed[index - row * columns] = true;
         }
-        let cells = self.upstream.cells[row * columns..].iter().zip(&is_listed);
+        let cells = (row * columns..).zip(&is_listed);
         let others = cells.filter(|(_, is_listed)| !**is_listed);
-        let counts: Vec<f64> = others.map(|(cell, _)| cell.sums.packets as f64).collect();
+        let counts: Vec<f64> =
+            others.map(|(cell, _)| self.upstream.sums(cell).packets as f64).collect();
         match counts.len() {
             0..CELLS_MIN => 0.0,
             cells => counts.iter().sum::<f64>() / cells as f64 / sampling[row],

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::parts::PartCounts;
 use crate::codec::{DecodeError, Reader, Writer};
 
 /// Budget of a sample for one epoch. The default is 4 KiB with hashes of flows.
@@ -16,6 +17,8 @@ pub struct SampleConfig {
 pub(super) const KEPT: &[&str] = &["flow", "none"];
 /// Totals and level.
 const FIXED_BYTES: u32 = 16 + 2;
+/// What is kept beside the sampled packets, and is no part of their budget.
+const BESIDE_BYTES: u32 = PartCounts::BYTES;
 /// Rank and time.
 const PACKET_BYTES: u32 = 8 + 8;
 const FLOW_BYTES: u32 = 4;
@@ -78,7 +81,7 @@ impl SampleConfig {
 
     /// As large as `memory_bytes` allow.
     pub(super) fn within(memory_bytes: u64) -> Option<Self> {
-        let budget = memory_bytes.min(u64::from(BUDGET_MAX));
+        let budget = memory_bytes.checked_sub(BESIDE_BYTES.into())?.min(BUDGET_MAX.into());
         Self::new(u32::try_from(budget).ok()?, true).ok()
     }
 
@@ -104,7 +107,8 @@ impl SampleConfig {
     }
 
     pub(super) fn state_bytes(&self) -> u64 {
-        u64::from(FIXED_BYTES) + self.packets() as u64 * u64::from(self.packet_bytes())
+        u64::from(FIXED_BYTES + BESIDE_BYTES)
+            + self.packets() as u64 * u64::from(self.packet_bytes())
     }
 
     pub(super) fn encode(&self, out: &mut Writer) {
@@ -114,14 +118,7 @@ impl SampleConfig {
 
     pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let budget_bytes = input.u32("sample budget")?;
-        let keeps_flows = match input.u8("what to keep of flows")? {
-            0 => false,
-            1 => true,
-            other => {
-                let problem = format!("{other} is not 0 or 1");
-                return Err(DecodeError::invalid("what to keep of flows", problem));
-            }
-        };
+        let keeps_flows = input.flag("what to keep of flows")?;
         Self::new(budget_bytes, keeps_flows)
             .map_err(|problem| DecodeError::invalid("sample budget", problem))
     }

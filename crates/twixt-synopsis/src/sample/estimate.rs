@@ -135,7 +135,9 @@ impl Group {
                 (self.evidence_of_part(known, whole.level), self.why_uncounted(known, whole.level))
             }
         };
-        let population = Population { packets: known, level: whole.level, tail: whole.tail };
+        // Only of all traffic it is known how many packets each part has.
+        let parts = whole.pair.upstream.parts.as_ref().filter(|_| *scope == Scope::All);
+        let population = Population { packets: known, parts, level: whole.level, tail: whole.tail };
         let (delay, reason) = match self.why_nothing(evidence.packets) {
             Some(reason) => (None, Some(reason)),
             None => self.clusters.mean(&population),

@@ -3,10 +3,12 @@
 //! What is drawn is a digest, not a packet: identical packets are sampled all or not at all. So a sample
 //! consists of clusters, most of them of one packet. A cluster that is large for the sample was drawn
 //! by chance, but stands for no packets other than its own; and one that is larger than the budget is
-//! never in the sample. The number of all packets shows that: the sample is then too small for them.
+//! never in the sample. The number of all packets shows that, as the sample is then too small for them, and
+//! so does the number in each part of all digests.
 
 use twixt_model::{DelayEstimate, PacketDigest, SampleLevel};
 
+use super::parts::PartCounts;
 use crate::exact::matching::Fate;
 use crate::interval::student95;
 use crate::tail::{self, Widening};
@@ -23,12 +25,26 @@ const HIDDEN_ERRORS: f64 = 5.0;
 const HIDDEN_MOST: f64 = 0.5;
 
 /// What a sample was drawn from.
-pub(super) struct Population {
+pub(super) struct Population<'a> {
     /// Packets that passed upstream, where that is known.
     pub(super) packets: Option<u64>,
+    /// The same by part of all digests, where that is known.
+    pub(super) parts: Option<&'a PartCounts>,
     pub(super) level: SampleLevel,
     /// How much wider intervals are for the tails of delays.
     pub(super) tail: Widening,
+}
+
+impl Population<'_> {
+    /// Identical packets that are not in the sample.
+    fn hidden(&self, rest: &Rest, large: &[&Cluster]) -> f64 {
+        let own = || large.iter().map(|cluster| (cluster.digest.0, cluster.sent));
+        let missing = self.packets.map_or(0.0, |packets| {
+            let own: u64 = own().map(|(_, sent)| sent).sum();
+            rest.hidden(packets.saturating_sub(own) as f64, self.level.share())
+        });
+        missing.max(self.parts.map_or(0.0, |parts| parts.hidden(own())))
+    }
 }
 
 /// Packets of one digest.
@@ -85,7 +101,10 @@ impl Clusters {
     }
 
     /// The mean of all packets with its interval, and what is not known.
-    pub(super) fn mean(&self, population: &Population) -> (Option<DelayEstimate>, Option<String>) {
+    pub(super) fn mean(
+        &self,
+        population: &Population<'_>,
+    ) -> (Option<DelayEstimate>, Option<String>) {
         if population.level == SampleLevel::ALL {
             return self.mean_of_all();
         }
@@ -94,10 +113,7 @@ impl Clusters {
         if rest.clusters < CLUSTERS_MIN {
             return (None, Some(self.why_too_few(&rest)));
         }
-        let hidden = population.packets.map_or(0.0, |packets| {
-            let own: u64 = large.iter().map(|cluster| cluster.sent).sum();
-            rest.hidden(packets.saturating_sub(own) as f64, population.level.share())
-        });
+        let hidden = population.hidden(&rest, &large);
         let mut delay = self.weighted(&rest, &large, population);
         let doubt_ns = self.doubt_ns / delay.count as f64;
         let width = delay.half_width_ns.map(|width| width * population.tail.factor + doubt_ns);
@@ -143,7 +159,12 @@ impl Clusters {
     }
 
     /// Large clusters by their own packets, the others for all the rest.
-    fn weighted(&self, rest: &Rest, large: &[&Cluster], population: &Population) -> DelayEstimate {
+    fn weighted(
+        &self,
+        rest: &Rest,
+        large: &[&Cluster],
+        population: &Population<'_>,
+    ) -> DelayEstimate {
         let unmeasured = 1.0 - population.level.share();
         let quantile = student95(rest.clusters - 1.0) * tail::few(rest.clusters);
         let mut half_width_ns = quantile * (rest.variance * unmeasured).sqrt();

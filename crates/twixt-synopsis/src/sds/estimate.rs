@@ -6,7 +6,7 @@ use twixt_model::{DelayEstimate, Estimate, LossRange, Scope};
 
 use super::Sds;
 use super::cell::{Cell, Moments};
-use super::flows::{UNSTAMPED_MAX, all_at_once, as_printed, one_by_one};
+use super::flows::{DIFFERENCE, all_at_once, as_printed, one_by_one};
 use crate::question::{By, KnownFlow, Question};
 use crate::sketch::{Answer, answered, distinct};
 use crate::strays::{Bounds, stray_reason};
@@ -150,6 +150,13 @@ impl<'a> Table<'a> {
         Bounds { min, max: self.downstream.totals.packets }
     }
 
+    /// The deviation of the delays of all packets.
+    pub(super) fn deviation_ns(&self) -> f64 {
+        let (count, sum_ns, squares) = self.row(0);
+        let (count, sum_ns) = (count.max(1) as f64, sum_ns as f64);
+        (squares / count - (sum_ns / count).powi(2)).max(0.0).sqrt()
+    }
+
     /// The sum of all cells of a row, with its delays.
     fn row(&self, row: usize) -> (u64, i128, f64) {
         let columns = self.upstream.config.sketch().columns() as usize;
@@ -162,11 +169,14 @@ impl<'a> Table<'a> {
     }
 }
 
+/// With a larger share of packets without a send time, all traffic has no interval.
+const UNSTAMPED_MAX: f64 = 0.01;
+
 /// All traffic: every row holds all of it.
 fn all(table: &Table<'_>, question: &Question<'_>) -> Answer {
     let (sent, received) = (table.upstream.totals, table.downstream.totals);
     let is_weighted = !table.upstream.config.sketch().weights().is_empty();
-    let (count, sum_ns, squares) = table.row(0);
+    let (count, sum_ns, _) = table.row(0);
     let mut reasons: Vec<Cow<'static, str>> = Vec::new();
     if count == 0 {
         reasons.push("no packet carried its send time".into());
@@ -181,8 +191,7 @@ fn all(table: &Table<'_>, question: &Question<'_>) -> Answer {
         reasons.push(format!("no mean: {missing} packets without a send time").into());
     }
     let delay = (count > 0 && !is_weighted && !is_few).then(|| {
-        let mean = sum_ns as f64 / count as f64;
-        let variance = (squares / count as f64 - mean * mean).max(0.0);
+        let deviation_ns = table.deviation_ns();
         let share = missing as f64 / (received.packets as f64).max(1.0);
         // What was not stamped may have taken any time; if it is little, it cannot matter much.
         let is_little = share <= UNSTAMPED_MAX;
@@ -199,8 +208,8 @@ fn all(table: &Table<'_>, question: &Question<'_>) -> Answer {
         DelayEstimate {
             count,
             sum_ns: sum_ns.saturating_add(i128::from(table.reference_ns) * i128::from(count)),
-            deviation_ns: Some(variance.sqrt()),
-            half_width_ns: is_little.then_some(2.0 * variance.sqrt() * share),
+            deviation_ns: Some(deviation_ns),
+            half_width_ns: is_little.then_some(DIFFERENCE * deviation_ns * share),
             order: None,
             order_range: None,
         }

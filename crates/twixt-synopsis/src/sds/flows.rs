@@ -8,7 +8,7 @@ use super::cell::Moments;
 use super::estimate::Table;
 use crate::joint::{self, Cell, Options, Solution, System};
 use crate::question::KnownFlow;
-use crate::sketch::{Answer, Layout, Place, Size, sizes};
+use crate::sketch::{Answer, Layout, NO_INTERVAL, Place, Size, sizes};
 
 /// Flows of fewer packets are answered by their emptiest cell if their sizes are guessed.
 const JOINT_PACKETS_MIN: f64 = 10.0;
@@ -16,28 +16,57 @@ const JOINT_PACKETS_MIN: f64 = 10.0;
 const JOINT_ERROR_MAX: f64 = 0.05;
 /// A deviation is reported if its square is off by no more than this part of it, by its interval.
 const VARIANCE_OFF_MAX: f64 = 0.5;
-/// With a larger share of packets without a send time there is no interval.
-pub(super) const UNSTAMPED_MAX: f64 = 0.01;
-/// And with a larger one no mean.
+/// With a larger share of packets without a send time, a flow has no mean.
 const UNSTAMPED_MOST: f64 = 0.5;
+/// The mean of packets without a send time may differ by so many deviations.
+pub(super) const DIFFERENCE: f64 = 2.0;
 /// Of fewer packets a deviation says little.
 const DEVIATION_PACKETS_MIN: u64 = 10;
 
 /// Every flow by the row where its cell holds the fewest packets (Fig. 3 of the paper, with empty
-/// cells left out). There is no telling how far off that is: no intervals.
+/// cells left out). That does not say how far off it is: its interval contains that of all cells together.
 pub(super) fn one_by_one(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
-    flows.iter().map(|flow| answer_by_min(table, flow)).collect()
+    let together = Together::of(table, flows);
+    let flows = flows.iter().zip(&together.means);
+    flows.map(|(flow, mean)| together.answer_by_min(table, flow, mean.as_ref())).collect()
 }
 
-fn answer_by_min(table: &Table<'_>, flow: &KnownFlow) -> Answer {
-    let cells = table.cells_of(flow).filter_map(|index| table.cells[index]);
-    let emptiest = cells.min_by_key(|cell| cell.exact.0);
-    let mut answer = counted(table, flow, None);
-    match emptiest.filter(|_| answer.packets > 0) {
-        Some(cell) => answer.rest_on_cell(cell, table, flow),
-        None => answer.reasons.push(nothing_known(&answer)),
+/// What all cells together tell of the means of flows.
+struct Together {
+    sizes: Vec<Size>,
+    /// Relative to the reference.
+    common_ns: f64,
+    /// Relative to the common one.
+    means: Vec<Option<Solution>>,
+}
+
+impl Together {
+    fn of(table: &Table<'_>, flows: &[KnownFlow]) -> Self {
+        let (sizes, common_ns) = (received(table, flows), common_mean(table));
+        let options = Options { sharpens: true, ..Options::default() };
+        let means =
+            solve(table, flows, &sizes, &options, |cell| cell.sum_ns - common_ns * cell.delays);
+        Self { sizes, common_ns, means }
     }
-    answer.without_stamps(table.unstamped(flow))
+
+    fn answer_by_min(
+        &self,
+        table: &Table<'_>,
+        flow: &KnownFlow,
+        mean: Option<&Solution>,
+    ) -> Answer {
+        let cells = table.cells_of(flow).filter_map(|index| table.cells[index]);
+        let emptiest = cells.min_by_key(|cell| cell.exact.0);
+        let mut answer = counted(table, flow, None);
+        // A flow without a packet of known delay, as its cells show, has no mean: others' delays are not its own.
+        let Some((cell, mean)) = emptiest.zip(mean).filter(|_| answer.packets > 0) else {
+            answer.reasons.push(nothing_known(&answer));
+            return answer;
+        };
+        answer.rest_on_cell(cell, table, flow);
+        let mean_ns = table.reference_ns as f64 + self.common_ns + mean.mean_offset_ns;
+        answer.around(mean_ns, mean.half_width_ns).without_stamps(table, flow)
+    }
 }
 
 /// Fig. 3 to the letter: the first of the smallest counts wins, and an empty cell is the smallest.
@@ -61,22 +90,20 @@ pub(super) fn as_printed(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> 
 
 /// All flows at once: every cell is one equation in their means, and one in their mean squares.
 pub(super) fn all_at_once(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
-    let sizes = received(table, flows);
-    let common_ns = common_mean(table);
-    let sharp = Options { sharpens: true, ..Options::default() };
-    let means = solve(table, flows, &sizes, &sharp, |cell| cell.sum_ns - common_ns * cell.delays);
+    let together = Together::of(table, flows);
+    let Together { sizes, common_ns, means } = &together;
     // Squares around the common mean.
-    let squares = solve(table, flows, &sizes, &Options::default(), |cell| {
+    let squares = solve(table, flows, sizes, &Options::default(), |cell| {
         let square = cell.square_sum - 2.0 * common_ns * cell.sum_ns;
         square + common_ns * common_ns * cell.delays
     });
-    let answers = flows.iter().zip(&sizes).zip(means.iter().zip(&squares));
+    let answers = flows.iter().zip(sizes).zip(means.iter().zip(&squares));
     let answers = answers.map(|((flow, size), (mean, square))| match (mean, square) {
         (Some(mean), Some(square)) if mean.sharpened || is_joint(size) => {
-            let answer = joint_answer(table, flow, size, common_ns, (*mean, *square));
-            answer.without_stamps(table.unstamped(flow))
+            let answer = joint_answer(table, flow, size, *common_ns, (*mean, *square));
+            answer.without_stamps(table, flow)
         }
-        _ => answer_by_min(table, flow),
+        _ => together.answer_by_min(table, flow, mean.as_ref()),
     });
     answers.collect()
 }
@@ -139,7 +166,8 @@ fn solve(
     });
     let mut system = System::new(cells.collect());
     for (flow, size) in flows.iter().zip(sizes) {
-        let size = joint::Size { packets: size.load, error: size.error.min(size.load) };
+        let error = size.error.min(size.load);
+        let size = joint::Size { packets: size.load, error, doubt: error };
         system.add_flow(size, sketch.shares_of(Place::of(flow)));
     }
     system.solve(options)
@@ -193,21 +221,29 @@ fn counted(table: &Table<'_>, flow: &KnownFlow, received: Option<u64>) -> Answer
 fn nothing_known(answer: &Answer) -> Cow<'static, str> {
     match answer.packets {
         0 => "no packets".into(),
-        _ => "no packet in its cells carried its send time".into(),
+        _ => "none of its packets carried its send time".into(),
     }
 }
 
 impl Answer {
-    /// Of so many packets at most, which arrived, nothing is known: they may have taken any time.
-    fn without_stamps(mut self, unstamped: u64) -> Self {
-        let Some(delay) = self.delay.as_mut() else { return self };
-        let share = unstamped as f64 / (unstamped.saturating_add(delay.count)).max(1) as f64;
+    /// Of some packets at most, which arrived, nothing is known. If they may be most of the flow's, there is no mean; if
+    /// fewer, its interval allows their mean to differ, by two deviations of all packets, or more if they are few.
+    fn without_stamps(mut self, table: &Table<'_>, flow: &KnownFlow) -> Self {
+        let unstamped = table.unstamped(flow);
+        let Some(delay) = self.delay.as_mut().filter(|_| unstamped > 0) else { return self };
+        let (missing, known) = (unstamped as f64, delay.count.max(1) as f64);
+        let share = missing / (missing + known);
         let what = format!("up to {unstamped} of its packets without a send time");
         if share > UNSTAMPED_MOST {
             (self.delay, self.used) = (None, 0);
             self.reasons = vec![format!("no mean: {what}").into()];
-        } else if share > UNSTAMPED_MAX && delay.half_width_ns.take().is_some() {
-            self.reasons.push(format!("no interval: {what}").into());
+        } else if let Some(half_width_ns) = &mut delay.half_width_ns {
+            let deviations = DIFFERENCE * (missing.recip() + known.recip()).sqrt().max(1.0);
+            *half_width_ns += share * deviations * table.deviation_ns();
+            let reason = format!(
+                "{what}; the interval allows their mean to differ by {deviations:.1} deviations"
+            );
+            self.reasons.push(reason.into());
         }
         self
     }
@@ -231,9 +267,9 @@ impl Answer {
             order: None,
             order_range: None,
         });
-        self.reasons.push(match is_alone {
-            true => "no interval: the share of other flows is unknown".into(),
-            false => "no deviation, no interval: the share of other flows is unknown".into(),
-        });
+        if !is_alone {
+            self.reasons.push("no deviation: the share of other flows is unknown".into());
+        }
+        self.reasons.push(NO_INTERVAL.into());
     }
 }

@@ -136,7 +136,7 @@ fn without_stamps_only_loss_is_known() {
 
 /// Identical packets have no send time that is known, and may take any time.
 #[test]
-fn packets_without_a_send_time_take_the_interval_away() {
+fn packets_without_a_send_time_make_the_interval_longer() {
     let (mut upstream, mut downstream) = ends(&roomy(), &[100, 100, 100], |_, _| false);
     let mut add = |number: u16, packets: u64| {
         for _ in 0..packets {
@@ -159,7 +159,9 @@ fn packets_without_a_send_time_take_the_interval_away() {
         // Which of the packets have no send time is not known: near, not exact.
         assert!(mean(1).unwrap().abs_diff(4000) < 40, "{estimator}: {:?}", mean(1));
         let interval = |index: usize| found[index].delay.and_then(|delay| delay.half_width_ns);
-        assert_eq!((interval(0).is_some(), interval(1)), (estimator == "joint", None));
+        // A sixth of them, whose mean may differ by two deviations, some 3.3 us; `min` is off by some more.
+        let (first, second) = (interval(0).unwrap(), interval(1).unwrap());
+        assert!(first < 1.0 && (1000.0..1700.0).contains(&second), "{first} {second}");
         assert_eq!(
             found[2].reason.as_deref(),
             Some("no mean: up to 150 of its packets without a send time")
@@ -168,6 +170,29 @@ fn packets_without_a_send_time_take_the_interval_away() {
     }
     let all = &ask(&(upstream, downstream), By::All, "joint", &[])[0];
     assert_eq!(all.delay.unwrap().half_width_ns, None);
+}
+
+/// Its cells hold delays of other flows, none of which is its own.
+#[test]
+fn a_flow_without_a_send_time_has_no_mean() {
+    let crowded = SdsConfig::new(2, 8).unwrap();
+    let sizes = [20; 12];
+    let (mut upstream, mut downstream) = ends(&crowded, &sizes, |_, _| false);
+    let mut flows: Vec<KnownFlow> = (0..12).map(|number| flow(number, Some(20))).collect();
+    for number in 100..140 {
+        let hash = flow(number, None).hash;
+        let packet = Observation { flow: hash, length: 100, ..Observation::default() };
+        upstream.update(&packet);
+        downstream.update(&packet);
+        flows.push(flow(number, None));
+    }
+    for estimator in ["joint", "min"] {
+        let found = ask(&(upstream.clone(), downstream.clone()), By::Flow, estimator, &flows);
+        for (number, estimate) in found.iter().enumerate().filter(|(number, _)| *number >= 12) {
+            let is_bare = estimate.delay.is_some_and(|delay| delay.half_width_ns.is_none());
+            assert!(!is_bare && estimate.reason.is_some(), "{estimator} {number}: {estimate:?}");
+        }
+    }
 }
 
 #[test]

@@ -7,10 +7,14 @@ use twixt_model::{DelayEstimate, Estimate, Evidence, LossRange, Scope};
 
 use super::loss::strays;
 use super::{Layout, Sketch, Table};
+use crate::cells::COUNTS_LOST;
 use crate::question::{By, KnownFlow, Question};
-use crate::strays::stray_reason;
+use crate::strays::{Bounds, stray_reason};
 use crate::sums::Usable;
 use crate::synopsis::Pair;
+
+/// Why a mean has no interval.
+pub(crate) const NO_INTERVAL: &str = "no interval: the share of other flows is unknown";
 
 /// What is known of a flow, or of several together.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -71,6 +75,9 @@ pub(crate) fn estimate<'a, S: Sketch>(
     flows: &[KnownFlow],
     answer: impl FnOnce(&Table<'a, S>, &[KnownFlow]) -> Vec<Answer>,
 ) -> Vec<Estimate> {
+    if pair.upstream.counts_lost() > 0 || pair.downstream.counts_lost() > 0 {
+        return overflown(pair, question, &distinct(flows));
+    }
     let table = Table::new(pair, question.reference.as_nanos());
     if question.by == By::All {
         return vec![all(&table, question).estimate(Scope::All, question)];
@@ -78,6 +85,23 @@ pub(crate) fn estimate<'a, S: Sketch>(
     let flows = distinct(flows);
     let answers = answer(&table, &flows);
     answered(&flows, answers, question)
+}
+
+/// Answers where cells mean nothing: totals are known, and no more.
+fn overflown<S: Sketch>(
+    pair: Pair<'_, S>,
+    question: &Question<'_>,
+    flows: &[KnownFlow],
+) -> Vec<Estimate> {
+    let nothing = || Answer { reasons: vec![COUNTS_LOST.into()], ..Answer::default() };
+    if question.by != By::All {
+        let answers = flows.iter().map(|_| nothing()).collect();
+        return answered(flows, answers, question);
+    }
+    let (sent, received) = (pair.upstream.totals(), pair.downstream.totals());
+    let [lost, strays] = Bounds::counted(sent.packets, received.packets);
+    let all = Answer { packets: sent.packets, bytes: Some(sent.bytes), ..nothing() };
+    vec![all.with(lost, strays).estimate(Scope::All, question)]
 }
 
 impl Answer {
@@ -93,6 +117,15 @@ impl Answer {
         Self { reasons: vec![reason.into()], ..Self::default() }
     }
 
+    /// The same, with an interval that contains another one, which is around `mean_ns`.
+    pub(crate) fn around(mut self, mean_ns: f64, half_width_ns: f64) -> Self {
+        if let Some(delay) = &mut self.delay {
+            delay.half_width_ns = Some(half_width_ns + (delay.mean_ns() - mean_ns).abs());
+            self.reasons.retain(|reason| reason != NO_INTERVAL);
+        }
+        self
+    }
+
     /// The same, with bounds on loss and strays.
     pub(crate) fn with(self, lost: LossRange, strays: LossRange) -> Self {
         let lost_between = Some(lost).filter(|range| range.exact().is_none());
@@ -105,7 +138,8 @@ impl Answer {
             Evidence { packets, used, lost, lost_between, bytes, ..Evidence::default() };
         evidence.set_strays(strays);
         let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-        Estimate { scope, span: question.span, evidence, delay, reason, sample: None }
+        let (span, sample) = (question.span, None);
+        Estimate { scope, span, evidence, delay, reason, sample }
     }
 }
 

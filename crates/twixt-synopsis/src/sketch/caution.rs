@@ -45,7 +45,8 @@ impl Caution {
             let (cells, means) = implanted(table, solved, implants);
             let Table { upstream, downstream, reference_ns, .. } = *table;
             let table = &Table { upstream, downstream, reference_ns, cells };
-            let again = solve(table, &all_flows(flows, implants), &implants.sizes, options);
+            let all = all_flows(flows, implants);
+            let again = solve(table, &all, &implants.sizes, solved.clumping, options);
             let found = again.solutions[flows.len()..].iter().zip(&implants.sizes[flows.len()..]);
             for ((implant, mean_ns), (solution, size)) in
                 implants.flows.iter().zip(means).zip(found)

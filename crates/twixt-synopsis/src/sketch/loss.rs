@@ -89,7 +89,7 @@ impl<S: Sketch> Table<'_, S> {
         for cell in cells {
             let (sent, received) = (self.upstream.sums(cell), self.downstream.sums(cell));
             // Which digests fall into a cell depends on flows, which are not known.
-            let mut difference = CellDifference::of(sent, received, |_| true);
+            let mut difference = CellDifference::of(&sent, &received, |_| true);
             difference.is_settled = S::agree(self.upstream, self.downstream, cell);
             bounds.add(difference, received.packets);
         }

@@ -8,6 +8,7 @@
 //! Where a list may not be complete, how far off that is, and whether a flow was seen at all, is found with
 //! flows that are implanted.
 
+mod clumps;
 mod doubt;
 mod implants;
 mod unlisted;
@@ -59,6 +60,8 @@ pub(crate) struct Estimated {
     /// Flows of known sizes that they were judged with, batch by batch; none where sizes are known, or those of
     /// all flows are estimated.
     pub(crate) implants: Vec<Implants>,
+    /// How unevenly flows spread over their cells beyond chance.
+    pub(crate) clumping: f64,
 }
 
 /// The sizes of listed flows.
@@ -75,24 +78,33 @@ pub(crate) fn sizes_of<L: Layout>(
     };
     let mut sizes: Vec<Size> = flows.iter().map(given).collect();
     let mut implants = Vec::new();
-    if sizes.iter().all(|size| size.known) {
-        return Estimated { sizes, implants };
+    let is_known = sizes.iter().all(|size| size.known);
+    if is_known && config.spread() == 1 {
+        return Estimated { sizes, implants, clumping: 0.0 };
     }
     let members = Members::new(config, flows.iter().map(Place::of), counts.len());
     let unlisted = Unlisted::of(&members, counts);
     let kept: Vec<f64> = members.kept.iter().map(|&cell| counts[cell as usize]).collect();
+    if is_known {
+        let clumping = members.clumping(&kept, &unlisted, &sizes);
+        return Estimated { sizes, implants, clumping };
+    }
     // A flow that passed has sent something, if its cells allow.
     let least = |size: &Size| if listing == Listing::Named { 0.0 } else { size.weight };
     members.believe(&kept, &unlisted, &mut sizes, least);
+    let clumping = members.clumping(&kept, &unlisted, &sizes);
+    if clumping > 0.0 {
+        members.believe_clumped(&kept, &unlisted, &mut sizes, clumping, least);
+    }
     if listing == Listing::Passing || config.is_partial() {
-        doubt::doubt(&members, &kept, &unlisted, &mut sizes);
+        doubt::doubt(&members, &kept, &unlisted, clumping, &mut sizes);
     } else {
         implants = implants::judge(&members, flows, counts, &unlisted, &mut sizes);
     }
     if listing != Listing::Named {
         sizes.iter_mut().for_each(|size| size.seen = true);
     }
-    Estimated { sizes, implants }
+    Estimated { sizes, implants, clumping }
 }
 
 /// Which cells the flows fall into. Only those are looked at: for few flows that is a small part
@@ -222,7 +234,7 @@ impl<'a, L: Layout> Members<'a, L> {
             let cells = self.rows(cells).flat_map(|(cells, rate)| {
                 cells.iter().map(move |&cell| (cell as usize, rate * spread))
             });
-            system.add_flow(joint::Size { packets: size.load, error: 0.0 }, cells);
+            system.add_flow(joint::Size::known(size.load), cells);
         }
         // Without intervals: they would know nothing of what beliefs started from.
         let offsets =

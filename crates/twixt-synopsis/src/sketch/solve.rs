@@ -3,6 +3,7 @@
 use super::{Layout, Place, Size, Sketch, Table};
 use crate::joint::{self, Cell, Options, Solution, System};
 use crate::question::KnownFlow;
+use crate::sums::Usable;
 
 /// Relative errors of sizes are cut to this: the equations are linear in them.
 const ERROR_MAX: f64 = 1.0;
@@ -10,24 +11,30 @@ const ERROR_MAX: f64 = 1.0;
 /// quite true, and errors of sizes must not be taken for the cause of all of it.
 const SPREAD_ERROR_MAX: f64 = 0.1;
 
+/// What a cell says that counted nothing. Where a flow has one cell per row, it is no flow's.
+const NOTHING: Usable = Usable { packets: 0, delay_sum_ns: 0 };
+
 /// What the cells tell about flows.
 pub(crate) struct Solved {
     /// What solutions are relative to, itself relative to the reference.
     pub(crate) common_ns: f64,
     /// In the order of flows; `None` without a usable cell.
     pub(crate) solutions: Vec<Option<Solution>>,
+    /// How unevenly flows spread over their cells beyond chance.
+    pub(crate) clumping: f64,
 }
 
-/// Every usable cell is one equation in the means of flows.
+/// Every usable cell is one equation in the means of flows, which clump by so much.
 pub(crate) fn solve<S: Sketch>(
     table: &Table<'_, S>,
     flows: &[KnownFlow],
     sizes: &[Size],
+    clumping: f64,
     options: &Options,
 ) -> Solved {
     let common_ns = common_mean(table, flows);
-    let solutions = system(table, flows, sizes, common_ns).solve(options);
-    Solved { common_ns, solutions }
+    let solutions = system(table, flows, sizes, clumping, common_ns).solve(options);
+    Solved { common_ns, solutions, clumping }
 }
 
 /// Mean delay in the flows' usable cells, relative to the reference. Any number would do: near
@@ -48,22 +55,23 @@ fn system<S: Sketch>(
     table: &Table<'_, S>,
     flows: &[KnownFlow],
     sizes: &[Size],
+    clumping: f64,
     common_ns: f64,
 ) -> System {
     let config = table.config();
     let region = config.region_cells();
     let cells = table.cells.iter().enumerate().map(|(index, cell)| {
-        cell.map(|cell| {
-            let packets = cell.packets as f64;
-            let delay_sum_ns = cell.delay_sum_ns as f64 - common_ns * packets;
-            Cell { row: (index / region) as u32, packets, delay_sum_ns }
-        })
+        let row = (index / region) as u32;
+        let is_vacant = || config.is_spread() && table.is_vacant(index);
+        let cell = cell.or_else(|| is_vacant().then_some(NOTHING))?;
+        let packets = cell.packets as f64;
+        Some(Cell { row, packets, delay_sum_ns: cell.delay_sum_ns as f64 - common_ns * packets })
     });
-    let mut system = System::new(cells.collect());
+    let mut system = System::new(cells.collect()).with_clumping(clumping);
     let error_max = if config.is_spread() { SPREAD_ERROR_MAX } else { ERROR_MAX };
     for (flow, size) in flows.iter().zip(sizes) {
         let error = size.error.min(error_max * size.load);
-        let size = joint::Size { packets: size.load, error };
+        let size = joint::Size { packets: size.load, error, doubt: size.error };
         system.add_flow(size, config.shares_of(Place::of(flow)));
     }
     system

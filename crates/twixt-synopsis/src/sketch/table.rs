@@ -32,6 +32,11 @@ impl<'a, S: Sketch> Table<'a, S> {
         self.config().weight_of(flow.class)
     }
 
+    /// Whether neither end counted a packet in a cell.
+    pub(crate) fn is_vacant(&self, cell: usize) -> bool {
+        [self.upstream, self.downstream].iter().all(|end| end.sums(cell).packets == 0)
+    }
+
     /// The usable ones of a flow's cells in one row.
     pub(crate) fn usable_of(&self, place: Place, row: usize) -> impl Iterator<Item = Usable> + '_ {
         self.config().cells_of(place, row).filter_map(|index| self.cells[index])

@@ -53,6 +53,12 @@ impl Bounds {
         self.max = self.max.saturating_add(most);
     }
 
+    /// Loss and strays where nothing but totals is known.
+    pub(crate) fn counted(sent: u64, received: u64) -> [LossRange; 2] {
+        let LossRange { min, max } = counted_strays(sent, received);
+        Self { min, max }.ranges(sent, received)
+    }
+
     /// Loss and strays, by these and by how many packets there are in all.
     ///
     /// Where nothing shows a stray, loss is what is missing: the bound on strays says how far that

@@ -1,6 +1,7 @@
 //! `joint` where flows are few, or few are different: its intervals hold, no other estimator of the
 //! same algorithm is nearer, and all flows are answered.
 
+mod hostile;
 mod partly_listed;
 mod score;
 mod traffic;
@@ -50,7 +51,7 @@ const LARGE: Sizes = Sizes::Pareto(1000.0);
 const MIXED: Sizes = Sizes::Pareto(10.0);
 
 fn workload(flows: usize, sizes: Sizes, delays: Delays) -> Workload {
-    Workload { seed: 1, flows, sizes, delays, loss: 0.0 }
+    Workload { seed: 1, flows, sizes, delays, loss: 0.0, repeats: 0.0 }
 }
 
 /// The default memory: so many counters that most flows have theirs to themselves.
@@ -59,6 +60,13 @@ fn four_hundred_flows_in_many_counters() {
     for delays in [Delays::Exponential, Delays::Queue, Delays::RouteChange] {
         check::<Colate>(workload(400, EQUAL, delays), &ColateConfig::default());
     }
+}
+
+/// So many counters that some of a flow's are empty: those are no sign of flows that are not listed.
+#[test]
+fn empty_counters_are_no_sign_of_unlisted_flows() {
+    let config = ColateConfig::new(163_840, 20, &[1.0]).unwrap();
+    check::<Colate>(workload(400, Sizes::Equal(75), Delays::Exponential), &config);
 }
 
 #[test]

@@ -105,6 +105,8 @@ fn check(rule: Rule, estimator: RecordEstimator) {
     let question =
         FlowQuestion { by: By::Flow, estimator, packet_rate: 1.0, outliers: 0.0, span: SPAN };
     let expected = conclude(&records, &question);
+    let mut evidence = expected.iter().map(|estimate| &estimate.evidence);
+    assert!(evidence.all(|evidence| evidence.used <= evidence.packets));
     let pairing = paired(config(rule, estimator), &upstream, &downstream);
     let counts = pairing.counts();
     assert_eq!(counts.association.associated, pairs.len() as u64);

@@ -33,9 +33,9 @@ fn settings_are_checked() {
 #[test]
 fn everything_has_a_default_that_fills_its_banks() {
     assert_eq!(read("").unwrap(), ColateConfig::default());
-    assert_eq!(ColateConfig::default().counters(), 40_960);
-    assert_eq!(read("banks = 3").unwrap().counters(), 40_959);
-    assert_eq!(read("sampling = [1.0, 0.1]").unwrap().counters(), 20_480);
+    assert_eq!(ColateConfig::default().counters(), 53_248);
+    assert_eq!(read("banks = 3").unwrap().counters(), 53_247);
+    assert_eq!(read("sampling = [1.0, 0.1]").unwrap().counters(), 26_624);
     assert_eq!(read("counters = 64\nbanks = 16").unwrap().per_flow(), 4);
 }
 
@@ -43,9 +43,9 @@ fn everything_has_a_default_that_fills_its_banks() {
 fn twice_the_memory_has_twice_the_counters() {
     for memory_bytes in [4096, 100_000, 1 << 20, 9_000_000] {
         let config = ColateConfig::within(memory_bytes).unwrap();
-        let bytes = (config.cells() * Sums::BYTES + 16) as u64;
+        let bytes = config.state_bytes();
         assert!(bytes <= memory_bytes && bytes > memory_bytes * 7 / 8, "{bytes}");
-        let twice = ColateConfig::within(2 * memory_bytes - 16).unwrap();
+        let twice = ColateConfig::within(2 * memory_bytes - 32).unwrap();
         assert_eq!(twice.finer_than(&config), Some((1, 2)));
     }
     assert_eq!(ColateConfig::within(16), None);

@@ -38,7 +38,7 @@ fn add_flow(
     flow: usize,
     matrix: &mut [Vec<f64>],
 ) {
-    let Size { packets, error } = system.sizes[flow];
+    let Size { packets, error, .. } = system.sizes[flow];
     let Variances { between, within, .. } = variances;
     for one in system.members_of(flow) {
         let held =
@@ -95,7 +95,8 @@ fn small(seed: u64) -> System {
     let cells = (0..24).map(|index| cell(index / 12, 20 + random(40), random(50_000))).collect();
     let mut system = System::new(cells);
     for _ in 0..16 {
-        let size = Size { packets: 1.0 + random(30) as f64, error: random(2) as f64 };
+        let (packets, error) = (1.0 + random(30) as f64, random(2) as f64);
+        let size = Size { packets, error, doubt: error };
         let (home, start) = (random(12) as usize, random(10) as usize);
         let spread = (0..3).map(|offset| (12 + start + offset, 1.0 / 3.0));
         system.add_flow(size, spread.chain([(home, 1.0)]));

@@ -106,7 +106,7 @@ impl Traffic {
 
     /// With all sizes known.
     pub(super) fn system(&self) -> System {
-        self.system_with(&|_, packets| Some(Size { packets, error: 0.0 }))
+        self.system_with(&|_, packets| Some(Size::known(packets)))
     }
 
     /// With sizes as they seem to the caller; flows that it does not know are left out.

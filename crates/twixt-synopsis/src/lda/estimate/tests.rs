@@ -78,7 +78,7 @@ fn a_lost_and_a_stray_packet_are_found_out() {
     assert!(estimate.delay.is_none());
     // Identical packets do not cancel, as they would with an exclusive or.
     let twice = lda(1, &[(7, 0), (7, 0)]);
-    assert_ne!(twice.cells[0].digests, 0);
+    assert_ne!(twice.sums()[0].digests, 0);
 }
 
 /// Times near the end of 64 bits: sums wrap, differences do not care.
@@ -161,11 +161,14 @@ fn nothing_in_is_nothing_known() {
 /// Hostile counts: nothing overflows.
 #[test]
 fn absurd_counts_do_not_panic() {
-    let mut hostile = lda(2, &[]);
+    // Of so many cells two may count more than a cell can.
+    let mut hostile = lda(65, &[]);
     hostile.totals.packets = u64::MAX;
-    hostile.cells.fill(Sums { times: 1, packets: u64::MAX, digests: 7 });
+    for cell in 0..2 {
+        hostile.cells.set(cell, &Sums { times: 1, packets: u64::MAX, digests: 7 }.into());
+    }
     let mut other = hostile.clone();
-    other.cells[0].times = u64::MAX / 2;
+    other.cells.change(0, |cell| cell.sums.times = u64::MAX / 2);
     let pair = Pair { upstream: &hostile, downstream: &other };
     for reference in [0, i64::MIN, i64::MAX] {
         let question = Question { reference: Delay::from_nanos(reference), ..question() };
@@ -180,10 +183,10 @@ fn absurd_counts_do_not_panic() {
 fn absurd_counts_of_one_cell_do_not_panic() {
     let ids: Vec<(u64, i64)> = (0..1000).map(|id| (id, 0)).collect();
     let mut hostile = lda(64, &ids);
-    hostile.cells[3] = Sums { times: 1, packets: u64::MAX, digests: 7 };
+    hostile.cells.set(3, &Sums { times: 1, packets: u64::MAX, digests: 7 }.into());
     let mut other = hostile.clone();
-    other.cells[3].times = u64::MAX / 2;
-    other.cells[4].packets = u64::MAX;
+    other.cells.change(3, |cell| cell.sums.times = u64::MAX / 2);
+    other.cells.change(4, |cell| cell.sums.packets = u64::MAX);
     for pair in [(&hostile, &other), (&other, &hostile)] {
         for reference in [0, i64::MIN, i64::MAX] {
             let question = Question { reference: Delay::from_nanos(reference), ..question() };
@@ -291,7 +294,9 @@ fn estimated_with(config: &LdaConfig, fates: &Fates) -> (Estimate, f64) {
         }
     }
     let pair = Pair { upstream: &upstream, downstream: &downstream };
-    (Lda::estimate(pair, &question()).remove(0), sum / count)
+    let [first, last] = [fates[0].1, fates[fates.len() - 1].1].map(Timestamp::from_nanos);
+    let question = Question::about(Span { start: first, end: last });
+    (Lda::estimate(pair, &question).remove(0), sum / count)
 }
 
 /// Half of the traffic repeats one packet, which takes four times as long: it was left out with the
@@ -319,30 +324,55 @@ fn identical_packets_stand_for_themselves_only() {
         let fates = repeating(seed, Repeats { loss: 0.0, ..HEARTBEATS }, 0.3);
         let (estimate, truth) = estimated_with(&config, &fates);
         let reason = estimate.reason.as_deref().unwrap();
-        // Not where another packet of that cell was lost, as is likely in one of four.
-        let Some(delay) = estimate.delay.filter(|_| !reason.contains("left out")) else { continue };
-        assert_eq!(reason, "no deviation: identical packets share cells");
+        let delay = estimate.delay.unwrap();
+        let half_width_ns = delay.half_width_ns.unwrap();
         all += 1;
-        held += u64::from((delay.mean_ns() - truth).abs() <= delay.half_width_ns.unwrap());
-        assert!(delay.half_width_ns.unwrap() < 0.02 * truth, "{delay:?}");
+        held += u64::from((delay.mean_ns() - truth).abs() <= half_width_ns);
+        // Wider where another packet of that cell was lost, as is likely in one of four.
+        let is_whole = reason == "no deviation: identical packets share cells";
+        assert!(is_whole || reason.contains("whichever they were"), "{reason}");
+        let widest = if is_whole { 0.02 } else { 0.2 };
+        assert!(half_width_ns < widest * truth, "{delay:?}");
     }
-    assert!(all > 40, "{all}");
     twixt_testing::check_coverage("identical packets without loss", held, all, 0.95);
 }
 
+/// A heartbeat takes 300 ms, all other packets 1 ms; a third of all is lost. The interval of the others was
+/// widened by two of their deviations, and the mean stated was a thirtieth of the true one.
 #[test]
-fn a_few_identical_packets_widen_the_interval() {
-    let repeats = Repeats { share: 0.04, delay_ns: 2.8e6, ..HEARTBEATS };
-    let mut held = 0;
+fn identical_packets_may_take_any_time() {
+    for seed in 0..30 {
+        for (share, loss) in [(0.09, 0.3), (0.03, 0.1), (0.005, 0.3)] {
+            let repeats = Repeats { share, delay_ns: 300e6, loss, ..HEARTBEATS };
+            let (estimate, truth) = estimated(&repeating(seed, repeats, loss));
+            let Some(delay) = estimate.delay.filter(|delay| delay.half_width_ns.is_some()) else {
+                assert!(estimate.reason.unwrap().contains("identical to others"));
+                continue;
+            };
+            let off = (delay.mean_ns() - truth).abs();
+            assert!(off <= delay.half_width_ns.unwrap(), "{seed} {share}: {delay:?} {truth}");
+        }
+    }
+}
+
+/// Whichever of a few hundred heartbeats were lost, they were sent within the epoch.
+#[test]
+fn few_losses_among_identical_packets_widen_the_interval() {
+    let (mut held, mut stated) = (0, 0);
     for seed in 0..60 {
+        let repeats = Repeats { share: 0.04, delay_ns: 40e6, loss: 0.003, ..HEARTBEATS };
         let (estimate, truth) = estimated(&repeating(seed, repeats, 0.02));
         let reason = estimate.reason.clone().unwrap_or_default();
-        assert!(reason.contains("the interval allows"), "{reason}");
         let delay = estimate.delay.unwrap();
-        held += u64::from((delay.mean_ns() - truth).abs() <= delay.half_width_ns.unwrap());
+        let Some(half_width_ns) = delay.half_width_ns else { continue };
+        stated += 1;
+        held += u64::from((delay.mean_ns() - truth).abs() <= half_width_ns);
+        let is_whole = reason == "no deviation: identical packets share cells";
+        assert!(is_whole || reason.contains("whichever they were"), "{reason}");
     }
-    // They take 1.8 deviations longer: plain intervals hold in none of these.
-    twixt_testing::check_coverage("a few identical packets", held, 60, 0.95);
+    assert!(stated > 50, "{stated}");
+    // Plain intervals hold in none of these.
+    twixt_testing::check_coverage("few losses among identical packets", held, stated, 0.95);
 }
 
 /// Digests that occur once, whatever the loss: nothing is suspected, and nothing unknown.
@@ -373,4 +403,19 @@ fn doubled_packets_widen_the_interval_by_themselves() {
         assert!(reason.starts_with("no deviation: identical packets share cells"), "{reason}");
     }
     twixt_testing::check_coverage("doubled packets", held, 100, 0.95);
+}
+
+/// Hostile counts in more cells than there is room for: totals are all that is known.
+#[test]
+fn lost_counts_leave_no_delay_and_are_the_reason() {
+    let mut hostile = lda(4, &[(1, 0), (2, 0), (3, 0)]);
+    for cell in 0..2 {
+        hostile.cells.set(cell, &Sums { packets: 1 << 23, ..Sums::default() }.into());
+    }
+    let pair = Pair { upstream: &hostile, downstream: &lda(4, &[(1, 5)]) };
+    let estimate = &Lda::estimate(pair, &question())[0];
+    assert!(estimate.delay.is_none());
+    assert_eq!((estimate.evidence.packets, estimate.evidence.lost), (3, Some(2)));
+    let reason = estimate.reason.as_deref().unwrap();
+    assert!(reason.contains("counted more packets than a cell can"), "{reason}");
 }

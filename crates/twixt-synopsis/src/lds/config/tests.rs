@@ -40,18 +40,18 @@ fn what_is_left_out_has_its_default() {
     assert_eq!((default.rows(), default.virtual_cells, default.alpha), (4, 1, 0.0));
     assert_eq!(read("sampling = [0.01, 0.1, 1]\nalpha = 1").unwrap().rows(), 3);
     // More rows are shorter: the memory stays.
-    assert_eq!(read("rows = 8").unwrap().columns, 4095);
+    assert_eq!(read("rows = 8").unwrap().columns, 6432);
     let text = toml::to_string(&default).unwrap();
     assert_eq!(read(&text).unwrap(), default);
 }
 
 #[test]
 fn sizing_keeps_within_memory() {
-    for memory_bytes in [48, 100, 5_000, 1 << 20, 1 << 30] {
+    for memory_bytes in [76, 100, 5_000, 1 << 20, 1 << 30] {
         let config = LdsConfig::within(memory_bytes).unwrap();
-        assert!((config.cells() * Cell::BYTES + 16) as u64 <= memory_bytes);
+        assert!(config.state_bytes() <= memory_bytes);
     }
-    assert_eq!(LdsConfig::within(47), None);
+    assert_eq!(LdsConfig::within(75), None);
 }
 
 /// The printed loop from first to (first + k) mod C visits none after the end of a row, and

@@ -23,9 +23,9 @@ fn ends(config: &LdsConfig, cells: &[(usize, usize, u64, i64)]) -> (Lds, Lds) {
     let (mut upstream, mut downstream) = (Lds::new(config), Lds::new(config));
     for &(row, offset, packets, delay_ns) in cells {
         let index = config.cells_of(FLOW, row).nth(offset).unwrap();
-        upstream.cells[index].sums.packets = packets;
-        downstream.cells[index].sums.packets = packets;
-        downstream.cells[index].sums.times = delay_ns as u64;
+        let times = delay_ns as u64;
+        upstream.change_sums(index, |sums| sums.packets = packets);
+        downstream.change_sums(index, |sums| (sums.packets, sums.times) = (packets, times));
     }
     (upstream, downstream)
 }

@@ -14,9 +14,9 @@ fn ends(config: &LdsConfig, cells: &[(usize, usize, u64, i64)]) -> (Lds, Lds) {
     let (mut upstream, mut downstream) = (Lds::new(config), Lds::new(config));
     for &(row, offset, packets, delay_ns) in cells {
         let index = config.cells_of(FLOW, row).nth(offset).unwrap();
-        upstream.cells[index].sums.packets = packets;
-        downstream.cells[index].sums.packets = packets;
-        downstream.cells[index].sums.times = delay_ns as u64;
+        let times = delay_ns as u64;
+        upstream.change_sums(index, |sums| sums.packets = packets);
+        downstream.change_sums(index, |sums| (sums.packets, sums.times) = (packets, times));
     }
     (upstream, downstream)
 }
@@ -61,7 +61,7 @@ fn cells_that_lost_a_packet_are_no_choice() {
     let config = config(1, &[1.0; 2]);
     let (upstream, mut downstream) = ends(&config, &[(0, 0, 5, 50), (1, 0, 9, 90)]);
     let index = config.cells_of(FLOW, 0).next().unwrap();
-    downstream.cells[index].sums.digests = 1; // as many, but others
+    downstream.change_sums(index, |sums| sums.digests = 1); // as many, but others
     let table = Table::new(Pair { upstream: &upstream, downstream: &downstream }, 0);
     assert_eq!(emptiest(&table, PLACE), Some(Sum { packets: 9, delay_sum_ns: 90 }));
 }

@@ -34,9 +34,9 @@ fn check_with(
     let (mut upstream, mut downstream) = (Lds::new(config), Lds::new(config));
     for (row, &(sent, received)) in rows.iter().enumerate() {
         let index = config.cells_of(FLOW, row).next().unwrap();
-        upstream.sums_mut(index).packets = sent;
-        downstream.sums_mut(index).packets = received;
-        downstream.sums_mut(index).digests = u64::from(sent != received);
+        let digests = u64::from(sent != received);
+        upstream.change_sums(index, |sums| sums.packets = sent);
+        downstream.change_sums(index, |sums| (sums.packets, sums.digests) = (received, digests));
     }
     let table = Table::new(Pair { upstream: &upstream, downstream: &downstream }, 0);
     let found = lost(&table, &flow(size), size, 0.5);

@@ -7,7 +7,7 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use rand_distr::{Binomial, Distribution};
+use rand_distr::{Binomial, Distribution, Gamma};
 use twixt_model::mix;
 
 use super::unlisted::Unlisted;
@@ -25,12 +25,17 @@ pub(super) fn doubt<L: Layout>(
     members: &Members<'_, L>,
     counts: &[f64],
     unlisted: &Unlisted,
+    clumping: f64,
     sizes: &mut [Size],
 ) {
     let dealt = dealt(sizes);
-    let made_up = counted(members, &dealt, sizes, unlisted.made_up(&members.kept, SEED));
+    let made_up = unlisted.made_up(&members.kept, SEED);
+    let made_up = counted(members, &dealt, sizes, clumping, made_up);
     let mut found: Vec<Size> = sizes.to_vec();
     members.believe(&made_up, unlisted, &mut found, |size| size.weight);
+    if clumping > 0.0 {
+        members.believe_clumped(&made_up, unlisted, &mut found, clumping, |size| size.weight);
+    }
     let ratios = ratios(members, &made_up, &dealt, &found);
     for (size, cells) in sizes.iter_mut().zip(members.flows()).filter(|(size, _)| !size.known) {
         size.error = ratios[class(size.load)] * others(members, cells, counts, size.load);
@@ -54,11 +59,12 @@ fn counted<L: Layout>(
     members: &Members<'_, L>,
     dealt: &[f64],
     sizes: &[Size],
+    clumping: f64,
     mut counts: Vec<f64>,
 ) -> Vec<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);
     for ((&load, size), cells) in dealt.iter().zip(sizes).zip(members.flows()) {
-        let drawn = drawn(members, cells, load / size.weight, &mut rng);
+        let drawn = drawn(members, cells, load / size.weight, clumping, &mut rng);
         for (&cell, packets) in cells.iter().zip(drawn) {
             counts[cell as usize] += packets * size.weight;
         }
@@ -71,18 +77,31 @@ pub(super) fn drawn<L: Layout>(
     members: &Members<'_, L>,
     cells: &[u32],
     packets: f64,
+    clumping: f64,
     rng: &mut ChaCha8Rng,
 ) -> Vec<f64> {
     let mut drawn = Vec::with_capacity(cells.len());
     for (cells, rate) in members.rows(cells) {
         let mut left = draw(packets, rate, rng);
-        for done in 0..cells.len() {
-            let here = draw(left, 1.0 / (cells.len() - done) as f64, rng);
+        let weights = weights(cells.len(), clumping, rng);
+        let mut rest: f64 = weights.iter().sum();
+        for weight in weights {
+            let here = draw(left, (weight / rest).min(1.0), rng);
             drawn.push(here);
-            left -= here;
+            (left, rest) = (left - here, rest - weight);
         }
     }
     drawn
+}
+
+/// How a flow's packets are spread over so many cells: evenly, or in clumps.
+fn weights(cells: usize, clumping: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    match Gamma::new(clumping.recip(), 1.0) {
+        Ok(gamma) if clumping > 0.0 => {
+            (0..cells).map(|_| gamma.sample(rng).max(f64::MIN_POSITIVE)).collect()
+        }
+        _ => vec![1.0; cells],
+    }
 }
 
 /// How many of so many packets meet a chance.

@@ -97,7 +97,7 @@ pub(super) fn judge<L: Layout>(
     let kept: Vec<f64> = members.kept.iter().map(|&cell| counts[cell as usize]).collect();
     // Where no silent flow seems to have sent anything, no other flow is in the way, listed or not.
     if templates.silent.last().is_none_or(|&most| most < 0.5) {
-        doubt::doubt(members, &kept, unlisted, sizes);
+        doubt::doubt(members, &kept, unlisted, 0.0, sizes);
         let unknown = sizes.iter_mut().filter(|size| !size.known);
         unknown.for_each(|size| size.seen = size.packets() >= 0.5);
         return Vec::new();
@@ -251,7 +251,8 @@ impl Implants {
     fn put<L: Layout>(&mut self, among: &Members<'_, L>, flows: usize, counted: &mut [f64]) {
         let mut rng = ChaCha8Rng::seed_from_u64(SEED ^ self.flows[0].place.flow.0);
         for (implant, cells) in self.flows.iter_mut().zip(among.flows().skip(flows)) {
-            implant.counts = doubt::drawn(among, cells, implant.load / implant.weight, &mut rng);
+            implant.counts =
+                doubt::drawn(among, cells, implant.load / implant.weight, 0.0, &mut rng);
             for (&cell, packets) in cells.iter().zip(&mut implant.counts) {
                 *packets *= implant.weight;
                 counted[cell as usize] += *packets;

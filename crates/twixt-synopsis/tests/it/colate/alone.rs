@@ -87,7 +87,8 @@ fn check(traffic: &Traffic, ends: &(Colate, Colate), estimator: &str, sizes_know
     }
     let difference = compared.difference();
     let expected = f64::from(PER_FLOW) / OTHERS;
-    assert!(difference.is_nan() || difference < 2.0 * expected, "{difference}");
+    // The intervals of other estimators contain that of `joint`, and do not say what these vary by.
+    assert!(estimator != "joint" || difference < 2.0 * expected, "{difference}");
 }
 
 #[test]

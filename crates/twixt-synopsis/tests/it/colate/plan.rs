@@ -70,7 +70,8 @@ fn check(traffic: &Traffic, model: &ColateTraffic, load: u64) {
         packets: Some(packets as f64),
         delay_units: 1e6,
     };
-    let plan = ColatePlan::within(16 + packets / load * 24, model, &goal).unwrap();
+    let counters = ColateConfig::new((packets / load) as u32, 20, &[1.0]).unwrap();
+    let plan = ColatePlan::within(counters.state_bytes(), model, &goal).unwrap();
     // The geometric middle of a class is the size that was asked for.
     let classes = SIZES.map(|size| size * 10 / 14..size * 14 / 10);
     for (size, found) in SIZES.into_iter().zip(measured(traffic, &plan.config, &classes)) {

@@ -49,7 +49,8 @@ impl Outcome {
 
     fn add<S: TwoPoint>(&mut self, setting: &Setting, seed: u64) {
         let Setting { sizes, delays, loss, .. } = *setting;
-        let traffic = Traffic::new(&Workload { seed, flows: FLOWS, sizes, delays, loss });
+        let traffic =
+            Traffic::new(&Workload { seed, flows: FLOWS, sizes, delays, loss, repeats: 0.0 });
         let ends = traffic.ends::<S>(&S::sized(setting.memory_bytes).expect("enough memory"));
         let listed: Vec<usize> =
             (0..FLOWS).filter(|flow| flow * 37 % 100 < setting.percent).collect();

@@ -16,6 +16,8 @@ pub(crate) struct Workload {
     pub(crate) delays: Delays,
     /// Part of the packets that is lost, each by itself.
     pub(crate) loss: f64,
+    /// Part of a flow's packets that are identical.
+    pub(crate) repeats: f64,
 }
 
 /// How many packets flows send.
@@ -39,6 +41,8 @@ pub(crate) enum Delays {
     FiveBroken,
     /// As by flow, and 20 ms more in the second half of the time.
     RouteChange,
+    /// Pareto of shape 1.5, a third of a millisecond at least, the same for all flows: no variance.
+    Pareto,
     /// One queue at a load of 0.99: delays of neighbours in time are nearly equal.
     Queue,
 }
@@ -86,7 +90,7 @@ impl Traffic {
         let mut rng = ChaCha8Rng::seed_from_u64(workload.seed);
         let hashes = (0..workload.flows).map(|_| FlowHash(rng.next_u64())).collect();
         let sizes = workload.sizes.draw(workload.flows, &mut rng);
-        let mut packets = sent(&sizes, workload.loss, &mut rng);
+        let mut packets = sent(&sizes, workload, &mut rng);
         packets.sort_by_key(|packet| packet.time_ns);
         workload.delays.apply(workload.flows, &mut packets, &mut rng);
         let mut truth = vec![Truth::default(); workload.flows];
@@ -152,14 +156,17 @@ fn key_of(flow: usize) -> FlowKey {
 
 /// A flow sends during a part of the time that is its own, so that flows see different delays where
 /// those change with time.
-fn sent(sizes: &[u64], loss: f64, rng: &mut ChaCha8Rng) -> Vec<Packet> {
+fn sent(sizes: &[u64], workload: &Workload, rng: &mut ChaCha8Rng) -> Vec<Packet> {
     let unit = Uniform::new(0.0, 1.0).expect("the bounds are in order");
     let mut packets = Vec::with_capacity(sizes.iter().sum::<u64>() as usize);
     for (flow, &size) in sizes.iter().enumerate() {
         let (start, part) = (unit.sample(rng) * 0.9, unit.sample(rng));
         for _ in 0..size {
             let time_ns = (start + (1.0 - start) * part * unit.sample(rng)) * DURATION_NS;
-            let (is_lost, digest) = (unit.sample(rng) < loss, rng.next_u64());
+            let (is_lost, mut digest) = (unit.sample(rng) < workload.loss, rng.next_u64());
+            if workload.repeats > 0.0 && unit.sample(rng) < workload.repeats {
+                digest = twixt_model::mix(flow as u64);
+            }
             packets.push(Packet { flow, time_ns: time_ns as i64, delay_ns: 0, is_lost, digest });
         }
     }
@@ -184,12 +191,14 @@ impl Delays {
         let mut queue = Queue::new(packets.len());
         let jitter = LogNormal::new(0.0, 0.4).expect("the deviation is finite");
         let broken = Normal::new(1.0, 0.1).expect("the deviation is finite");
+        let pareto = Pareto::new(MILLISECOND / 3.0, 1.5).expect("shape and scale are above zero");
         for packet in packets {
             let level_ns = levels_ns[packet.flow];
             let exponential: f64 = Exp1.sample(rng);
             let varying_ns = match self {
                 Self::Queue => queue.next_ns(packet.time_ns as f64, rng),
                 Self::Bimodal => level_ns * jitter.sample(rng),
+                Self::Pareto => pareto.sample(rng),
                 Self::FiveBroken if level_ns > 100.0 * MILLISECOND => {
                     level_ns * f64::max(broken.sample(rng), 0.0)
                 }
@@ -209,7 +218,7 @@ impl Delays {
             level.expect("the deviation is finite").sample(rng)
         };
         match self {
-            Self::Exponential | Self::Queue => MILLISECOND,
+            Self::Exponential | Self::Queue | Self::Pareto => MILLISECOND,
             Self::Bimodal if flow % 5 < 3 => around(0.2, 0.35),
             Self::Bimodal => around(1.5, 0.35),
             // Spread over the list, so that not all of them are large or small.

@@ -8,31 +8,46 @@
 
 /// Writes bits, the first into the lowest bit of the first byte.
 #[derive(Debug, Default)]
-pub(super) struct BitWriter {
+pub(crate) struct BitWriter {
     bytes: Vec<u8>,
-    /// Bits that do not fill a byte yet, and how many.
-    rest: u128,
-    rest_bits: u32, // below 8
+    /// Bits that do not fill a word yet, and how many.
+    rest: u64,
+    rest_bits: u32, // below 64
 }
 
 impl BitWriter {
     /// Appends the low `bits` (at most 64) of a number.
-    pub(super) fn number(&mut self, value: u64, bits: u32) {
+    #[inline]
+    pub(crate) fn number(&mut self, value: u64, bits: u32) {
         let value = value & low_mask(bits);
-        self.rest |= u128::from(value) << self.rest_bits;
-        self.rest_bits += bits;
-        while self.rest_bits >= 8 {
-            self.bytes.push(self.rest as u8);
-            self.rest >>= 8;
-            self.rest_bits -= 8;
+        self.rest |= value << self.rest_bits;
+        let all_bits = self.rest_bits + bits;
+        if all_bits >= u64::BITS {
+            self.bytes.extend_from_slice(&self.rest.to_le_bytes());
+            self.rest = value.checked_shr(u64::BITS - self.rest_bits).unwrap_or(0);
         }
+        self.rest_bits = all_bits % u64::BITS;
     }
 
-    /// Appends a number of about `order` (at most 63) bits.
-    pub(super) fn golomb(&mut self, value: u64, order: u32) {
+    /// Appends a number of about `order` (at most 63) bits: as many zeros as bits follow the first one; that
+    /// one; those bits; the low ones.
+    #[inline]
+    pub(crate) fn golomb(&mut self, value: u64, order: u32) {
         let high = u128::from(value >> order) + 1;
         let more = high.ilog2();
-        // As many zeros as bits follow the first one; that one; those bits; the low ones.
+        let bits = 2 * more + 1 + order;
+        if bits > u64::BITS {
+            return self.long_golomb(value, order);
+        }
+        let low = (value & low_mask(order)) << more | high as u64 & low_mask(more);
+        self.number((low << 1 | 1) << more, bits);
+    }
+
+    /// The same, piece by piece.
+    #[cold]
+    fn long_golomb(&mut self, value: u64, order: u32) {
+        let high = u128::from(value >> order) + 1;
+        let more = high.ilog2();
         self.number(0, more);
         self.number(1, 1);
         self.number(high as u64, more);
@@ -40,21 +55,20 @@ impl BitWriter {
     }
 
     /// Bits so far.
-    pub(super) const fn length_bits(&self) -> usize {
+    pub(crate) const fn length_bits(&self) -> usize {
         self.bytes.len() * 8 + self.rest_bits as usize
     }
 
-    pub(super) fn into_bytes(mut self) -> Vec<u8> {
-        if self.rest_bits > 0 {
-            self.bytes.push(self.rest as u8);
-        }
+    pub(crate) fn into_bytes(mut self) -> Vec<u8> {
+        let rest_bytes = self.rest_bits.div_ceil(8) as usize;
+        self.bytes.extend_from_slice(&self.rest.to_le_bytes()[..rest_bytes]);
         self.bytes
     }
 }
 
 /// Bits that [`BitWriter::golomb`] takes for a number of `length` bits, or one more where that
 /// is all ones.
-pub(super) const fn golomb_bits(length: u32, order: u32) -> u32 {
+pub(crate) const fn golomb_bits(length: u32, order: u32) -> u32 {
     let more = length.saturating_sub(order);
     2 * more + 1 + order
 }
@@ -64,29 +78,29 @@ const AHEAD_BITS: u32 = 57;
 
 /// Reads what [`BitWriter`] wrote. Whatever the bytes, it answers or says `None`.
 #[derive(Debug)]
-pub(super) struct BitReader<'a> {
+pub(crate) struct BitReader<'a> {
     bytes: &'a [u8],
     position: usize,
 }
 
 impl<'a> BitReader<'a> {
-    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self::at(bytes, 0)
     }
 
     /// Begins at a bit, which may lie beyond the end.
-    pub(super) const fn at(bytes: &'a [u8], position: usize) -> Self {
+    pub(crate) const fn at(bytes: &'a [u8], position: usize) -> Self {
         Self { bytes, position }
     }
 
     /// The bit that comes next.
-    pub(super) const fn position(&self) -> usize {
+    pub(crate) const fn position(&self) -> usize {
         self.position
     }
 
     /// The next `bits` (at most 64).
     #[inline]
-    pub(super) fn number(&mut self, bits: u32) -> Option<u64> {
+    pub(crate) fn number(&mut self, bits: u32) -> Option<u64> {
         if bits > AHEAD_BITS {
             let low = self.number(32)?;
             return Some(low | self.number(bits - 32)? << 32);
@@ -98,7 +112,7 @@ impl<'a> BitReader<'a> {
 
     /// What [`BitWriter::golomb`] wrote.
     #[inline]
-    pub(super) fn golomb(&mut self, order: u32) -> Option<u64> {
+    pub(crate) fn golomb(&mut self, order: u32) -> Option<u64> {
         let ahead = self.ahead();
         let more = ahead.trailing_zeros();
         let bits = 2 * more + 1 + order;
@@ -153,12 +167,12 @@ impl<'a> BitReader<'a> {
     }
 
     /// Whether only what fills up the last byte is left.
-    pub(super) const fn is_finished(&self) -> bool {
+    pub(crate) const fn is_finished(&self) -> bool {
         self.position.div_ceil(8) == self.bytes.len()
     }
 }
 
-pub(super) const fn low_mask(bits: u32) -> u64 {
+pub(crate) const fn low_mask(bits: u32) -> u64 {
     match bits {
         64.. => u64::MAX,
         bits => (1 << bits) - 1,
@@ -166,12 +180,12 @@ pub(super) const fn low_mask(bits: u32) -> u64 {
 }
 
 /// Small numbers of either sign as small numbers: 0, -1, 1, -2, 2, ...
-pub(super) const fn unsigned(value: i64) -> u64 {
+pub(crate) const fn unsigned(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
 /// The inverse of [`unsigned`].
-pub(super) const fn signed(value: u64) -> i64 {
+pub(crate) const fn signed(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
