@@ -24,6 +24,8 @@ enum Check {
     SystemPython(&'static str),
     /// A module of Python, in our own environment.
     Python(&'static str),
+    /// A program that Node.js runs, of the packages of the dashboard.
+    Node(&'static str),
 }
 
 enum Source {
@@ -33,11 +35,15 @@ enum Source {
     Component(&'static str),
     /// A package of Python, in an environment of our own.
     Python(&'static str),
+    /// The packages that the dashboard's lock file names.
+    Node,
 }
 
 /// Where packages of Python are. Tests look there.
 const PYTHON_FOLDER: &str = "target/python";
 const PYTHON: &str = "target/python/bin/python";
+/// Where the dashboard and its lock file are.
+const DASHBOARD_FOLDER: &str = "dashboard";
 const PIP: &str = "target/python/bin/pip";
 
 const fn package(program: &'static str, package: &'static str, purpose: &'static str) -> Tool {
@@ -50,6 +56,10 @@ const fn component(command: &'static str, component: &'static str, purpose: &'st
 
 const fn python(module: &'static str, package: &'static str, purpose: &'static str) -> Tool {
     Tool { check: Check::Python(module), source: Source::Python(package), purpose }
+}
+
+const fn node(program: &'static str, purpose: &'static str) -> Tool {
+    Tool { check: Check::Node(program), source: Source::Node, purpose }
 }
 
 /// What `test` uses. A test that lacks something is skipped, or fails if nothing may be skipped.
@@ -75,6 +85,11 @@ const TEST_TOOLS: &[Tool] = &[
     python("pyarrow", "pyarrow", "reads our Parquet files"),
     python("duckdb", "duckdb", "queries our Parquet files"),
     python("schemathesis", "schemathesis", "tests the query API against its description"),
+    package("node", "nodejs", "builds the dashboard (20.19 or later)"),
+    package("npm", "npm", "installs what builds the dashboard"),
+    package("chromium", "chromium", "shows the dashboard"),
+    node("vite", "builds the dashboard"),
+    node("playwright", "drives the browser"),
     python("grafana_foundation_sdk", "grafana-foundation-sdk", "checks the dashboard"),
 ];
 
@@ -133,7 +148,8 @@ impl Check {
             Self::Program(name)
             | Self::Cargo(name)
             | Self::SystemPython(name)
-            | Self::Python(name) => name,
+            | Self::Python(name)
+            | Self::Node(name) => name,
         }
     }
 
@@ -143,6 +159,10 @@ impl Check {
             Self::Cargo(command) => works(&mut cargo(&[command, "--version"])),
             Self::SystemPython(module) => imports("python3", module),
             Self::Python(module) => imports(PYTHON, module),
+            Self::Node(name) => {
+                let path = format!("{DASHBOARD_FOLDER}/node_modules/.bin/{name}");
+                works(program("test").args(["-e", &path]))
+            }
         }
     }
 }
@@ -156,11 +176,13 @@ fn commands_for(tools: &[&Tool]) -> Vec<Vec<&'static str>> {
     let mut packages = Vec::new();
     let mut components = Vec::new();
     let mut python = Vec::new();
+    let mut needs_node = false;
     for tool in tools {
         match tool.source {
             Source::Package(name) => packages.push(name),
             Source::Component(name) => components.push(name),
             Source::Python(name) => python.push(name),
+            Source::Node => needs_node = true,
         }
     }
     packages.dedup();
@@ -176,6 +198,9 @@ fn commands_for(tools: &[&Tool]) -> Vec<Vec<&'static str>> {
     if !python.is_empty() {
         commands.push(vec!["python3", "-m", "venv", PYTHON_FOLDER]);
         commands.push([&[PIP, "install"], python.as_slice()].concat());
+    }
+    if needs_node {
+        commands.push(vec!["npm", "ci", "--prefix", DASHBOARD_FOLDER]);
     }
     commands
 }
@@ -225,6 +250,7 @@ mod tests {
             &["schemathesis"],
             &["python3 -m venv target/python", "target/python/bin/pip install schemathesis"],
         );
+        check(&["vite", "playwright"], &["npm ci --prefix dashboard"]);
         check(
             &["valgrind", "clippy", "cc"],
             &["apt-get update", &format!("{INSTALL} gcc valgrind"), "rustup component add clippy"],

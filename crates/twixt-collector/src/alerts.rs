@@ -4,6 +4,7 @@
 //! by `machine` alone, from the values of `window`; nothing here asks a clock, so that the same
 //! epochs always raise the same alerts, also when they come late or again.
 
+mod board;
 mod config;
 mod machine;
 mod measure;
@@ -15,9 +16,11 @@ mod remembered;
 mod webhook;
 mod window;
 
+pub(crate) use board::AlertBoard;
 pub use config::{ALERTS_MAX, AlertConfig, SegmentPattern};
 pub use machine::{AlertState, Thresholds, Transition};
 pub use measure::{Measure, ParseMeasureError};
+pub use message::AlertMessage;
 pub(crate) use metrics::AlertMetrics;
 pub(crate) use remembered::AlertsFile;
 
@@ -34,7 +37,6 @@ use twixt_supervise::Supervisor;
 use crate::estimating::EventSink;
 use crate::stop::StopRequest;
 use machine::Alarm;
-use message::Message;
 use past::PastWindows;
 use remembered::{Stood, WatchName};
 use webhook::Webhooks;
@@ -54,6 +56,7 @@ pub(crate) struct Alerting {
     is_unwritten: bool,
     past: PastWindows,
     webhooks: Webhooks,
+    board: AlertBoard,
     metrics: AlertMetrics,
     next: Box<dyn EventSink>,
 }
@@ -83,7 +86,24 @@ impl Alerting {
         let mut stood = file.read();
         stood.retain(|name, _| alerts.iter().any(|alert| alert.name == name.alert()));
         let (past, is_unwritten) = (PastWindows::new(history), false);
-        Ok(Self { alerts, watches, stood, file, is_unwritten, past, webhooks, metrics, next })
+        let board = AlertBoard::new(&alerts);
+        Ok(Self {
+            alerts,
+            watches,
+            stood,
+            file,
+            is_unwritten,
+            past,
+            webhooks,
+            board,
+            metrics,
+            next,
+        })
+    }
+
+    /// Where others see how alerts stand.
+    pub(crate) fn board(&self) -> AlertBoard {
+        self.board.clone()
     }
 
     fn note_pair(&mut self, pair: &PairEstimate) {
@@ -117,7 +137,7 @@ impl Alerting {
             self.metrics.checked_late();
             if let Some((reading, transition)) = self.past.check(alert, &window) {
                 let news = News { reading: &reading, transition, is_late: true };
-                report(alert, &window.series, &news, &self.webhooks);
+                report(alert, &window.series, &news, &self.webhooks, &self.board);
             }
         }
     }
@@ -135,7 +155,8 @@ impl Alerting {
         look: impl Fn(&AlertConfig, &mut Window) -> Vec<Reading>,
     ) {
         let mut followed: usize = self.watches.iter().map(BTreeMap::len).sum();
-        for (alert, watches) in self.alerts.iter().zip(&mut self.watches) {
+        let watched = self.alerts.iter().zip(&mut self.watches).enumerate();
+        for (number, (alert, watches)) in watched {
             if !alert.is_on(series) {
                 continue;
             }
@@ -160,10 +181,13 @@ impl Alerting {
                     self.is_unwritten = true;
                 }
                 self.metrics.stands(Some(before.state()), watch.alarm.state());
+                let stands = Transition { from: before.state(), to: watch.alarm.state() };
+                let news = News { reading: &reading, transition: stands, is_late: false };
+                self.board.stands(number, series, AlertMessage::new(alert, series, &news));
                 if let Some(transition) = transition {
                     self.metrics.changed(transition);
                     let news = News { reading: &reading, transition, is_late: false };
-                    report(alert, series, &news, &self.webhooks);
+                    report(alert, series, &news, &self.webhooks, &self.board);
                 }
             }
         }
@@ -228,9 +252,17 @@ struct News<'a> {
     is_late: bool,
 }
 
-/// Logs a change, and sends it to the webhook if there is one.
-fn report(alert: &AlertConfig, series: &Series, news: &News<'_>, webhooks: &Webhooks) {
-    let message = Message::new(alert, series, news).to_json();
+/// Logs a change, shows it, and sends it to the webhook if there is one.
+fn report(
+    alert: &AlertConfig,
+    series: &Series,
+    news: &News<'_>,
+    webhooks: &Webhooks,
+    board: &AlertBoard,
+) {
+    let message = AlertMessage::new(alert, series, news);
+    board.changed(message.clone());
+    let message = message.to_json();
     let (name, state) = (alert.name.as_str(), news.transition.to.name());
     let segment = format!("{}:{}", series.segment.upstream, series.segment.downstream);
     let late = news.is_late;

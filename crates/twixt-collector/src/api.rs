@@ -5,22 +5,27 @@
 //! what others see, and a dashboard may not write.
 
 mod access;
+mod alerts;
 mod documents;
 mod estimates;
 mod evidence;
 mod flows;
+mod heatmap;
 mod histogram;
 mod live;
 mod now;
 mod openapi;
 mod parameters;
 mod problem;
+mod totals;
 
 pub use documents::{
-    BucketDocument, ClockDocument, ClocksDocument, CompletenessDocument, EndDocument,
-    EpochDocument, EstimateDocument, EstimatesDocument, EvidenceDocument, FlowOrder, FlowsDocument,
-    GapDocument, GapsDocument, HistogramDocument, MomentRange, PointDocument, PointsDocument,
-    SegmentDocument, SegmentsDocument, TimeRange,
+    AlertRuleDocument, AlertsDocument, BucketDocument, ClockDocument, ClocksDocument,
+    CompletenessDocument, EndDocument, EpochDocument, EstimateDocument, EstimatesDocument,
+    EvidenceDocument, FlowOrder, FlowSelection, FlowsDocument, GapDocument, GapsDocument,
+    HeatmapColumn, HeatmapDocument, HistogramDocument, KnownLossDocument, MomentRange,
+    PointDocument, PointsDocument, SegmentDocument, SegmentsDocument, TimeRange, TotalDocument,
+    TotalsDocument,
 };
 pub use estimates::{COMPLETE_HEADER, NEXT_HEADER};
 pub use openapi::openapi;
@@ -39,6 +44,7 @@ use tokio::sync::Semaphore;
 use twixt_history::{HistoryError, RowAnswer, RowQuestion};
 use twixt_store::Log;
 
+use crate::alerts::AlertBoard;
 use crate::history::Estimates;
 use crate::server::Limits;
 use crate::stop::StopRequest;
@@ -65,6 +71,7 @@ pub(crate) struct Api {
     /// What paths in messages need not show.
     directory: PathBuf,
     readers: Readers,
+    alerts: AlertBoard,
     /// Turns, waiting included.
     waiting: Arc<Semaphore>,
     answering: Arc<Semaphore>,
@@ -73,16 +80,18 @@ pub(crate) struct Api {
 }
 
 impl Api {
+    /// Reads what is stored below `directory`; `is_open`: everybody may ask.
     pub(crate) fn new(
-        estimates: Estimates,
-        epochs: Log,
-        directory: PathBuf,
+        stored: (Estimates, Log, PathBuf),
+        alerts: AlertBoard,
         readers: &[crate::access::ReaderConfig],
         is_open: bool,
         limits: Limits,
         stop: StopRequest,
     ) -> Self {
+        let (estimates, epochs, directory) = stored;
         Self {
+            alerts,
             estimates,
             epochs,
             directory,
@@ -102,8 +111,11 @@ impl Api {
             .route("/v1/segments", get(now::segments))
             .route("/v1/clocks", get(now::clocks))
             .route("/v1/estimates", get(estimates::estimates))
+            .route("/v1/alerts", get(alerts::alerts))
             .route("/v1/gaps", get(estimates::gaps))
+            .route("/v1/totals", get(totals::totals))
             .route("/v1/flows", get(flows::flows))
+            .route("/v1/heatmap", get(heatmap::heatmap))
             .route("/v1/histogram", get(histogram::histogram))
             .route("/v1/evidence", get(evidence::evidence))
             .route("/v1/live", get(live::live))

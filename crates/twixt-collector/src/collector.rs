@@ -19,10 +19,11 @@ use twixt_store::{
 use twixt_supervise::{Supervisor, ThreadFailure};
 
 use crate::access::{Caller, Tokens};
-use crate::alerts::{Alerting, AlertsFile};
+use crate::alerts::{AlertBoard, Alerting, AlertsFile};
 use crate::api::{self, Api};
 use crate::budget::{ByteBudget, HeldBytes};
 use crate::config::{CollectorConfig, CollectorConfigError};
+use crate::dashboard;
 use crate::estimating::{
     EPOCHS_WAITING_MAX, Estimating, EstimatingConfig, EventSink, ProgressFile,
 };
@@ -156,6 +157,7 @@ impl Collector {
         let history = Arc::clone(&estimates.history);
         let mut sink = self.alerting(&telemetry, stop, &supervisor, history, sink)?;
         sink.refill(&estimates.history);
+        let board = sink.board();
         let estimating = self.estimating(&disk, &telemetry, &estimates, Box::new(sink));
         let listeners = runtime.block_on(self.bind())?;
         let writing = spawn(&supervisor, "journal", move || writing.run(&submissions))?;
@@ -172,7 +174,7 @@ impl Collector {
         ready(listeners.addresses);
         let (memory, _waiting) = self.memory(&telemetry);
         let ingest = self.ingest(memory, journal, &telemetry);
-        let router = self.api(estimates, stop).router(ingest.router());
+        let router = dashboard::router(&self.api(estimates, board, stop).router(ingest.router()));
         let metrics_server = telemetry.server.clone();
         let health = telemetry.router(supervisor.clone());
         runtime.block_on(listeners.serve(tls, limits, router, metrics_server, health, stop));
@@ -225,12 +227,13 @@ impl Collector {
         Log::on(disk.clone(), self.config.directory.join(EPOCHS_FOLDER), Options::default())
     }
 
-    fn api(&self, estimates: Estimates, stop: &StopRequest) -> Api {
+    fn api(&self, estimates: Estimates, alerts: AlertBoard, stop: &StopRequest) -> Api {
         let directory = self.config.directory.clone();
         let epochs = self.log(&real_disk());
         let readers = &self.config.readers;
         let is_open = readers.is_empty() && self.config.allows_anonymous();
-        Api::new(estimates, epochs, directory, readers, is_open, self.config.limits, stop.clone())
+        let stored = (estimates, epochs, directory);
+        Api::new(stored, alerts, readers, is_open, self.config.limits, stop.clone())
     }
 
     /// The journal, and where it hands on what it stored.

@@ -10,6 +10,7 @@
 //! | `history` | What was estimated, over time? |
 //! | [`flows`] | What did single flows do? |
 //! | [`api`] | What may one ask, and what is the answer? |
+//! | `dashboard` | What does a browser get that asks for a page? |
 //! | [`alerts`] | What is reported, and when? |
 //! | `segments` | How are segments, for those who scrape? |
 //! | `telemetry` | How is it going? |
@@ -24,6 +25,7 @@ mod budget;
 mod clock;
 mod collector;
 mod config;
+mod dashboard;
 mod estimating;
 pub mod flows;
 mod history;

@@ -7,8 +7,10 @@
 //! - [`check_coverage`] tells a confidence interval that holds from one that does not.
 //! - [`check_snapshot`] and [`check_wording`] compare texts with committed files.
 //! - [`peak_kib`] and [`resident_kib`] tell what a process takes in memory.
+//! - [`check_in_browser`] lets a browser look at the dashboard of a collector.
 //! - [`in_namespace`] and [`SmallDisk`] make a network and a disk that a test may break.
 
+mod browser;
 mod coverage;
 mod disk;
 mod golden;
@@ -20,6 +22,7 @@ mod seed;
 mod snapshot;
 mod waiting;
 
+pub use browser::{check_in_browser, dashboard_folder};
 pub use coverage::{FALSE_ALARM, check_coverage};
 pub use disk::{SmallDisk, copy_folder};
 pub use golden::{check_golden, golden, text_of};

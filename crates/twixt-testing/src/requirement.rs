@@ -11,6 +11,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::browser;
+
 /// Skips the calling test unless the machine has something:
 ///
 /// | requirement | value |
@@ -22,12 +24,16 @@ use std::process::{Command, Stdio};
 /// | `shared "traces/x"`: this file of the shared data | its path |
 /// | `program "tshark"` | its path |
 /// | `python "pyarrow"`: this module of Python | the path of the interpreter |
+/// | `dashboard`: Node.js and the packages that build the dashboard | |
+/// | `browser`: those, and Chromium | |
 #[macro_export]
 macro_rules! require {
     (root) => {{ $crate::require!(@ $crate::Requirement::Root); }};
     (namespaces) => {{ $crate::require!(@ $crate::Requirement::Namespaces); }};
     (mounts) => {{ $crate::require!(@ $crate::Requirement::Mounts); }};
     (capabilities) => {{ $crate::require!(@ $crate::Requirement::Capabilities); }};
+    (dashboard) => {{ $crate::require!(@ $crate::Requirement::Dashboard); }};
+    (browser) => {{ $crate::require!(@ $crate::Requirement::Browser); }};
     (shared $path:expr) => { $crate::require!(@ $crate::Requirement::Shared($path.as_ref())) };
     (program $name:expr) => { $crate::require!(@ $crate::Requirement::Program($name)) };
     (python $module:expr) => { $crate::require!(@ $crate::Requirement::Python($module)) };
@@ -63,6 +69,10 @@ pub enum Requirement<'a> {
     Program(&'a str),
     /// A module of Python.
     Python(&'a str),
+    /// Node.js, with the packages that the dashboard is built with.
+    Dashboard,
+    /// The same, and Chromium.
+    Browser,
 }
 
 /// What is required, if it is there. Otherwise the skip is recorded, and the caller returns.
@@ -121,6 +131,8 @@ impl Requirement<'_> {
                 let import = format!("import {module}");
                 succeeds(Command::new(&python).args(["-c", &import])).then_some(python)
             }
+            Self::Dashboard => when(program("node").is_some() && browser::has_packages()),
+            Self::Browser => when(Self::Dashboard.is_met() && program("chromium").is_some()),
         }
     }
 }
@@ -141,6 +153,15 @@ impl fmt::Display for Requirement<'_> {
             Self::Python(module) => {
                 write!(formatter, "needs Python with {module} (cargo xtask setup)")
             }
+            Self::Dashboard => {
+                write!(
+                    formatter,
+                    "needs Node.js with packages of the dashboard (cargo xtask setup)"
+                )
+            }
+            Self::Browser => {
+                write!(formatter, "needs chromium, and Node.js with packages (cargo xtask setup)")
+            }
         }
     }
 }
@@ -160,7 +181,7 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-fn program(name: &str) -> Option<PathBuf> {
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
 }

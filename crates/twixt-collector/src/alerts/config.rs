@@ -52,8 +52,13 @@ impl AlertConfig {
             && self.algorithm.as_ref().is_none_or(|algorithm| algorithm == series.algorithm)
     }
 
+    /// What values and thresholds are: `ns` or `share`.
+    pub(crate) const fn unit(&self) -> &'static str {
+        if self.measure.is_time() { "ns" } else { "share" }
+    }
+
     /// The length of a window.
-    pub(super) fn window_ns(&self) -> i64 {
+    pub(crate) fn window_ns(&self) -> i64 {
         i64::try_from(self.window.as_nanos()).unwrap_or(i64::MAX)
     }
 

@@ -1,57 +1,73 @@
-//! The message to a webhook. Keys are part of the contract with users: some may be added, none is
-//! renamed or removed.
+//! How an alert stands, as webhooks and the API have it. Keys are part of the contract with users: some
+//! may be added, none is renamed or removed.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use twixt_engine::Series;
+use utoipa::ToSchema;
 
 use super::window::Reading;
 use super::{AlertConfig, News};
 
-/// A transition, as JSON.
-#[derive(Debug, Serialize)]
-pub(super) struct Message<'a> {
+/// A change of an alert, or how it stands.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AlertMessage {
     /// Name of the alert.
-    alert: &'a str,
-    state: &'static str,
-    before: &'static str,
-    domain: &'a str,
-    upstream: &'a str,
-    downstream: &'a str,
-    class: &'a str,
-    algorithm: &'static str,
-    measure: &'static str,
+    pub alert: String,
+    /// `raised`, `clear` or `unknown`.
+    pub state: String,
+    /// The state before.
+    pub before: String,
+    /// Domain within which point names are unique.
+    pub domain: String,
+    /// The point that packets pass first.
+    pub upstream: String,
+    /// The point that packets pass second.
+    pub downstream: String,
+    /// Class of traffic; empty without classes.
+    pub class: String,
+    /// The algorithm of the estimates.
+    pub algorithm: String,
+    /// What is compared.
+    pub measure: String,
     /// `ns` or `share`: what `value`, `above` and `clear_below` are.
-    unit: &'static str,
-    value: Option<f64>,
-    above: f64,
-    clear_below: Option<f64>,
-    /// The interval of upstream time that it rests on.
-    start_ns: i64,
-    end_ns: i64,
-    packets: u64,
-    epochs: u64,
-    gaps: u64,
-    /// Why the value is not known.
-    reason: Option<&'a str>,
+    pub unit: String,
+    /// What was measured; null if unknown.
+    pub value: Option<f64>,
+    /// Values above this raise it.
+    pub above: f64,
+    /// Values below this clear it; null: any that is not above `above`.
+    pub clear_below: Option<f64>,
+    /// Start of the window, by the upstream clock, nanoseconds since 1970.
+    pub start_ns: i64,
+    /// Its end.
+    pub end_ns: i64,
+    /// Packets counted upstream in the window.
+    pub packets: u64,
+    /// Epochs in the window.
+    pub epochs: u64,
+    /// Epochs without data.
+    pub gaps: u64,
+    /// Why the value is unknown.
+    pub reason: Option<String>,
     /// The window was over before: an epoch in it was estimated late.
-    late: bool,
+    pub late: bool,
 }
 
-impl<'a> Message<'a> {
-    pub(super) fn new(alert: &'a AlertConfig, series: &'a Series, news: &News<'a>) -> Self {
-        let News { reading, transition, is_late } = *news;
+impl AlertMessage {
+    pub(super) fn new(alert: &AlertConfig, series: &Series, news: &News<'_>) -> Self {
+        let News { reading, transition, is_late } = news;
         let Reading { span, epochs, gaps, packets, value } = reading;
         Self {
-            alert: &alert.name,
-            state: transition.to.name(),
-            before: transition.from.name(),
-            domain: &series.domain,
-            upstream: &series.segment.upstream.0,
-            downstream: &series.segment.downstream.0,
-            class: &series.class,
-            algorithm: series.algorithm,
-            measure: alert.measure.name(),
-            unit: if alert.measure.is_time() { "ns" } else { "share" },
+            alert: alert.name.clone(),
+            state: transition.to.name().to_owned(),
+            before: transition.from.name().to_owned(),
+            domain: series.domain.clone(),
+            upstream: series.segment.upstream.0.clone(),
+            downstream: series.segment.downstream.0.clone(),
+            class: series.class.clone(),
+            algorithm: series.algorithm.to_owned(),
+            measure: alert.measure.name().to_owned(),
+            unit: alert.unit().to_owned(),
             value: value.as_ref().ok().copied(),
             above: alert.thresholds.above,
             clear_below: alert.thresholds.clear_below,
@@ -60,8 +76,8 @@ impl<'a> Message<'a> {
             packets: *packets,
             epochs: *epochs,
             gaps: *gaps,
-            reason: value.as_ref().err().map(String::as_str),
-            late: is_late,
+            reason: value.as_ref().err().cloned(),
+            late: *is_late,
         }
     }
 

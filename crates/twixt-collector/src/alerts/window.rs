@@ -260,7 +260,7 @@ fn loss(evidence: &Evidence, thresholds: &Thresholds) -> Option<f64> {
 
 impl Seen {
     fn of(estimate: &Estimate, measure: Measure) -> Self {
-        let Estimate { scope, span, evidence, delay, reason, sample } = estimate;
+        let Estimate { scope, span, evidence, delay, reason, sample, .. } = estimate;
         let sample = sample.as_deref().filter(|_| needs_sample(measure));
         Self {
             sums: Estimate {

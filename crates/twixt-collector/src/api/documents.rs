@@ -1,18 +1,24 @@
 //! What is answered. Keys are part of the contract with users: some may be added, none is renamed
 //! or removed. What is not known is null, and a reason stands beside it.
 
+mod alerts;
 mod completeness;
 mod estimate;
 mod flows;
 mod now;
+mod picture;
 
+pub use alerts::{AlertRuleDocument, AlertsDocument};
 pub use completeness::{CompletenessDocument, MomentRange, TimeRange};
 pub use estimate::{
     BucketDocument, EstimateDocument, EstimatesDocument, GapDocument, GapsDocument,
     HistogramDocument,
 };
-pub use flows::{FlowOrder, FlowsDocument};
+pub use flows::{FlowOrder, FlowSelection, FlowsDocument};
 pub use now::{
     ClockDocument, ClocksDocument, EndDocument, EpochDocument, EvidenceDocument, PointDocument,
     PointsDocument, SegmentDocument, SegmentsDocument,
+};
+pub use picture::{
+    HeatmapColumn, HeatmapDocument, KnownLossDocument, TotalDocument, TotalsDocument,
 };

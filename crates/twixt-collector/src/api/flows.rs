@@ -33,7 +33,7 @@ pub(super) async fn flows(
     State(api): State<Arc<Api>>,
     Asked(parameters): Asked<FlowParameters>,
 ) -> Result<Json<FlowsDocument>, Problem> {
-    let (asked, order, limit) = parameters.question(api.estimates.clock.now())?;
+    let (asked, selection) = parameters.question(api.estimates.clock.now())?;
     let (log, history) = (api.epochs.clone(), Arc::clone(&api.estimates.history));
     let about = asked.clone();
     let compare = move || crate::flows::flows(&log, |question| history.answer(question), &about);
@@ -43,7 +43,7 @@ pub(super) async fn flows(
         }
         error => Problem::Failed(api.hidden(&error.to_string())),
     })?;
-    let mut document = FlowsDocument::of(&asked, answer, order, limit);
+    let mut document = FlowsDocument::of(&asked, answer, selection);
     for problem in &mut document.completeness.problems {
         *problem = api.hidden(problem);
     }

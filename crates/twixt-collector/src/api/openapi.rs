@@ -5,7 +5,9 @@ use axum::response::{IntoResponse, Response};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use super::{documents, estimates, evidence, flows, histogram, live, now, problem};
+use super::{
+    alerts, documents, estimates, evidence, flows, heatmap, histogram, live, now, problem, totals,
+};
 
 /// What may be asked for, and what is answered, as OpenAPI has it.
 #[derive(OpenApi)]
@@ -23,7 +25,10 @@ use super::{documents, estimates, evidence, flows, histogram, live, now, problem
         now::clocks,
         estimates::estimates,
         estimates::gaps,
+        alerts::alerts,
+        totals::totals,
         flows::flows,
+        heatmap::heatmap,
         histogram::histogram,
         evidence::evidence,
         live::live
@@ -31,7 +36,10 @@ use super::{documents, estimates, evidence, flows, histogram, live, now, problem
     components(schemas(
         documents::EstimatesDocument,
         documents::GapsDocument,
+        documents::AlertsDocument,
+        documents::TotalsDocument,
         documents::FlowsDocument,
+        documents::HeatmapDocument,
         documents::HistogramDocument,
         documents::PointsDocument,
         documents::SegmentsDocument,

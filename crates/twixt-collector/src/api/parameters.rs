@@ -10,7 +10,7 @@ use twixt_history::{Cursor, ROWS_MAX, RowQuestion, Step, parse_moment};
 use twixt_model::{PointId, Scope, Segment, Span, Timestamp};
 use utoipa::{IntoParams, ToSchema};
 
-use super::documents::FlowOrder;
+use super::documents::{FlowOrder, FlowSelection};
 use super::problem::Problem;
 use crate::flows::FlowsAsked;
 
@@ -24,6 +24,9 @@ const FLOWS_MAX: usize = 1_000;
 const EPOCHS_DEFAULT: usize = 100;
 /// Most epochs of which evidence is shown.
 pub(super) const EPOCHS_MAX: usize = 1_000;
+/// Most columns of a heat map.
+const COLUMNS_MAX: usize = 10_000;
+const HOUR: Duration = Duration::from_secs(3_600);
 /// Longest text of a parameter.
 const TEXT_MAX: usize = 1_024;
 /// Longest text of a moment.
@@ -157,6 +160,9 @@ pub(super) struct FlowParameters {
     /// End, inclusive.
     #[param(max_length = 64)]
     end: Option<String>,
+    /// Only flows with at least this many packets upstream; omitted: all.
+    #[param(minimum = 1)]
+    min_packets: Option<u64>,
     /// Maximum number of flows.
     #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
@@ -185,6 +191,65 @@ pub(super) struct HistogramParameters {
     /// End, inclusive.
     #[param(max_length = 64)]
     end: Option<String>,
+    /// Length of the rows that are summed up: those that start within the time. Omitted: minutes.
+    #[param(inline)]
+    step: Option<StepName>,
+}
+
+/// Which estimates are summed up.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct TotalParameters {
+    /// Names of the two points, `UPSTREAM:DOWNSTREAM`; omitted: all segments.
+    #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
+    segment: Option<String>,
+    /// Class of traffic; omitted: all.
+    #[param(max_length = 1024)]
+    class: Option<String>,
+    /// Name of the algorithm; omitted: all.
+    #[param(max_length = 1024)]
+    algorithm: Option<String>,
+    /// Start: RFC 3339 with an offset, or seconds since 1970. Omitted: an hour before the end.
+    #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
+    start: Option<String>,
+    /// End, inclusive.
+    #[param(max_length = 64)]
+    end: Option<String>,
+    /// Length of the rows that are summed up: those that start within the time. Omitted: minutes.
+    #[param(inline)]
+    step: Option<StepName>,
+}
+
+/// Which delays, over time.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct HeatmapParameters {
+    /// Names of the two points, `UPSTREAM:DOWNSTREAM`.
+    #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
+    segment: String,
+    /// Class of traffic; omitted: all.
+    #[param(max_length = 1024)]
+    class: Option<String>,
+    /// Name of the algorithm; omitted: all.
+    #[param(max_length = 1024)]
+    algorithm: Option<String>,
+    /// Start: RFC 3339 with an offset, or seconds since 1970. Omitted: an hour before the end.
+    #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
+    start: Option<String>,
+    /// End, inclusive.
+    #[param(max_length = 64)]
+    end: Option<String>,
+    /// Length of the columns; omitted: minutes.
+    #[param(inline)]
+    step: Option<StepName>,
+    /// Maximum number of columns, gaps included.
+    #[param(minimum = 1, maximum = 10_000)]
+    limit: Option<usize>,
+    /// Where an earlier answer ended: its `next`.
+    #[param(max_length = 64)]
+    cursor: Option<String>,
 }
 
 /// Which epochs.
@@ -252,10 +317,7 @@ impl GapParameters {
 }
 
 impl FlowParameters {
-    pub(super) fn question(
-        &self,
-        now: Timestamp,
-    ) -> Result<(FlowsAsked, FlowOrder, usize), Problem> {
+    pub(super) fn question(&self, now: Timestamp) -> Result<(FlowsAsked, FlowSelection), Problem> {
         const MINUTE: Duration = Duration::from_secs(60);
         let asked = FlowsAsked {
             segment: segment(&self.segment)?,
@@ -263,14 +325,17 @@ impl FlowParameters {
             algorithm: text("algorithm", self.algorithm.as_ref())?,
             span: span(self.start.as_ref(), self.end.as_ref(), Some(MINUTE), now)?,
         };
-        let limit = limit(self.limit, FLOWS_DEFAULT, FLOWS_MAX)?;
-        Ok((asked, self.order.unwrap_or_default(), limit))
+        let selection = FlowSelection {
+            order: self.order.unwrap_or_default(),
+            min_packets: self.min_packets.unwrap_or(0),
+            limit: limit(self.limit, FLOWS_DEFAULT, FLOWS_MAX)?,
+        };
+        Ok((asked, selection))
     }
 }
 
 impl HistogramParameters {
     pub(super) fn question(&self, now: Timestamp) -> Result<RowQuestion, Problem> {
-        const HOUR: Duration = Duration::from_secs(3_600);
         let scope = text("scope", self.scope.as_ref())?.unwrap_or_else(|| Scope::All.to_string());
         Ok(RowQuestion {
             segment: Some(segment(&self.segment)?),
@@ -279,7 +344,37 @@ impl HistogramParameters {
             scope: Some(scope),
             span: span(self.start.as_ref(), self.end.as_ref(), Some(HOUR), now)?,
             histograms: true,
-            ..RowQuestion::all(Step::Minute)
+            ..RowQuestion::all(self.step.map_or(Step::Minute, Step::from))
+        })
+    }
+}
+
+impl TotalParameters {
+    pub(super) fn question(&self, now: Timestamp) -> Result<RowQuestion, Problem> {
+        Ok(RowQuestion {
+            segment: self.segment.as_deref().map(segment).transpose()?,
+            class: text("class", self.class.as_ref())?,
+            algorithm: text("algorithm", self.algorithm.as_ref())?,
+            scope: Some(Scope::All.to_string()),
+            span: span(self.start.as_ref(), self.end.as_ref(), Some(HOUR), now)?,
+            histograms: true,
+            ..RowQuestion::all(self.step.map_or(Step::Minute, Step::from))
+        })
+    }
+}
+
+impl HeatmapParameters {
+    pub(super) fn question(&self, now: Timestamp) -> Result<RowQuestion, Problem> {
+        Ok(RowQuestion {
+            segment: Some(segment(&self.segment)?),
+            class: text("class", self.class.as_ref())?,
+            algorithm: text("algorithm", self.algorithm.as_ref())?,
+            scope: Some(Scope::All.to_string()),
+            span: span(self.start.as_ref(), self.end.as_ref(), Some(HOUR), now)?,
+            histograms: true,
+            limit: limit(self.limit, COLUMNS_MAX, COLUMNS_MAX)?,
+            after: cursor(self.cursor.as_ref())?,
+            ..RowQuestion::all(self.step.map_or(Step::Minute, Step::from))
         })
     }
 }

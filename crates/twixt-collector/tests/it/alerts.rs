@@ -12,6 +12,7 @@ use twixt_collector::alerts::{AlertConfig, Measure, SegmentPattern, Thresholds};
 use twixt_engine::EngineEvent;
 use twixt_testing::{DEADLINE, wait_for};
 
+use crate::api::ask_well;
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
 use crate::running::{Running, config};
 
@@ -60,6 +61,13 @@ fn a_webhook_is_told_once_and_told_again_if_it_was_unwell() {
     assert_eq!((&told["measure"], &told["unit"]), (&"mean".into(), &"ns".into()));
     assert_eq!(told["value"], DELAY_NS as f64);
     assert_eq!((&told["reason"], &told["late"]), (&Value::Null, &false.into()));
+    let shown = ask_well(&collector, "/v1/alerts");
+    assert_eq!(shown["changes"], Value::from(vec![told]), "what webhooks hear is shown");
+    assert_eq!(
+        (&shown["rules"][0]["alert"], &shown["rules"][0]["unit"]),
+        (&"slow".into(), &"ns".into())
+    );
+    assert_eq!(shown["standing"][0]["state"], "raised");
     let metrics = collector.metrics();
     for line in [
         "twixt_collector_alert_transitions_total{to=\"raised\"} 1\n",

@@ -177,6 +177,18 @@ fn everything_else_can_be_asked() {
     let histogram = ask_well(&collector, "/v1/histogram?segment=up:down");
     assert!(histogram["buckets"].is_null() && histogram["reason"].is_string());
     assert_eq!(histogram["total"][0]["mean_ns"], DELAY_NS);
+    let totals = ask_well(&collector, "/v1/totals?step=epoch");
+    let total = &totals["totals"][0];
+    assert_eq!((&total["mean_ns"], &total["class"]), (&Value::from(DELAY_NS), &Value::from("")));
+    assert_eq!(
+        total["loss_known"]["lost_max"], 0,
+        "the first epoch does not know its loss: {total}"
+    );
+    assert!(total["loss_known"]["packets"].as_u64() < total["packets"].as_u64(), "{total}");
+    let heatmap = ask_well(&collector, "/v1/heatmap?segment=up:down&step=epoch");
+    assert!(heatmap["columns"].as_array().unwrap().is_empty() && heatmap["reason"].is_string());
+    let alerts = ask_well(&collector, "/v1/alerts");
+    assert_eq!(alerts["rules"].as_array().map(Vec::len), Some(0), "none is configured");
     let start = moment_text(Timestamp::from_nanos(first * EPOCH_NS));
     let evidence =
         ask_well(&collector, &format!("/v1/evidence?segment=up:down&start={start}&limit=5"));

@@ -38,7 +38,7 @@ fn fed(folder: &std::path::Path, agents: &[Agent], epochs: i64, known: i64) -> (
 fn flows(collector: &Running, first: i64, epochs: i64) -> (u16, Value) {
     let moment = |epoch: i64| moment_text(Timestamp::from_nanos(epoch * EPOCH_NS));
     let (start, end) = (moment(first), moment(first + epochs - 1));
-    ask(collector, &format!("/v1/flows?segment=up:down&start={start}&end={end}"))
+    ask(collector, &format!("/v1/flows?segment=up:down&start={start}&end={end}&min_packets=2"))
 }
 
 /// Checks the flows of epochs in the middle: their mean, or why there are none.

@@ -6,6 +6,7 @@ mod access;
 mod alerts;
 mod api;
 mod clock;
+mod dashboard;
 mod disk;
 mod epochs;
 mod flows;

@@ -32,6 +32,17 @@ impl FlowOrder {
     }
 }
 
+/// Which flows of an answer are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowSelection {
+    /// Largest first.
+    pub order: FlowOrder,
+    /// Flows with fewer packets upstream are left out; those whose packets are not known too, unless 0.
+    pub min_packets: u64,
+    /// Flows at most.
+    pub limit: usize,
+}
+
 /// The flows with the largest delay, deviation or loss.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct FlowsDocument {
@@ -41,7 +52,7 @@ pub struct FlowsDocument {
     pub completeness: CompletenessDocument,
     /// Sort order: `delay`, `deviation` or `loss`.
     pub order: String,
-    /// Number of flows with a known key; a flow may count once for each algorithm.
+    /// Number of flows with a known key and enough packets; a flow may count once for each algorithm.
     pub found: u64,
     /// Largest first, unknown last.
     pub flows: Vec<EstimateDocument>,
@@ -52,8 +63,10 @@ pub struct FlowsDocument {
 impl FlowsDocument {
     /// The first few flows of an answer.
     #[must_use]
-    pub fn of(asked: &FlowsAsked, answer: FlowsAnswer, order: FlowOrder, limit: usize) -> Self {
+    pub fn of(asked: &FlowsAsked, answer: FlowsAnswer, selection: FlowSelection) -> Self {
+        let FlowSelection { order, min_packets, limit } = selection;
         let mut flows = answer.flows;
+        flows.retain(|row| row.packets.unwrap_or(0) >= min_packets);
         let found = flows.len() as u64;
         flows.sort_by(|one, other| rank(other, order).total_cmp(&rank(one, order)));
         flows.truncate(limit);
@@ -103,6 +116,11 @@ mod tests {
 
     #[track_caller]
     fn check(order: FlowOrder, limit: usize, expected: &[&str]) {
+        check_selection(FlowSelection { order, min_packets: 0, limit }, expected, 3);
+    }
+
+    #[track_caller]
+    fn check_selection(selection: FlowSelection, expected: &[&str], found: u64) {
         let flows = vec![
             flow("unknown", None, 10, None),
             flow("early", Some(-5), 10, Some(1)),
@@ -116,9 +134,9 @@ mod tests {
             span: Span::at(Timestamp::from_nanos(0)),
         };
         let answer = FlowsAnswer { flows, ..FlowsAnswer::default() };
-        let document = FlowsDocument::of(&asked, answer, order, limit);
+        let document = FlowsDocument::of(&asked, answer, selection);
         let names: Vec<&str> = document.flows.iter().map(|flow| flow.scope.as_str()).collect();
-        assert_eq!((names.as_slice(), document.found), (expected, 3));
+        assert_eq!((names.as_slice(), document.found), (expected, found));
     }
 
     #[test]
@@ -127,5 +145,13 @@ mod tests {
         check(FlowOrder::Delay, 1, &["late"]);
         check(FlowOrder::Loss, 9, &["early", "late", "unknown"]);
         check(FlowOrder::Deviation, 9, &["unknown", "early", "late"]);
+    }
+
+    #[test]
+    fn small_flows_are_left_out_and_not_counted() {
+        let selection =
+            |min_packets| FlowSelection { order: FlowOrder::Loss, min_packets, limit: 9 };
+        check_selection(selection(10), &["early", "late", "unknown"], 3);
+        check_selection(selection(11), &["late"], 1);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use twixt_collector::api::{FlowOrder, FlowsDocument};
+use twixt_collector::api::{FlowOrder, FlowSelection, FlowsDocument};
 use twixt_collector::flows::{FlowsAsked, FlowsError};
 use twixt_collector::{EPOCHS_FOLDER, ESTIMATES_FOLDER};
 use twixt_history::HistoryReader;
@@ -92,7 +92,8 @@ fn read(directory: &Path, question: &FlowQuestion) -> anyhow::Result<FlowsDocume
         error => error.into(),
     })?;
     let limit = usize::try_from(question.limit).unwrap_or(usize::MAX);
-    Ok(FlowsDocument::of(&question.asked, answer, question.order, limit))
+    let selection = FlowSelection { order: question.order, min_packets: 0, limit };
+    Ok(FlowsDocument::of(&question.asked, answer, selection))
 }
 
 fn show(args: &Args, document: &FlowsDocument) -> anyhow::Result<Exit> {

@@ -1,0 +1,59 @@
+//! Alerts.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::alerts::{AlertConfig, AlertMessage};
+
+/// What is checked.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AlertRuleDocument {
+    /// Name of the alert.
+    pub alert: String,
+    /// Segments that it is on, such as `r-*:r-out`.
+    pub segment: String,
+    /// Class of traffic; null: each.
+    pub class: Option<String>,
+    /// Algorithm; null: each that knows the measure.
+    pub algorithm: Option<String>,
+    /// What is compared.
+    pub measure: String,
+    /// `ns` or `share`: what `above` and `clear_below` are.
+    pub unit: String,
+    /// Values above this raise it.
+    pub above: f64,
+    /// Values below this clear it; null: any that is not above `above`.
+    pub clear_below: Option<f64>,
+    /// Length of the window.
+    pub window_ns: i64,
+    /// Packets without which a value is unknown.
+    pub minimum_packets: u64,
+}
+
+/// Alerts.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AlertsDocument {
+    /// As configured.
+    pub rules: Vec<AlertRuleDocument>,
+    /// How each stood in its last window, by series; those without a window that is over are missing.
+    pub standing: Vec<AlertMessage>,
+    /// What changed since the collector's start, newest last; at most 1,000.
+    pub changes: Vec<AlertMessage>,
+}
+
+impl From<&AlertConfig> for AlertRuleDocument {
+    fn from(alert: &AlertConfig) -> Self {
+        Self {
+            alert: alert.name.clone(),
+            segment: alert.segment.to_string(),
+            class: alert.class.clone(),
+            algorithm: alert.algorithm.clone(),
+            measure: alert.measure.name().to_owned(),
+            unit: alert.unit().to_owned(),
+            above: alert.thresholds.above,
+            clear_below: alert.thresholds.clear_below,
+            window_ns: alert.window_ns(),
+            minimum_packets: alert.minimum_packets,
+        }
+    }
+}

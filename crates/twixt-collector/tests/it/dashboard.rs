@@ -1,0 +1,130 @@
+//! The pages that the collector serves, and what a browser makes of them.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use twixt_collector::access::{PointPattern, ReaderConfig, TokenConfig, TokenHash};
+use twixt_engine::SegmentConfig;
+use twixt_model::{Delay, PointId, Segment};
+use twixt_testing::{check_in_browser, dashboard_folder, require};
+
+use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
+use crate::running::{Running, client, config, send};
+
+const READER: &str = "a-token-of-a-reader";
+const WRITER: &str = "a-token-of-a-writer";
+/// Names that a page must show as they are.
+const HOSTILE: [&str; 2] =
+    ["<img src=x onerror=alert(1)>", "\"'`{{7*7}}${7*7} مرحبا </script> &lt;b&gt;"];
+const EPOCHS: i64 = 20;
+
+#[test]
+fn the_bundle_is_the_build_of_its_sources() {
+    require!(dashboard);
+    let built = tempfile::tempdir().unwrap();
+    let run = |words: &[&str]| {
+        let ended = Command::new("node").args(words).current_dir(dashboard_folder()).output();
+        let ended = ended.unwrap();
+        let said = [ended.stdout, ended.stderr].concat();
+        assert!(ended.status.success(), "{words:?}: {}", String::from_utf8_lossy(&said));
+    };
+    run(&["node_modules/svelte-check/bin/svelte-check", "--fail-on-warnings"]);
+    let out = built.path().to_str().unwrap();
+    run(&["node_modules/vite/bin/vite.js", "build", "--outDir", out, "--emptyOutDir"]);
+    let committed = dashboard_folder().join("dist");
+    assert_eq!(names(&committed), names(built.path()));
+    for name in names(&committed) {
+        let is_same =
+            fs::read(committed.join(&name)).unwrap() == fs::read(built.path().join(&name)).unwrap();
+        assert!(is_same, "{name} is not what its sources give: run `npm run build` in dashboard/");
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn pages_compute_what_they_should() {
+    require!(dashboard);
+    check_in_browser("compute.spec.ts", "http://needs.no.collector", &[]);
+}
+
+/// Who installs packages chooses where they come from.
+#[test]
+fn the_lock_file_names_no_registry() {
+    let text = fs::read_to_string(dashboard_folder().join("package-lock.json")).unwrap();
+    assert!(text.contains("\"integrity\": \"sha512-"));
+    assert!(!text.contains("\"resolved\""));
+}
+
+#[test]
+fn pages_are_served_to_everybody_and_load_nothing_from_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = guarded(folder.path());
+    let ask = |path: &str, header: (&str, &str)| {
+        let url = format!("http://{}{path}", collector.addresses.listen);
+        client().get(&url).header(header.0, header.1).call().unwrap()
+    };
+    for path in ["/", "/dashboard.js", "/dashboard.css", "/icon.svg"] {
+        let response = ask(path, ("accept-encoding", "identity"));
+        let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+        assert_eq!(response.status().as_u16(), 200, "{path}");
+        assert!(header("content-security-policy").starts_with("default-src 'self';"), "{path}");
+        assert_eq!(header("x-content-type-options"), "nosniff");
+        let again = ask(path, ("if-none-match", &header("etag")));
+        assert_eq!(again.status().as_u16(), 304, "{path}");
+    }
+    assert_eq!(ask("/dashboard.map", ("accept", "*/*")).status().as_u16(), 401);
+}
+
+#[test]
+fn a_browser_shows_hostile_names_as_text_to_who_has_a_token() {
+    require!(browser);
+    let folder = tempfile::tempdir().unwrap();
+    let collector = guarded(folder.path());
+    let first = epoch_now() - EPOCHS;
+    let authorization = format!("Bearer {WRITER}");
+    let headers = [("Authorization", authorization.as_str())];
+    let [up, down] = HOSTILE;
+    for agent in [Agent::at(up), Agent::at(down).after(DELAY_NS).spread(100_000)] {
+        for agent in [agent.clone(), agent.sampling()] {
+            let body = body(&agent.seal(first, EPOCHS));
+            send(&client(), &collector.url(), &headers, &body).counts();
+        }
+    }
+    collector.estimated(2 * (EPOCHS as usize - 2));
+    let url = format!("http://{}", collector.addresses.listen);
+    check_in_browser("collector.spec.ts", &url, &[("TWIXT_TOKEN", READER)]);
+}
+
+#[test]
+fn a_browser_is_told_that_nothing_is_stored() {
+    require!(browser);
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Running::start(config(folder.path()));
+    let url = format!("http://{}", collector.addresses.listen);
+    check_in_browser("empty.spec.ts", &url, &[]);
+}
+
+/// A collector that wants tokens, for the segment between the hostile names.
+fn guarded(folder: &Path) -> Running {
+    let mut config = config(folder);
+    let point = |name: &str| PointId(name.to_owned());
+    let segment = Segment { upstream: point(HOSTILE[0]), downstream: point(HOSTILE[1]) };
+    config.engine.segments = vec![SegmentConfig { segment, class: None }];
+    config.engine.patience = Delay::from_nanos(6_000_000_000);
+    config.readers =
+        vec![ReaderConfig { name: "wall".to_owned(), hash: TokenHash::of_token(READER).unwrap() }];
+    config.tokens = vec![TokenConfig {
+        name: "agent".to_owned(),
+        hash: TokenHash::of_token(WRITER).unwrap(),
+        points: vec![PointPattern::all()],
+    }];
+    Running::start(config)
+}

@@ -1,0 +1,159 @@
+// The dashboard against `twixt demo --seed 1`, which queues backup traffic from bru to par, and then loses packets from ams to bru.
+
+import type { APIRequestContext } from '@playwright/test';
+
+import { examine, expect, test, value } from './page.ts';
+
+/** The minute with the first two incidents: the first that is stored. */
+async function firstMinute(request: APIRequestContext): Promise<string> {
+  const { range } = await (await request.get('/v1/segments')).json();
+  const text = (ns: number) => new Date(ns / 1e6).toISOString();
+  return `start=${text(range.start_ns)}&end=${text(range.start_ns + 60e9)}`;
+}
+
+const QUEUE = { segment: 'bru-par → par-bru', path: 'bru-par:par-bru', class: 'backup' };
+
+test('the overview shows every segment, and where the incidents are', async ({ page, request }) => {
+  await page.goto(`/#/overview?${await firstMinute(request)}`);
+  const rows = page.getByRole('region', { name: 'Matrix' }).locator('tbody tr');
+  await expect(rows).toHaveCount(6);
+  await expect(page.locator('td', { hasText: '±' }).first()).toBeVisible();
+  const queue = rows.filter({ hasText: 'bru-par' }).locator('td').first();
+  expect(value(await queue.textContent())).toBeGreaterThan(30);
+  const calm = rows.filter({ hasText: 'fra-zrh' }).locator('td').first();
+  expect(value(await calm.textContent())).toBeLessThan(10);
+  await expect(page.getByLabel('Map of the network').getByRole('link')).toHaveCount(6);
+  await expect(page.getByLabel('Data quality').getByText('all 12 report')).toBeVisible();
+  await examine(page, 'overview');
+  await page.getByRole('button', { name: 'loss', exact: true }).click();
+  await expect(page).toHaveURL(/show=loss/);
+  const losing = rows.filter({ hasText: 'ams-bru' }).locator('td');
+  for (const cell of await losing.all()) expect(value(await cell.textContent())).toBeGreaterThan(0.2);
+});
+
+test('the way from the overview leads to the segment and its class', async ({ page, request }) => {
+  await page.goto(`/#/overview?${await firstMinute(request)}`);
+  await page.getByRole('region', { name: 'Matrix' }).locator('tbody tr').filter({ hasText: 'bru-par' }).getByRole('link').first().click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(`${QUEUE.segment}, ${QUEUE.class}`);
+  await expect(page).toHaveURL(/class=backup/);
+});
+
+test('a segment shows its delays, and can be zoomed with mouse and keys', async ({ page, request }) => {
+  await page.goto(`/#/segment?segment=${QUEUE.path}&class=${QUEUE.class}&${await firstMinute(request)}`);
+  const tail = page.locator('dl div', { hasText: '99th percentile' }).locator('dd');
+  await expect(tail).toContainText('ms');
+  expect(value(await tail.textContent())).toBeGreaterThan(30);
+  for (const name of ['Heat map of delay over time', 'Percentiles of delay over time', 'Loss over time', 'Mean delay over time']) {
+    const picture = page.getByRole('img', { name });
+    await expect(picture.locator('canvas')).toBeVisible();
+    expect(await inked(picture), name).toBeGreaterThan(0.001);
+  }
+  await expect(page.getByRole('cell', { name: 'lda', exact: true })).toBeVisible();
+  await examine(page, 'segment');
+  const whole = page.url();
+  const box = (await page.getByRole('img', { name: 'Heat map' }).locator('.u-over').boundingBox())!;
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.9, box.y + 60, { steps: 5 });
+  await page.mouse.up();
+  await expect(page).not.toHaveURL(whole);
+  await expect(page.getByRole('button', { name: 'Back to live' })).toBeVisible();
+  const zoomed = page.url();
+  await page.getByRole('button', { name: 'Zoom out' }).press('Enter');
+  await expect(page).not.toHaveURL(zoomed);
+  await page.goBack();
+  await expect(page).toHaveURL(zoomed);
+  await page.getByRole('button', { name: 'Back to live' }).click();
+  await expect(page.getByText('live, UTC')).toBeVisible();
+});
+
+test('points and help are there, by keyboard alone', async ({ page }) => {
+  await page.goto('/');
+  await page.getByRole('link', { name: 'Points', exact: true }).focus();
+  await page.keyboard.press('Enter');
+  await expect(page.locator('tbody tr')).toHaveCount(12);
+  await examine(page, 'points');
+  await page.getByRole('link', { name: 'How to read' }).focus();
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('heading', { name: 'How to read these pages' })).toBeVisible();
+  await examine(page, 'help');
+});
+
+test('what is known stays while the collector does not answer', async ({ page, context, allowed }) => {
+  allowed.complaints.push(/ERR_INTERNET_DISCONNECTED/);
+  await page.goto('/#/overview?range=5m');
+  await expect(page.getByRole('region', { name: 'Matrix' })).toBeVisible();
+  await context.setOffline(true);
+  await expect(page.getByText('The collector does not answer.')).toBeVisible();
+  await expect(page.getByRole('region', { name: 'Matrix' })).toBeVisible();
+  await context.setOffline(false);
+  await expect(page.getByText('The collector does not answer.')).toBeHidden();
+});
+
+/** The share of a picture that is not background: a picture without data has axes only. */
+async function inked(picture: import('@playwright/test').Locator): Promise<number> {
+  return picture.locator('canvas').evaluate((canvas: HTMLCanvasElement) => {
+    const { width, height } = canvas;
+    // Without the axes.
+    const [left, top] = [Math.round(width * 0.12), 4];
+    const pixels = canvas.getContext('2d')!.getImageData(left, top, width - left - 20, Math.round(height * 0.7)).data;
+    let strong = 0;
+    for (let at = 3; at < pixels.length; at += 4) if (pixels[at]! > 90) strong += 1;
+    return strong / (pixels.length / 4);
+  });
+}
+
+test('a path shows which segment added the delay', async ({ page, request }) => {
+  await page.goto(`/#/path?from=bru&to=mil&class=backup&${await firstMinute(request)}`);
+  await expect(page.locator('tbody tr')).toHaveCount(3);
+  await expect(page.getByText('Largest part:')).toContainText(QUEUE.segment);
+  await expect(page.locator('tbody tr').first().locator('td').nth(2)).toContainText('±');
+  await expect(page.getByText('not measured: there is no segment')).toBeVisible();
+  await examine(page, 'path');
+  await page.getByLabel('From').selectOption('ams');
+  await expect(page).toHaveURL(/from=ams/);
+  await page.getByLabel('to', { exact: true }).selectOption('bru');
+  await expect(page.locator('tbody tr')).toHaveCount(1);
+  await page.getByLabel('From').selectOption('mil');
+  await expect(page.getByRole('heading', { name: 'No segments lead from here to there' })).toBeVisible();
+});
+
+test('flows are sorted, filtered and copied', async ({ page, request, context }) => {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.goto(`/#/flows?segment=${QUEUE.path}&class=${QUEUE.class}&${await firstMinute(request)}`);
+  const rows = page.locator('tbody tr');
+  await expect(rows.first()).toContainText('tcp');
+  const column = async (number: number) => (await rows.locator(`td:nth-child(${number})`).allTextContents()).map(value).filter(Number.isFinite);
+  const means = await column(3);
+  expect(means.length).toBeGreaterThan(10);
+  // Values are rounded as their intervals allow, so that neighbours may seem to be in the wrong order.
+  means.slice(1).forEach((mean, at) => expect(mean).toBeLessThanOrEqual(1.1 * means[at]!));
+  expect(means[0]).toBeGreaterThan(3 * means.at(-1)!);
+  await examine(page, 'flows');
+  await page.getByRole('button', { name: 'packets' }).click();
+  await expect(page).toHaveURL(/sort=packets/);
+  const packets = (await rows.locator('td:nth-child(2)').allTextContents()).map((text) => Number(text.replace(/\D/g, '')));
+  expect(packets).toEqual([...packets].sort((one, other) => other - one));
+  await page.getByRole('button', { name: 'Copy as curl' }).click();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  expect(copied).toMatch(/^curl '?http.*\/v1\/flows\?segment=bru-par%3Apar-bru&class=backup/);
+  await page.getByLabel('Filter').fill('udp');
+  await expect(page.getByText('No flow passes the filter.')).toBeVisible();
+  await page.getByLabel('Filter').fill('dst port');
+  await expect(page.getByText('expected a value at the end')).toBeVisible();
+  await page.getByLabel('Filter').fill('dst port 873');
+  await expect(rows.first()).toContainText(':873');
+  await page.getByLabel('At least').fill('6');
+  await expect(page).toHaveURL(/min=64/);
+  await expect(page.getByText('At least 64 packets')).toBeVisible();
+});
+
+test('alerts name the segments of the incidents', async ({ page }) => {
+  await page.goto('/#/alerts');
+  const changes = page.locator('section', { hasText: 'What changed' }).locator('tbody tr');
+  await expect(changes.filter({ hasText: 'slow' }).filter({ hasText: QUEUE.segment }).filter({ hasText: 'raised' }).first()).toBeVisible();
+  await expect(changes.filter({ hasText: 'lossy' }).filter({ hasText: 'ams-bru' }).first()).toBeVisible();
+  await examine(page, 'alerts');
+  await changes.filter({ hasText: QUEUE.segment }).filter({ hasText: 'raised' }).getByRole('link').last().click();
+  await expect(page.getByRole('heading', { name: 'Alerts in this time' })).toBeVisible();
+});

@@ -1,0 +1,60 @@
+// What all tests share: a page that must not complain, nor load anything from elsewhere.
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { expect, test as plain, type Page } from '@playwright/test';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const PICTURES = '../target/dashboard/screenshots';
+
+/** What the browser says of answers that a test provokes. */
+interface Allowed {
+  complaints: RegExp[];
+}
+
+export const test = plain.extend<{ allowed: Allowed }>({
+  allowed: async ({}, use) => use({ complaints: [] }),
+  page: async ({ page, baseURL, allowed }, use) => {
+    const found: string[] = [];
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) found.push(`console: ${message.text()}`);
+    });
+    page.on('pageerror', (error) => found.push(`error: ${error.message}`));
+    page.on('request', (request) => {
+      if (!request.url().startsWith(`${baseURL}/`)) found.push(`elsewhere: ${request.url()}`);
+    });
+    await use(page);
+    const unexpected = found.filter((text) => !allowed.complaints.some((known) => known.test(text)));
+    expect(unexpected).toEqual([]);
+  },
+});
+
+export { expect };
+
+/** No serious finding of axe-core, light and dark; and a picture of each, on a desk and on a phone. */
+export async function examine(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.evaluate(AXE);
+    const found = await page.evaluate(async () => {
+      const axe = (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[] }> } }).axe;
+      const { violations } = await axe.run();
+      const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+      return serious.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
+    });
+    expect(found, `${name}, ${colorScheme}`).toEqual([]);
+    for (const [device, width] of [['desk', 1280], ['phone', 390]] as const) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.screenshot({ path: `${PICTURES}/${name}-${device}-${colorScheme}.png`, fullPage: true });
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      expect(overflow, `${name} is wider than a ${device}`).toBeLessThanOrEqual(0);
+    }
+    await page.setViewportSize({ width: 1280, height: 800 });
+  }
+}
+
+/** The first number of a text such as "41.26 ± 0.55 ms", in milliseconds or per cent. */
+export function value(text: string | null): number {
+  const number = Number.parseFloat((text ?? '').replace(/[^\d.]*/, ''));
+  return /µs/.test(text ?? '') ? number / 1000 : number;
+}
