@@ -427,6 +427,7 @@ mod tests {
             evidence: Evidence::default(),
             delay: Some(delay),
             sample: Some(Box::new(DelaySample::new((0..100).map(packet).collect()))),
+            crossings: None,
             reason: None,
         };
         let row = Row::of_epoch(SeriesKey::default(), 1, span, &estimate);

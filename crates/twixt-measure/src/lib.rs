@@ -30,7 +30,7 @@ pub use meter::{
 };
 pub use pairing::{
     Pairing, PairingConfig, PairingCounts, PairingError, PairingEvent, PointSummary,
-    QuestionTemplate, RUNS_MAX, UnpairedReason, WAITING_EPOCHS_MAX,
+    QuestionTemplate, RUNS_MAX, Remedy, UnpairedReason, WAITING_EPOCHS_MAX,
 };
 pub use sealed::{CutKind, Sealed, SealedMismatch};
 pub use stash::{STASH_LIMIT, Stash};

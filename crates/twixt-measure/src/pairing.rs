@@ -62,6 +62,23 @@ pub struct QuestionTemplate {
     pub listing: Listing,
     /// A rough idea of the delay, clock offset included.
     pub reference: Delay,
+    /// Whether every packet is to be in the estimate, from algorithms that keep every packet.
+    pub packets: bool,
+    /// How estimates are cut by when packets left, where one epoch is of all time.
+    pub cut: EpochRule,
+    /// What can be done where packets in flight are not known.
+    pub remedy: Remedy,
+}
+
+/// What can be done where what was kept near a boundary does not suffice to know which packets were in
+/// flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Remedy {
+    /// Keep more, or use longer epochs.
+    #[default]
+    Guard,
+    /// Use longer epochs, or match packets: how much is kept cannot be chosen.
+    Length,
 }
 
 /// Brings together what the two points of a segment saw in the same epoch.

@@ -1,6 +1,6 @@
 //! What an algorithm concludes, and why one should believe it.
 
-use crate::{Delay, DelaySample, LossRange, Percentile, Scope, Span};
+use crate::{Crossings, Delay, DelaySample, LossRange, Percentile, Scope, Span, Variation};
 
 /// What an algorithm concludes about one scope.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +18,8 @@ pub struct Estimate {
     /// Delays of packets that were chosen by their digests, where a point kept such: they tell
     /// percentiles.
     pub sample: Option<Box<DelaySample>>,
+    /// What is known packet by packet, from algorithms that keep every packet.
+    pub crossings: Option<Box<Crossings>>,
 }
 
 impl Estimate {
@@ -28,6 +30,20 @@ impl Estimate {
         let exact = self.delay.and_then(|delay| delay.percentile(share));
         let sampled = || self.sample.as_ref().and_then(|sample| sample.percentile(share).ok());
         exact.or_else(sampled)
+    }
+
+    /// How delays vary from packet to packet, from algorithms that keep every packet.
+    #[must_use]
+    pub fn variation(&self) -> Option<Variation> {
+        self.crossings.as_ref().and_then(|crossings| crossings.variation)
+    }
+
+    /// Jitter: that of RFC 3550 from algorithms that keep every packet, else the mean difference of
+    /// packets that follow each other in the sample.
+    #[must_use]
+    pub fn jitter_ns(&self) -> Option<f64> {
+        let sampled = || self.sample.as_ref().and_then(|sample| sample.jitter_ns());
+        self.variation().map(|variation| variation.jitter_ns).or_else(sampled)
     }
 
     /// Why something is not known: the reason, and which percentiles the sample cannot tell.

@@ -59,6 +59,27 @@ pub struct SourceCounts {
 }
 
 impl SourceCounts {
+    /// Of two sources together. What is dropped is known if one of them says.
+    #[must_use]
+    pub fn added(self, other: Self) -> Self {
+        let dropped = match (self.dropped, other.dropped) {
+            (Some(one), Some(another)) => Some(one.saturating_add(another)),
+            (one, another) => one.or(another),
+        };
+        Self {
+            frames: self.frames + other.frames,
+            bytes: self.bytes + other.bytes,
+            dropped,
+            skipped_without_time: self.skipped_without_time + other.skipped_without_time,
+            skipped_without_interface: self.skipped_without_interface
+                + other.skipped_without_interface,
+            odd_times: self.odd_times + other.odd_times,
+            longer_than_wire: self.longer_than_wire + other.longer_than_wire,
+            longer_than_snap: self.longer_than_snap + other.longer_than_snap,
+            interfaces_refused: self.interfaces_refused + other.interfaces_refused,
+        }
+    }
+
     /// Frames that were there but not handed over.
     #[must_use]
     pub const fn skipped(&self) -> u64 {

@@ -7,6 +7,8 @@
 //! None of these types is serialisable on purpose: bytes, JSON and TOML have their own types at
 //! the edges, so that a change of a struct never changes a format by accident.
 
+pub mod binning;
+mod crossing;
 mod digest;
 mod estimate;
 mod flow;
@@ -20,12 +22,16 @@ mod one_point;
 mod prefix;
 mod prehashed;
 pub mod quantity;
+mod round_trip_part;
 mod sample;
 mod scope;
 mod segment;
 mod time;
 mod total;
+mod variation;
+mod voice;
 
+pub use crossing::{Crossing, CrossingFate, Crossings};
 pub use digest::{
     DigestHash, DigestIdentity, DigestProfile, FlowHash, GroupPrefixes, PacketDigest, mix,
 };
@@ -45,8 +51,11 @@ pub use one_point::{
 };
 pub use prefix::{ParsePrefixError, Prefix};
 pub use prehashed::{OwnHash, Prehashed};
+pub use round_trip_part::{FirstByteWait, RoundTripPart, SpinUse, WaitedFor};
 pub use sample::{DelaySample, SampleLevel, SampledDelay, TooFew, needed_for};
 pub use scope::Scope;
 pub use segment::{Epoch, EpochRule, PointId, Segment, Side, TimeSource};
 pub use time::{Delay, Span, Timestamp};
 pub use total::{by_scope, total};
+pub use variation::Variation;
+pub use voice::{Codec, Heard, Playout, Rating};

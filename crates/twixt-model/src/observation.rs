@@ -111,6 +111,23 @@ pub enum Exchange {
         /// The spin bit.
         spin: bool,
     },
+    /// A segment that a request of HTTP/1 begins with.
+    HttpRequest {
+        /// Another one follows in the same segment.
+        pipelined: bool,
+    },
+    /// A segment that a response of HTTP/1 begins with.
+    HttpResponse,
+    /// A segment that a record of TLS begins with.
+    Tls {
+        /// A record of application data begins in it. In TLS 1.3 that may be the rest of the
+        /// handshake.
+        application: bool,
+        /// A record of the handshake begins in it, one that changes the cipher included.
+        handshake: bool,
+        /// What follows in later segments belongs to a record of application data.
+        ends_in_application: bool,
+    },
 }
 
 /// The part of a TCP header that one-point algorithms read.

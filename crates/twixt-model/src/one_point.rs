@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{FlowHash, FlowKey, Prefix, Scope, Timestamp};
+use crate::{FirstByteWait, FlowHash, FlowKey, Prefix, RoundTripPart, Scope, SpinUse, Timestamp};
 
 /// What a round trip is a trip of. Tools differ by definition more than by code, so each kind is
 /// measured and reported on its own.
@@ -31,11 +31,13 @@ pub enum RoundTripKind {
     TcpHandshakeServer,
     /// SYN-ACK to its ACK: the leg between the point and the client.
     TcpHandshakeClient,
+    /// Last byte of a request to the first byte of its response.
+    ServerResponse,
 }
 
 impl RoundTripKind {
     /// All of them, in the order of their numbers, which are stored: new ones come last.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::TcpHandshake,
         Self::TcpSequence,
         Self::TcpTimestamp,
@@ -47,15 +49,17 @@ impl RoundTripKind {
         Self::QuicSpin,
         Self::TcpHandshakeServer,
         Self::TcpHandshakeClient,
+        Self::ServerResponse,
     ];
 
     /// All of them, in the order in which they are reported.
-    pub const REPORTED: [Self; 11] = [
+    pub const REPORTED: [Self; 12] = [
         Self::TcpHandshake,
         Self::TcpHandshakeServer,
         Self::TcpHandshakeClient,
         Self::TcpSequence,
         Self::TcpTimestamp,
+        Self::ServerResponse,
         Self::TcpDuration,
         Self::Dns,
         Self::Ntp,
@@ -79,6 +83,7 @@ impl RoundTripKind {
             Self::QuicSpin => "quic-spin",
             Self::TcpHandshakeServer => "tcp-handshake-server",
             Self::TcpHandshakeClient => "tcp-handshake-client",
+            Self::ServerResponse => "server-response",
         }
     }
 
@@ -106,7 +111,8 @@ impl RoundTripKind {
                  was repeated later"
             }
             Self::QuicSpin => {
-                "edge to edge of the spin bit in one direction, without implausibly early edges"
+                "edge to edge of the spin bit in one direction, without implausibly early edges; none \
+                 of connections whose bit is constant or random"
             }
             Self::TcpHandshakeServer => {
                 "SYN to SYN-ACK, from the point to the server and back; none if the SYN was \
@@ -115,6 +121,11 @@ impl RoundTripKind {
             Self::TcpHandshakeClient => {
                 "SYN-ACK to its first ACK, from the point to the client and back; none if the \
                  SYN-ACK was retransmitted before, or if that ACK carries data"
+            }
+            Self::ServerResponse => {
+                "last byte of a request to the first byte of its response, from the point; TCP where \
+                 both sides take turns, and DNS; none after a retransmission, for pipelined requests, or \
+                 if a response began before its request ended"
             }
         }
     }
@@ -144,6 +155,8 @@ pub struct RoundTripEstimate {
     pub scope: Scope,
     /// What they are trips of.
     pub kind: RoundTripKind,
+    /// Which of them, if not all; groups are not split further.
+    pub part: Option<RoundTripPart>,
     /// Packets that could begin one. Counted for all traffic only.
     pub requests: Option<u64>,
     /// Packets that could end one. Counted for all traffic only.
@@ -163,6 +176,18 @@ pub struct RoundTripEstimate {
     /// Flows whose state gave way to that of others; what these sent again may have been
     /// measured. `None` where no such state is needed, or none gives way.
     pub forgotten_flows: Option<u64>,
+    /// What clients waited for, where that is known. For all responses only.
+    pub first_byte: Option<FirstByteWait>,
+    /// In how many connections the spin bit can be used. For all connections only.
+    pub spin_use: Option<SpinUse>,
+}
+
+impl RoundTripEstimate {
+    /// Whether it is about all round trips of its kind.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.scope == Scope::All && self.part.is_none()
+    }
 }
 
 /// How long round trips took.
@@ -213,6 +238,8 @@ pub struct RoundTripSample {
     pub key: FlowKey,
     /// What it is a trip of.
     pub kind: RoundTripKind,
+    /// Which part of its kind it belongs to, where that is known.
+    pub part: Option<RoundTripPart>,
     /// How long it took.
     pub rtt_ns: i64,
     /// How many round trips it stands for.

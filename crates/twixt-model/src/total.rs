@@ -33,6 +33,7 @@ pub fn total<'a>(estimates: impl IntoIterator<Item = &'a Estimate>) -> Option<Es
         };
     }
     sum.sample = sample(&estimates);
+    sum.crossings = None;
     sum.reason = reason(&estimates);
     Some(sum)
 }
@@ -92,6 +93,7 @@ mod tests {
             delay,
             reason: delay.is_none().then(|| "nobody knows".to_owned()),
             sample: None,
+            crossings: None,
         }
     }
 

@@ -5,7 +5,7 @@ use twixt_model::{
     BatchBuffer, ClassId, Delay, Detail, DigestIdentity, EpochRule, Needs, Observation, PointId,
     Span, TimeSource, Timestamp,
 };
-use twixt_synopsis::{AnySynopsis, DetailsOf};
+use twixt_synopsis::{Algorithm, AnySynopsis, DetailsOf};
 use twixt_wire::{Observer, Skip, SkipCounts};
 
 use crate::packet_path::{PacketSink, SeenPacket};
@@ -21,6 +21,8 @@ pub struct MetersConfig {
     pub run: u64,
     /// How time is cut into epochs.
     pub rule: EpochRule,
+    /// Algorithms that match packets see one epoch: they cut by when packets left, once that is known.
+    pub cut_when_matched: bool,
     /// How far the point's clock is known to be ahead.
     pub shift: Delay,
     /// Half the width of the zone around boundaries; `None`: the default.
@@ -72,6 +74,7 @@ impl MetersConfig {
             point,
             run: 0,
             rule,
+            cut_when_matched: false,
             shift: Delay::ZERO,
             guard: None,
             lateness: LATENESS,
@@ -83,7 +86,9 @@ impl MetersConfig {
     }
 
     fn meter(&self, class: &str, prototype: &dyn AnySynopsis) -> Result<Meter, MeterError> {
-        let defaults = MeterConfig::new(self.point.clone(), self.rule);
+        let matches = prototype.algorithm().is_some_and(Algorithm::matches_packets);
+        let rule = if self.cut_when_matched && matches { EpochRule::WHOLE } else { self.rule };
+        let defaults = MeterConfig::new(self.point.clone(), rule);
         let config = MeterConfig {
             domain: self.domain.clone(),
             class: class.to_owned(),

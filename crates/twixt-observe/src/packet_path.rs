@@ -1,14 +1,15 @@
 //! The packet path: frames to packets to a sink. All commands and the agent run this one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use twixt_measure::Marker;
 use twixt_model::{
     Frame, FrameDirection, Observation, Prefix, SourceCounts, Span, Timestamp, protocol,
 };
 use twixt_wire::{
-    FrameBytes, LinkType, Observer, PAYLOAD_BYTES_MAX, Packet, ParseOptions, Skip, SkipCounts,
-    parse,
+    ByteRange, Cuts, FrameBytes, LinkType, Observer, PAYLOAD_BYTES_MAX, Packet, ParseOptions, Skip,
+    SkipCounts, parse,
 };
 
 use crate::meters::Meters;
@@ -94,6 +95,9 @@ pub struct PacketPath<S> {
     sink: S,
     follows_markers: bool,
     toward: Option<Prefix>,
+    within: Option<Span>,
+    /// Where TCP segments are cut, if the other point saw other ones.
+    cuts: Option<Arc<Cuts>>,
     /// Nothing is asked of all packets beyond their observation.
     is_plain: bool,
     packets_max: u64,
@@ -122,6 +126,8 @@ impl<S: PacketSink> PacketPath<S> {
             sink,
             follows_markers: false,
             toward: None,
+            within: None,
+            cuts: None,
             is_plain: false,
             packets_max: u64::MAX,
             packets_left: u64::MAX,
@@ -135,7 +141,9 @@ impl<S: PacketSink> PacketPath<S> {
 
     /// Knows whether anything is asked of all packets.
     fn examined(self) -> Self {
-        let is_plain = self.sink.takes_bare() && !self.follows_markers && self.toward.is_none();
+        let selects = self.toward.is_some() || self.within.is_some();
+        let asks_more = self.follows_markers || selects || self.cuts.is_some();
+        let is_plain = self.sink.takes_bare() && !asks_more;
         Self { is_plain, ..self }
     }
 
@@ -149,6 +157,18 @@ impl<S: PacketSink> PacketPath<S> {
     #[must_use]
     pub fn toward(self, toward: Option<Prefix>) -> Self {
         Self { toward, ..self }.examined()
+    }
+
+    /// Takes only frames of this time, if one is given, both ends included.
+    #[must_use]
+    pub fn within(self, within: Option<Span>) -> Self {
+        Self { within, ..self }.examined()
+    }
+
+    /// Takes the pieces of TCP segments instead of them, in flows that are cut.
+    #[must_use]
+    pub fn cutting(self, cuts: Option<Arc<Cuts>>) -> Self {
+        Self { cuts, ..self }.examined()
     }
 
     /// Takes no more packets than this, if a number is given.
@@ -276,6 +296,9 @@ impl<S: PacketSink> PacketPath<S> {
         if is_timeless(frame.time) {
             return Err(Skip::NoTime);
         }
+        if self.within.is_some_and(|span| !span.contains(frame.time)) {
+            return Err(Skip::OutsideStretch);
+        }
         self.sink.see(frame.time);
         if self.follows_markers
             && let Some(marker) = marker_in(frame.link, frame.bytes.bytes(), frame.wire_length)
@@ -294,8 +317,34 @@ impl<S: PacketSink> PacketPath<S> {
         if self.toward.is_some_and(|prefix| !prefix.contains(packet.destination())) {
             return Err(Skip::WrongDirection);
         }
-        self.sink.take(&self.observer, SeenPacket { observation, packet: &packet, frame })?;
+        let seen = SeenPacket { observation, packet: &packet, frame };
+        if self.cuts.is_some() {
+            return self.hand_over_pieces(seen);
+        }
+        self.sink.take(&self.observer, seen)?;
         self.packets_left -= 1;
+        Ok(())
+    }
+
+    /// The pieces of a packet, or all of it if it is not cut.
+    #[cold]
+    #[inline(never)]
+    fn hand_over_pieces(&mut self, seen: SeenPacket<'_>) -> Result<(), Skip> {
+        let Self { observer, sink, cuts, packets_left, skipped, .. } = self;
+        let pieces = cuts.as_ref().zip(ByteRange::of(seen.packet, seen.frame.bytes.bytes()));
+        let flow = || observer.digester().packet_flow_hash(seen.packet);
+        let pieces = pieces.and_then(|(cuts, range)| cuts.pieces(flow(), range, seen.observation));
+        let Some(pieces) = pieces else {
+            sink.take(observer, seen)?;
+            *packets_left -= 1;
+            return Ok(());
+        };
+        for observation in pieces {
+            match sink.take(observer, SeenPacket { observation, ..seen }) {
+                Ok(()) => *packets_left = packets_left.saturating_sub(1),
+                Err(skip) => skipped.count(skip),
+            }
+        }
         Ok(())
     }
 }

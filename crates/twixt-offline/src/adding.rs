@@ -34,26 +34,32 @@ impl Measured {
 
 impl Concluded {
     fn add(&mut self, other: Self, rule: EpochRule) {
-        let key = |estimate: &Estimate| match rule {
-            EpochRule::WHOLE => (Epoch(0), estimate.scope.clone()),
-            _ => (rule.epoch_of(estimate.span.start), estimate.scope.clone()),
-        };
-        let mut at: BTreeMap<(Epoch, Scope), usize> =
-            self.estimates.iter().enumerate().map(|(index, one)| (key(one), index)).collect();
-        for estimate in other.estimates {
-            match at.get(&key(&estimate)) {
-                Some(&index) => add(&mut self.estimates[index], estimate),
-                None => {
-                    at.insert(key(&estimate), self.estimates.len());
-                    self.estimates.push(estimate);
-                }
-            }
-        }
-        self.estimates.sort_by_key(|estimate| estimate.span.start);
+        add_all(&mut self.estimates, other.estimates, rule);
+        add_all(&mut self.together, other.together, EpochRule::WHOLE);
         self.note_more(other.epochs, other.span);
         self.synopsis_bytes = self.synopsis_bytes.max(other.synopsis_bytes);
         self.problems.extend(other.problems);
     }
+}
+
+/// Adds estimates to those of the same scope and epoch.
+fn add_all(estimates: &mut Vec<Estimate>, others: Vec<Estimate>, rule: EpochRule) {
+    let key = |estimate: &Estimate| match rule {
+        EpochRule::WHOLE => (Epoch(0), estimate.scope.clone()),
+        _ => (rule.epoch_of(estimate.span.start), estimate.scope.clone()),
+    };
+    let mut at: BTreeMap<(Epoch, Scope), usize> =
+        estimates.iter().enumerate().map(|(index, one)| (key(one), index)).collect();
+    for estimate in others {
+        match at.get(&key(&estimate)) {
+            Some(&index) => add(&mut estimates[index], estimate),
+            None => {
+                at.insert(key(&estimate), estimates.len());
+                estimates.push(estimate);
+            }
+        }
+    }
+    estimates.sort_by_key(|estimate| estimate.span.start);
 }
 
 /// Adds what is known of other packets of the same scope.
@@ -68,6 +74,10 @@ fn add(estimate: &mut Estimate, other: Estimate) {
     match (&mut estimate.sample, other.sample) {
         (Some(sample), Some(more)) => sample.merge(&more),
         (sample, more) => *sample = sample.take().or(more),
+    }
+    match (&mut estimate.crossings, other.crossings) {
+        (Some(crossings), Some(more)) => crossings.add(*more),
+        (crossings, more) => *crossings = crossings.take().or(more),
     }
     if let Some(reason) = other.reason {
         estimate.add_reason(&reason);

@@ -17,6 +17,8 @@ pub struct Beside {
     pub sample_bytes_per_second: Option<u64>,
     /// What is done about the clocks.
     pub clock: ClockUse,
+    /// Every packet is to be in its estimate, from algorithms that keep every packet.
+    pub packets: bool,
 }
 
 /// What is done about the clocks.

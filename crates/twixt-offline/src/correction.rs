@@ -90,13 +90,13 @@ impl Correction {
 
     /// Delays of the packets that were compared, as they are then.
     pub(crate) fn delays(&self, comparison: &Comparison) -> Option<DelayRange> {
-        DelayRange::of(self.corrected(&comparison.downstream_points).collect())
+        DelayRange::of(self.differences(&comparison.downstream_points).collect())
     }
 
     /// How far below zero a delay of either direction would be, if that is beyond any doubt.
     fn contradiction(&self, comparison: &Comparison) -> Option<Delay> {
-        let there = self.corrected(&comparison.downstream_points).min()?;
-        let back = self.corrected(&comparison.upstream_points).max().map(|delay| -delay);
+        let there = self.differences(&comparison.downstream_points).min()?;
+        let back = self.differences(&comparison.upstream_points).max().map(|delay| -delay);
         let least = back.map_or(there, |back| back.min(there));
         let seen = comparison.downstream_points.iter().map(|point| point.difference).min()?;
         // Without an offset, delays are as far below zero as they were seen.
@@ -107,15 +107,23 @@ impl Correction {
         (least + self.report.doubt() < from).then_some(-least)
     }
 
-    /// Corrected differences of packets whose interval between steps is known.
-    fn corrected<'a>(&'a self, points: &'a [ClockPoint]) -> impl Iterator<Item = Delay> + 'a {
+    fn differences<'a>(&'a self, points: &'a [ClockPoint]) -> impl Iterator<Item = Delay> + 'a {
+        self.corrected(points).map(|point| point.difference)
+    }
+
+    /// Packets whose interval between steps is known, with corrected differences.
+    pub(crate) fn corrected<'a>(
+        &'a self,
+        points: &'a [ClockPoint],
+    ) -> impl Iterator<Item = ClockPoint> + 'a {
         points.iter().filter_map(|point| {
             let received = point.time + point.difference;
             let within = |piece: &ClockPiece| {
                 piece.upstream.contains(point.time) && piece.downstream.contains(received)
             };
             let piece = self.report.pieces.iter().position(within)?;
-            Some(self.report.upstream_time(piece, received) - point.time)
+            let difference = self.report.upstream_time(piece, received) - point.time;
+            Some(ClockPoint { difference, ..*point })
         })
     }
 }

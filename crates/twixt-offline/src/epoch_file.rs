@@ -6,15 +6,19 @@ use std::path::Path;
 
 use twixt_measure::{FILE_HEADER, FileError, FileTail, RecordReader, Sealed};
 
+use crate::capture::is_read_once;
 use crate::error::OfflineError;
 use crate::report::{Remark, Reporter};
 
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Whether the file is one that `record` wrote.
+/// Whether the file is one that `record` wrote. A pipe is none: to look would be to read it.
 #[must_use]
 pub fn is_epoch_file(path: &Path) -> bool {
+    if is_read_once(path) {
+        return false;
+    }
     let mut magic = [0; 4];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
     read.is_ok() && FILE_HEADER.starts_with(&magic)

@@ -19,6 +19,8 @@ pub enum ErrorKind {
     NoAnswer,
     /// A file cannot be read.
     Failure,
+    /// A person did not want to wait.
+    Interrupted,
 }
 
 /// Why two captures cannot be measured as asked.
@@ -76,8 +78,10 @@ pub enum OfflineError {
     EpochsTooShort {
         /// Their length.
         length_ns: i64,
-        /// By how much delays differ.
+        /// By how much delays of most packets differ.
         spread_ns: i64,
+        /// The shortest that would do.
+        shortest_ns: i64,
     },
     /// The settings of an algorithm make no sense.
     #[error(transparent)]
@@ -108,6 +112,9 @@ pub enum OfflineError {
     /// The captures were taken one after the other.
     #[error("the two captures do not overlap in time")]
     NoOverlap,
+    /// A person wanted no more before anything was measured.
+    #[error("interrupted while the captures were compared: nothing was measured yet")]
+    Interrupted,
     /// An epoch file is empty.
     #[error("{path}: no epochs", path = path.display())]
     NoEpochs {
@@ -146,6 +153,7 @@ impl OfflineError {
             | Self::OtherWayOnly
             | Self::NoOverlap
             | Self::NoEpochs { .. } => ErrorKind::NoAnswer,
+            Self::Interrupted => ErrorKind::Interrupted,
             Self::Capture(_) | Self::Read { .. } | Self::EpochFile { .. } => ErrorKind::Failure,
             _ => ErrorKind::Usage,
         }

@@ -1,26 +1,33 @@
 //! The first read of two captures: what do they have in common?
 
+use std::sync::Arc;
 use std::thread;
 
+use twixt_capture::BatchEnd;
 use twixt_measure::survey::{Passage, PointSurvey, Sighting};
-use twixt_model::{DigestProfile, FrameDirection, Needs, Timestamp};
+use twixt_model::{DigestProfile, Frame, FrameDirection, Needs, Timestamp};
 use twixt_observe::{FrameParts, PacketPath, PacketSink, SeenPacket};
-use twixt_wire::{Available, Observer, Skip, SkipCounts, available};
+use twixt_wire::{Available, Cuts, Observer, Skip, SkipCounts, available};
 
 use crate::capture::Capture;
 use crate::error::OfflineError;
 use crate::measured::Files;
-use crate::plan::{Plan, Recognition};
-use crate::report::{Remark, Reporter};
+use crate::plan::{Plan, Recognition, Traffic};
+use crate::report::{Pass, Remark, Reporter};
+use crate::segmentation::{cuts_of, may_be_merged};
 use crate::selection::flow_ends;
 
 /// What the first read of one capture found.
 pub(crate) struct Surveyed {
     pub(crate) noted: CaptureSurvey,
+    /// What was noted of all packets, where only some are measured: they have the same clocks.
+    pub(crate) all: Option<PointSurvey>,
     pub(crate) packets: u64,
     pub(crate) skipped: SkipCounts,
     /// How packets were recognised.
     pub(crate) recognition: Recognition,
+    /// Where TCP segments were cut.
+    pub(crate) cuts: Option<Arc<Cuts>>,
     /// The capture, read to its end.
     capture: Capture,
 }
@@ -34,22 +41,28 @@ pub(crate) struct CaptureSurvey {
     options_cut: u64,
     /// Packets of which not even the fixed headers are whole.
     pub(crate) headers_cut: u64,
+    /// TCP packets that may be of several segments.
+    merged: u64,
 }
 
 /// Surveys both captures; again with less if one of them is cut so short that packets could not be
-/// recognised by what was asked for.
+/// recognised by what was asked for, or by byte range if they hold other TCP segments.
 pub(crate) fn survey(
     plan: &Plan,
     files: Files<'_>,
     reporter: &dyn Reporter,
 ) -> Result<(Surveyed, Surveyed), OfflineError> {
     let asked = plan.digest.recognition;
-    let (up, down) = survey_with(plan, files, asked, reporter)?;
+    let (up, down) = survey_with(plan, files, (asked, None), reporter)?;
     for surveyed in [&up, &down] {
         surveyed.remarks().for_each(|remark| reporter.remark(remark));
     }
     let possible = up.possible(down.possible(asked));
-    if possible == asked {
+    let cuts = match up.noted.merged + down.noted.merged {
+        0 => None,
+        _ => cuts_of(plan, files, possible, reporter)?,
+    };
+    if possible == asked && cuts.is_none() {
         return Ok((up, down));
     }
     // Equal cuts are what everyone would expect; unequal ones may surprise.
@@ -60,37 +73,51 @@ pub(crate) fn survey(
         let (shorter, longer) = (shorter.to_owned(), longer.to_owned());
         reporter.remark(Remark::UnequalCuts { shorter, longer, recognition: possible });
     }
-    survey_with(plan, files, possible, reporter)
+    survey_with(plan, files, (possible, cuts), reporter)
 }
 
 fn survey_with(
     plan: &Plan,
     files: Files<'_>,
-    recognition: Recognition,
+    (recognition, cuts): (Recognition, Option<Arc<Cuts>>),
     reporter: &dyn Reporter,
 ) -> Result<(Surveyed, Surveyed), OfflineError> {
     let needs = Needs { digest: true, flow: true, detail: false, group: false };
     let observer = plan.traffic.observer(needs, plan.digest.digester_by(recognition))?;
+    let all = Traffic { outer: plan.traffic.outer, ..Traffic::default() };
+    let all = all.observer(needs, plan.digest.digester_by(recognition))?;
+    let all = plan.traffic.selects().then_some(all);
     let (up, down) = (Capture::open(files.upstream)?, Capture::open(files.downstream)?);
-    let progress = reporter.progress(up.size_bytes() + down.size_bytes());
-    let toward = plan.traffic.toward;
+    let progress = reporter.progress(Pass::Survey, up.size_bytes() + down.size_bytes());
+    let (toward, within) = (plan.traffic.toward, plan.traffic.within);
     let run = |mut capture: Capture| {
         let path = PacketPath::new(observer.clone(), CaptureSurvey::new());
-        let mut path = path.toward(toward);
-        capture.read_to_end(progress.as_ref(), |frame| path.take(&frame));
+        let mut path = path.toward(toward).within(within).cutting(cuts.clone());
+        let all = all.as_ref().map(|observer| PacketPath::new(observer.clone(), AllTraffic::new()));
+        let mut all = all.map(|path| path.within(within).cutting(cuts.clone()));
+        let mut take = |frame: Frame<'_>| {
+            path.take(&frame);
+            all.iter_mut().for_each(|path| path.take(&frame));
+        };
+        while !reporter.is_enough()
+            && capture.read_batch(progress.as_ref(), &mut take) == BatchEnd::More
+        {}
         let (packets, skipped) = (path.packets(), path.skipped());
-        Surveyed { noted: path.into_sink(), packets, skipped, recognition, capture }
+        let all = all.map(|path| path.into_sink().0);
+        let cuts = cuts.clone();
+        Surveyed { noted: path.into_sink(), all, packets, skipped, recognition, cuts, capture }
     };
-    Ok(thread::scope(|scope| {
+    let surveyed = thread::scope(|scope| {
         let other = scope.spawn(|| run(down));
         (run(up), other.join().expect("a survey does not panic"))
-    }))
+    });
+    if reporter.is_enough() { Err(OfflineError::Interrupted) } else { Ok(surveyed) }
 }
 
 impl Surveyed {
     /// Frames that the capture says were dropped.
     pub(crate) fn dropped(&self) -> u64 {
-        self.capture.file().counts().dropped.unwrap_or(0)
+        self.capture.counts().dropped.unwrap_or(0)
     }
 
     /// How packets can be recognised with what this capture has.
@@ -118,7 +145,7 @@ impl Surveyed {
 impl CaptureSurvey {
     fn new() -> Self {
         let survey = PointSurvey::new();
-        Self { survey, available_bytes: u8::MAX, options_cut: 0, headers_cut: 0 }
+        Self { survey, available_bytes: u8::MAX, options_cut: 0, headers_cut: 0, merged: 0 }
     }
 
     fn note_cut(&mut self, available: Available) {
@@ -134,19 +161,43 @@ impl PacketSink for CaptureSurvey {
     }
 
     fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
-        let SeenPacket { observation, packet, frame } = seen;
-        self.note_cut(available(packet, frame.bytes.bytes()));
-        let sighting = Sighting {
-            time: frame.time,
-            digest: observation.digest,
-            flow: observation.flow,
-            ttl: packet.ttl(),
-            passage: passage(&frame),
-            length: observation.length,
-            is_fragment: !packet.is_first_fragment(),
-        };
-        self.survey.observe(&sighting, || flow_ends(observer, packet));
+        self.note_cut(available(seen.packet, seen.frame.bytes.bytes()));
+        self.merged += u64::from(may_be_merged(&seen.observation, seen.packet));
+        self.survey.observe(&sighting(&seen), || flow_ends(observer, seen.packet));
         Ok(())
+    }
+}
+
+/// All packets of a capture, whichever are measured.
+struct AllTraffic(PointSurvey);
+
+impl AllTraffic {
+    fn new() -> Self {
+        Self(PointSurvey::new())
+    }
+}
+
+impl PacketSink for AllTraffic {
+    fn see(&mut self, time: Timestamp) {
+        self.0.saw_frame(time);
+    }
+
+    fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
+        self.0.observe(&sighting(&seen), || flow_ends(observer, seen.packet));
+        Ok(())
+    }
+}
+
+fn sighting(seen: &SeenPacket<'_>) -> Sighting {
+    let SeenPacket { observation, packet, frame } = seen;
+    Sighting {
+        time: frame.time,
+        digest: observation.digest,
+        flow: observation.flow,
+        ttl: packet.ttl(),
+        passage: passage(frame),
+        length: observation.length,
+        is_fragment: !packet.is_first_fragment(),
     }
 }
 

@@ -6,10 +6,9 @@ use twixt_measure::clock::ClockReport;
 use twixt_measure::survey::ClockDifference;
 use twixt_model::{Estimate, PointId, Segment, Span};
 use twixt_observe::PathCounts;
-use twixt_synopsis::{Estimator, StrayCause};
+use twixt_synopsis::StrayCause;
 
 use crate::beside::KeptBeside;
-use crate::chosen::ChosenAlgorithm;
 use crate::pairs::Concluded;
 use crate::plan::Plan;
 
@@ -86,7 +85,7 @@ impl Measured {
     pub(crate) fn note_clock_error(&mut self) {
         let bound = self.clock.and_then(|clock| clock.error_bound);
         for concluded in &mut self.concluded {
-            for estimate in &mut concluded.estimates {
+            for estimate in concluded.all_mut() {
                 estimate.evidence.clock_error = estimate.evidence.clock_error.or(bound);
             }
         }
@@ -100,14 +99,10 @@ impl Measured {
         plan: &Plan,
         cause: impl FnOnce() -> Option<StrayCause>,
     ) {
-        let counts = |chosen: &ChosenAlgorithm| {
-            let estimator = &chosen.algorithm.estimator;
-            !matches!(estimator, Estimator::TwoPoint { matches_packets: true, .. })
-        };
         let algorithms = self.concluded.iter_mut().zip(&plan.algorithms);
         let estimates = algorithms
-            .filter(|(_, chosen)| counts(chosen))
-            .flat_map(|(concluded, _)| &mut concluded.estimates);
+            .filter(|(_, chosen)| !chosen.algorithm.matches_packets())
+            .flat_map(|(concluded, _)| concluded.all_mut());
         let mut strayed: Vec<&mut Estimate> = estimates
             .filter(|estimate| estimate.evidence.stray_range().is_some_and(|range| range.min > 0))
             .collect();

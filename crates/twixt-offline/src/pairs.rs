@@ -7,12 +7,13 @@ use std::sync::Arc;
 use twixt_engine::{Conclusion, Gap, Series, StoredHalf, StoredPairing, StoredSeries, StreamCheck};
 use twixt_measure::clock::{ClockPoint, ClockReport, diagnose};
 use twixt_measure::survey::ClockDifference;
-use twixt_measure::{QuestionTemplate, Sealed};
-use twixt_model::{Delay, Epoch, Estimate, Scope, Segment, Span};
+use twixt_measure::{QuestionTemplate, Remedy, Sealed};
+use twixt_model::{Delay, Epoch, EpochRule, Estimate, Scope, Segment, Span, by_scope};
 use twixt_synopsis::{KnownFlow, Listing};
 use twixt_wire::Digester;
 
 use crate::chosen::ChosenAlgorithm;
+use crate::measured::segment;
 use crate::plan::Plan;
 
 /// What one algorithm concluded.
@@ -20,6 +21,8 @@ use crate::plan::Plan;
 pub struct Concluded {
     /// Of all epochs.
     pub estimates: Vec<Estimate>,
+    /// What the epochs tell together, scope by scope; nothing if time was not cut.
+    pub together: Vec<Estimate>,
     /// Epochs that were estimated, in all classes together.
     pub(crate) epochs: BTreeSet<Epoch>,
     /// State that one point kept per epoch, at most, over all classes.
@@ -44,13 +47,25 @@ impl Concluded {
     #[must_use]
     pub fn whole(estimates: Vec<Estimate>, synopsis_bytes: u64, span: Span) -> Self {
         let epochs = BTreeSet::from([Epoch(0)]);
-        Self { estimates, epochs, synopsis_bytes, span: Some(span), problems: Vec::new() }
+        Self { estimates, epochs, synopsis_bytes, span: Some(span), ..Self::default() }
     }
 
     /// How many epochs were estimated.
     #[must_use]
     pub fn epochs(&self) -> u64 {
         self.epochs.len() as u64
+    }
+
+    /// Adds up what epochs tell, unless that is known already.
+    pub(crate) fn add_up(&mut self) {
+        if self.together.is_empty() {
+            self.together = by_scope(&self.estimates).into_values().collect();
+        }
+    }
+
+    /// Estimates of epochs, and of all of them together.
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut Estimate> {
+        self.estimates.iter_mut().chain(&mut self.together)
     }
 
     /// Notes epochs that were estimated elsewhere, and when.
@@ -88,15 +103,27 @@ impl Concluded {
         diagnose(&points, &[])
     }
 
-    fn note(&mut self, class: &str, conclusion: Conclusion) {
+    /// Takes what was concluded. Where it was cut when packets were matched, each scope has the estimate
+    /// of the whole first.
+    fn note(&mut self, class: &str, cut: EpochRule, conclusion: Conclusion) {
         match conclusion {
             Conclusion::Estimate(pair) => {
-                self.note_more(BTreeSet::from([pair.epoch]), pair.upstream.seen);
                 let named = |estimate: Estimate| match class {
                     "" => estimate,
                     class => Estimate { scope: Scope::Class(class.to_owned()), ..estimate },
                 };
-                self.estimates.extend(pair.estimates.into_iter().map(named));
+                let estimates = pair.estimates.into_iter().map(named);
+                if cut == EpochRule::WHOLE {
+                    self.note_more(BTreeSet::from([pair.epoch]), pair.upstream.seen);
+                    return self.estimates.extend(estimates);
+                }
+                let mut scopes = BTreeSet::new();
+                let (together, estimates): (Vec<_>, Vec<_>) =
+                    estimates.partition(|estimate| scopes.insert(estimate.scope.clone()));
+                let epochs = estimates.iter().map(|estimate| cut.epoch_of(estimate.span.start));
+                self.note_more(epochs.collect(), pair.upstream.seen);
+                self.together.extend(together);
+                self.estimates.extend(estimates);
             }
             Conclusion::Gap(Gap { first: epoch, point, reason, .. }) => {
                 let reason = match point {
@@ -154,12 +181,28 @@ impl Pairs {
                 flows: known.clone(),
                 listing: if plan.flows.is_all() { Listing::Passing } else { Listing::Named },
                 reference,
+                cut: EpochRule::WHOLE,
+                remedy: Remedy::Guard,
+                packets: plan.beside.packets,
             },
             by_class: BTreeMap::new(),
             concluded: Concluded::default(),
         };
         let asked = Epoch(i64::MIN)..=Epoch(i64::MAX);
         Self { segment, asked, algorithms: plan.algorithms.iter().map(algorithm).collect() }
+    }
+
+    /// Of captures: what matches packets cuts time then, and what is kept near boundaries follows from
+    /// the length of epochs.
+    pub(crate) fn of_captures(plan: &Plan, digester: &Digester, reference: Delay) -> Self {
+        let mut pairs = Self::new(plan, segment(), digester, reference);
+        for (algorithm, chosen) in pairs.algorithms.iter_mut().zip(&plan.algorithms) {
+            algorithm.question.remedy = Remedy::Length;
+            if plan.cuts_when_matched(chosen) {
+                algorithm.question.cut = plan.rule;
+            }
+        }
+        pairs
     }
 
     /// Concludes no other epochs than these.
@@ -176,7 +219,7 @@ impl Pairs {
             .or_insert_with(|| ClassPairs::new(&self.segment, &sealed, &pairs.question));
         let name = sealed.class.clone();
         class.pairing.receive(StoredHalf { sealed, flows });
-        class.drain(&name, &self.asked, &mut pairs.concluded);
+        class.drain(&name, pairs.question.cut, &self.asked, &mut pairs.concluded);
     }
 
     /// Nothing more comes: what each algorithm concluded, in their order.
@@ -184,7 +227,7 @@ impl Pairs {
         let finish = |mut pairs: AlgorithmPairs| {
             for (name, class) in &mut pairs.by_class {
                 class.pairing.finish();
-                class.drain(name, &self.asked, &mut pairs.concluded);
+                class.drain(name, pairs.question.cut, &self.asked, &mut pairs.concluded);
                 pairs.concluded.synopsis_bytes += class.state_bytes;
             }
             pairs.concluded.date_the_empty();
@@ -206,7 +249,13 @@ impl ClassPairs {
         Self { pairing, state_bytes: 0 }
     }
 
-    fn drain(&mut self, class: &str, asked: &RangeInclusive<Epoch>, concluded: &mut Concluded) {
+    fn drain(
+        &mut self,
+        class: &str,
+        cut: EpochRule,
+        asked: &RangeInclusive<Epoch>,
+        concluded: &mut Concluded,
+    ) {
         while let Some(conclusion) = self.pairing.poll() {
             if !asked.contains(&conclusion.epoch()) {
                 continue;
@@ -215,7 +264,7 @@ impl ClassPairs {
                 let most = pair.upstream.synopsis_bytes.max(pair.downstream.synopsis_bytes);
                 self.state_bytes = self.state_bytes.max(most);
             }
-            concluded.note(class, conclusion);
+            concluded.note(class, cut, conclusion);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The parts of two captures that are measured one by one: between the steps of a clock, times of both
 //! can be compared; across one they cannot.
 
+use std::sync::OnceLock;
+
 use twixt_measure::clock::ClockReport;
 use twixt_measure::survey::{Comparison, DelayRange, Edges, Overlap};
 use twixt_model::{Delay, EpochRule};
@@ -12,6 +14,8 @@ use crate::error::OfflineError;
 pub(crate) struct Part {
     pub(crate) overlap: Overlap,
     pub(crate) edges: Edges,
+    /// Where it ends instead, if a person has seen enough.
+    pub(crate) shortened: OnceLock<Edges>,
     /// What puts the downstream clock right, if it should be.
     pub(crate) correction: Option<Correction>,
     /// There are others: frames before and after it may have any time.
@@ -51,6 +55,7 @@ pub(crate) fn parts(
     };
     let part = |(number, overlap): (usize, Overlap)| Part {
         edges: Edges::of(&overlap),
+        shortened: OnceLock::new(),
         overlap,
         correction: correction.map(|correction| correction.within(number)),
         jumps: stepped.is_some(),
@@ -64,10 +69,4 @@ fn is_too_wide(rule: EpochRule, delays: DelayRange) -> bool {
     let spread = delays.max - delays.min;
     let half_an_epoch = rule.length_ns().map(|length_ns| Delay::from_nanos(length_ns / 2));
     spread > SPREAD_MAX || half_an_epoch.is_some_and(|half| half <= spread)
-}
-
-/// The widest range of delays of any part.
-pub(crate) fn spread(parts: &[Part]) -> Delay {
-    let spread = |part: &Part| part.overlap.delays.max - part.overlap.delays.min;
-    parts.iter().map(spread).max().unwrap_or(Delay::ZERO)
 }

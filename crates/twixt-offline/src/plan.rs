@@ -1,9 +1,9 @@
 //! What is to be measured, and how.
 
 use twixt_measure::{Cutting, Sealed};
-use twixt_model::{DigestHash, DigestProfile, EpochRule, GroupPrefixes, Needs, Prefix};
+use twixt_model::{DigestHash, DigestProfile, EpochRule, GroupPrefixes, Needs, Prefix, Span};
 use twixt_synopsis::{AnySynopsis, By, FlowNames};
-use twixt_wire::{Digester, Filter, HashKey, Observer, ObserverError, ObserverOptions};
+use twixt_wire::{Digester, Filter, HashKey, Observer, ObserverError, ObserverOptions, dscp_name};
 
 use crate::beside::Beside;
 use crate::chosen::ChosenAlgorithm;
@@ -24,6 +24,8 @@ pub struct Plan {
     pub split: Split,
     /// How time is cut into epochs.
     pub rule: EpochRule,
+    /// So that there are some sixty, whatever `rule` says.
+    pub auto_epochs: bool,
     /// What ends an epoch.
     pub cutting: Cutting,
     /// Which flows are asked about.
@@ -45,6 +47,8 @@ pub struct Traffic {
     pub classes: Vec<(String, Filter)>,
     /// The classes are rules that weigh packets.
     pub weighed: bool,
+    /// Only packets that the capture saw within this time, both ends included.
+    pub within: Option<Span>,
 }
 
 /// How packets are recognised at both points.
@@ -70,6 +74,21 @@ pub struct Recognition {
 }
 
 impl Traffic {
+    /// Whether some packets are not measured, by the user's choice.
+    pub(crate) const fn selects(&self) -> bool {
+        self.toward.is_some() || self.filter.is_some()
+    }
+
+    /// Classes for [`Split::Dscp`]: one for each code point, by its name where it has one.
+    #[must_use]
+    pub fn dscp_classes() -> Vec<(String, Filter)> {
+        let class = |code_point: u8| {
+            let filter = format!("dscp {code_point}").parse().expect("code points are conditions");
+            (format!("dscp {}", dscp_name(code_point)), filter)
+        };
+        (0..64).map(class).collect()
+    }
+
     /// An observer of these packets that computes what is needed.
     ///
     /// # Errors
@@ -109,6 +128,20 @@ impl Plan {
         needs.chain(noted).fold(Needs::default(), Needs::or)
     }
 
+    /// Whether an algorithm cuts time when packets were matched, by when they left.
+    pub(crate) fn cuts_when_matched(&self, chosen: &ChosenAlgorithm) -> bool {
+        let cuts = self.rule != EpochRule::WHOLE && self.cutting == Cutting::Timed;
+        cuts && chosen.algorithm.matches_packets()
+    }
+
+    /// How time is cut while packets are read: not at all, if all algorithms do that later.
+    pub(crate) fn rule_of_meters(&self) -> EpochRule {
+        match self.algorithms.iter().all(|chosen| self.cuts_when_matched(chosen)) {
+            true => EpochRule::WHOLE,
+            false => self.rule,
+        }
+    }
+
     /// What each point keeps.
     #[must_use]
     pub fn prototypes(&self) -> Vec<&dyn AnySynopsis> {
@@ -119,7 +152,7 @@ impl Plan {
     #[must_use]
     pub fn class_names(&self, observer: &Observer) -> Vec<String> {
         match self.split {
-            Split::Class => observer.class_names().map(str::to_owned).collect(),
+            Split::Class | Split::Dscp => observer.class_names().map(str::to_owned).collect(),
             Split::By(_) => Vec::new(),
         }
     }

@@ -2,7 +2,7 @@
 
 use twixt_capture::BatchEnd;
 use twixt_measure::Cutting;
-use twixt_measure::survey::{DelayRange, Place};
+use twixt_measure::survey::{DelayRange, Edges, Place};
 use twixt_model::{Delay, Needs, Side, Span, Timestamp};
 use twixt_observe::{LATENESS, Meters, MetersConfig, PacketPath, PacketSink, PathCounts};
 use twixt_wire::{Observer, Skip, SkipCounts};
@@ -14,7 +14,7 @@ use crate::flow_list::FlowSizes;
 use crate::measured::{Files, segment};
 use crate::pairs::Sent;
 use crate::plan::Plan;
-use crate::report::{Progress, Remark, Reporter};
+use crate::report::{Pass, Progress, Remark, Reporter};
 use crate::selection::{EndSink, Excerpt, ReadStage, StampSink};
 use crate::stamps::Stamps;
 
@@ -46,6 +46,10 @@ pub(crate) struct CaptureReading<'a> {
     expects_late: bool,
     /// Packets that were measured when the capture was read before: they are skipped in this read.
     measured_before: u64,
+    /// Where it ends for us, if before its end.
+    last: Option<Timestamp>,
+    /// How far frames may be behind the latest before them.
+    back: Delay,
 }
 
 impl Excerpt<'_> {
@@ -65,6 +69,8 @@ impl Excerpt<'_> {
     fn path<S: PacketSink>(&self, plan: &Plan, sink: S) -> Result<PacketPath<S>, OfflineError> {
         Ok(PacketPath::new(self.observer(plan)?, sink)
             .toward(plan.traffic.toward)
+            .within(plan.traffic.within)
+            .cutting(self.cuts.cloned())
             .following_markers(plan.cutting != Cutting::Timed))
     }
 
@@ -77,7 +83,7 @@ impl Excerpt<'_> {
         reporter: &dyn Reporter,
     ) -> Result<Stamps, OfflineError> {
         let mut capture = self.open(files)?;
-        let progress = reporter.progress(capture.size_bytes());
+        let progress = reporter.progress(Pass::Times, capture.size_bytes());
         let sink = StampSink { excerpt: *self, stamps: Stamps::default() };
         let mut path = self.path(plan, sink)?;
         capture.read_to_end(progress.as_ref(), |frame| path.take(&frame));
@@ -113,6 +119,8 @@ impl<'a> CaptureReading<'a> {
             dropped: 0,
             expects_late: false,
             measured_before: 0,
+            last: None,
+            back: Delay::ZERO,
         })
     }
 
@@ -128,6 +136,18 @@ impl<'a> CaptureReading<'a> {
         let sink = self.path.into_sink().going_on(excerpt);
         let (capture, path) = (excerpt.open(files)?, excerpt.path(plan, sink)?);
         Ok(Self { capture, path, ended: false, measured_before, ..self })
+    }
+
+    /// Frames are so far from being in order of time.
+    pub(crate) fn expect_disorder(&mut self, back: Delay) {
+        self.back = back;
+    }
+
+    /// Measures nothing beyond other edges, which end sooner, and not before what was read.
+    pub(crate) fn end_at(&mut self, edges: &'a Edges) {
+        let excerpt = &mut self.path.sink_mut().excerpt;
+        excerpt.edges = Some(edges);
+        self.last = Some(edges.last(excerpt.side));
     }
 
     /// So many frames were dropped while this was captured, at whatever time.
@@ -174,7 +194,7 @@ impl<'a> CaptureReading<'a> {
 
     /// Seals what is open, and says what was counted.
     pub(crate) fn finish(mut self, reporter: &dyn Reporter) -> (PathCounts, Vec<Sent>) {
-        let source = self.capture.file().counts();
+        let source = self.capture.counts();
         let mut counts = self.path.counts(source);
         let mut skipped = SkipCounts::default();
         for (skip, count) in self.path.skipped_with(source).iter() {
@@ -205,7 +225,9 @@ impl<'a> CaptureReading<'a> {
     fn read(&mut self, progress: &dyn Progress) {
         let path = &mut self.path;
         let end = self.capture.read_batch(progress, |frame| path.take(&frame));
-        self.ended = end == BatchEnd::End;
+        let latest = self.path.sink().latest;
+        let is_enough = self.last.is_some_and(|last| latest > last + self.back);
+        self.ended = end == BatchEnd::End || is_enough;
     }
 }
 
@@ -223,6 +245,7 @@ fn meters_config(
     let (cutting, classes) = (plan.cutting.clone(), plan.class_names(observer));
     let digest = observer.digester().identity();
     MetersConfig {
+        cut_when_matched: plan.cutting == Cutting::Timed,
         shift,
         guard,
         lateness,

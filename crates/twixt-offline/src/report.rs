@@ -4,17 +4,40 @@ use std::path::PathBuf;
 
 use twixt_capture::Ending;
 use twixt_measure::FileError;
-use twixt_model::Delay;
+use twixt_measure::survey::Method;
+use twixt_model::{Delay, Timestamp};
 
 use crate::plan::Recognition;
 
 /// Takes what a person may want to know.
 pub trait Reporter: Sync {
     /// A read of so many bytes begins; the end of the returned value is its end.
-    fn progress(&self, total_bytes: u64) -> Box<dyn Progress>;
+    fn progress(&self, pass: Pass, total_bytes: u64) -> Box<dyn Progress>;
 
     /// Takes a remark.
     fn remark(&self, remark: Remark);
+
+    /// Whether a person wants no more, but what was measured so far.
+    fn is_enough(&self) -> bool {
+        false
+    }
+}
+
+/// What captures are read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// The first of two reads: what both have in common.
+    Survey,
+    /// A read for where TCP segments begin and end.
+    Segments,
+    /// A read for the times of packets, which some algorithms need.
+    Times,
+    /// A read for RTP streams.
+    Streams,
+    /// The second of two reads.
+    Measure,
+    /// The only read.
+    Only,
 }
 
 /// Takes how far a read has come, from several threads.
@@ -68,6 +91,30 @@ pub enum Remark {
         /// By what packets are recognised.
         recognition: Recognition,
     },
+    /// Flows are cut into TCP segments differently in both captures: they are compared by byte range.
+    OtherSegments {
+        /// How many are.
+        flows: u64,
+        /// How many are not, since there would be too many pieces.
+        refused: u64,
+        /// In how many both captures hold merged segments of which it is not known how many packets
+        /// they were.
+        coarse: u64,
+    },
+    /// Both captures have packets at the same times, to the nanosecond: they are one.
+    SameCapture {
+        /// The upstream capture.
+        upstream: PathBuf,
+        /// The downstream one.
+        downstream: PathBuf,
+    },
+    /// Flows of several packets go downstream, and nothing of them was seen there.
+    FlowsUnseen {
+        /// How many.
+        flows: u64,
+        /// Of how many that go downstream.
+        of: u64,
+    },
     /// Packets were sent this way, and none was seen at the other point.
     Outage {
         /// The upstream capture.
@@ -82,6 +129,15 @@ pub enum Remark {
         /// The downstream one.
         downstream: PathBuf,
     },
+    /// By the user's choice flows go downstream that, by what packets tell, go upstream.
+    TowardContradicted {
+        /// How many.
+        flows: u64,
+        /// What tells it.
+        by: Method,
+    },
+    /// A person wanted no more: packets were measured that left upstream before this time.
+    EndedByRequest(Timestamp),
     /// Nothing is known of the clocks that could be taken out of delays.
     ClocksUnknown,
     /// Delays are not corrected: one would be negative by so much, which is more than what is known
@@ -89,6 +145,8 @@ pub enum Remark {
     CorrectionRefused(Delay),
     /// How many packets have send times that were not kept, for want of room.
     StampsRefused(u64),
+    /// How many packets of UDP belong to flows beyond those among which RTP streams are looked for.
+    StreamsRefused(u64),
     /// How many packets belong to flows beyond the number that is distinguished.
     FlowsRefused(u64),
     /// How many packets near the ends of the overlap could not be held back: its ends are not exact.

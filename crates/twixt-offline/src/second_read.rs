@@ -2,23 +2,27 @@
 //!
 //! A clock that was set cuts the captures in parts, which are read one after the other.
 
+use std::sync::Arc;
+
 use twixt_measure::OPEN_EPOCHS_MAX;
 use twixt_measure::clock::ClockReport;
 use twixt_measure::survey::{Comparison, DelayRange, Disorder, Method, PointSurvey, stray_cause};
 use twixt_model::{Delay, EpochRule, Side, Unobserved};
 use twixt_observe::LATENESS;
+use twixt_wire::Cuts;
 
 use crate::capture::dropped_in;
 use crate::correction::{clock_of, correction};
+use crate::epochs::{Late, Spread};
 use crate::error::OfflineError;
-use crate::measured::{DirectionFound, Files, Measured, segment};
+use crate::measured::{DirectionFound, Files, Measured};
 use crate::pairs::{Concluded, Pairs};
-use crate::parts::{Part, Together, parts, spread};
+use crate::parts::{Part, Together, parts};
 use crate::plan::{Plan, Recognition};
 use crate::reading::{Boundaries, CaptureReading};
-use crate::report::{Remark, Reporter};
+use crate::report::{Pass, Remark, Reporter};
 use crate::selection::Excerpt;
-use crate::side_by_side::{read_both, read_part};
+use crate::side_by_side::{Manner, read_both, read_part};
 use crate::stamps::Stamps;
 
 /// What the first read found.
@@ -28,6 +32,7 @@ pub(crate) struct Compared<'a> {
     /// What packets of both directions together tell of the clocks.
     pub(crate) clocks: Option<&'a ClockReport>,
     pub(crate) recognition: Recognition,
+    pub(crate) cuts: Option<&'a Arc<Cuts>>,
     /// Frames that each capture says were dropped.
     pub(crate) dropped: Unobserved,
     /// What was noted of upstream, and of downstream.
@@ -44,7 +49,8 @@ pub(crate) fn measure(
 ) -> Result<(Measured, bool), OfflineError> {
     let Compared { comparison, clocks, surveys, .. } = surveyed;
     let correction = correction(plan, clocks, comparison, reporter);
-    let (parts, together) = parts(plan.rule, comparison, clocks, correction.as_ref())?;
+    let rule = plan.rule_of_meters();
+    let (parts, together) = parts(rule, comparison, clocks, correction.as_ref())?;
     let (measured, partial) = match together {
         Together::Whole => measure_as_one(plan, files, surveyed, &parts, reporter)?,
         Together::AddedUp => add_up(plan, files, surveyed, &parts, reporter)?,
@@ -58,6 +64,9 @@ pub(crate) fn measure(
         ..measured
     };
     measured.note_clock_error();
+    if plan.rule != EpochRule::WHOLE {
+        measured.concluded.iter_mut().for_each(Concluded::add_up);
+    }
     measured.note_stray_cause(plan, || {
         parts.iter().find_map(|part| stray_cause(comparison, &part.edges, surveys))
     });
@@ -94,10 +103,10 @@ fn measure_as_one<'a>(
     parts: &'a [Part],
     reporter: &dyn Reporter,
 ) -> Result<(Measured, bool), OfflineError> {
-    check_epochs(plan, spread(parts))?;
+    Spread::of(parts).check(plan.rule_of_meters())?;
     let delays = delays_of(surveyed.comparison, parts);
     let (mut up, mut down) = open(plan, files, surveyed, parts, delays, reporter)?;
-    let mut pairs = Pairs::new(plan, segment(), up.path.observer().digester(), delays.median);
+    let mut pairs = Pairs::of_captures(plan, up.path.observer().digester(), delays.median);
     for (number, part) in parts.iter().enumerate() {
         let [upstream, downstream] = surveyed.excerpts(plan, part);
         if number > 0 {
@@ -111,22 +120,30 @@ fn measure_as_one<'a>(
         sink.stamps = stamps(plan, files, upstream, Some(usual), reporter)?;
         // The clock is put right; which packets count is decided by what it showed.
         sink.correction = part.correction.clone();
-        read_part(&part.edges, &mut pairs, &mut up, &mut down, reporter);
+        read_part(part, &mut pairs, &mut up, &mut down, reporter);
+        if let Some(shortened) = part.shortened.get() {
+            reporter.remark(Remark::EndedByRequest(shortened.last(Side::Upstream)));
+            break;
+        }
     }
     let refused = up.path.sink().held_refused + down.path.sink().held_refused;
     if refused > 0 {
         reporter.remark(Remark::HeldRefused(refused));
     }
-    Ok(conclude(plan, pairs, up, down, direction_of(surveyed.comparison), reporter))
+    let direction = direction_of(surveyed.comparison);
+    let (mut measured, partial) = conclude(plan, pairs, up, down, direction, reporter);
+    measured.note_late(plan, &Late::of(plan, surveyed.comparison, parts, delays.min));
+    Ok((measured, partial))
 }
 
 impl<'a> Compared<'a> {
     /// Which packets of both ends count in a part.
     fn excerpts(&self, plan: &Plan, part: &'a Part) -> [Excerpt<'a>; 2] {
-        let Self { comparison, recognition, .. } = *self;
+        let Self { comparison, recognition, cuts, .. } = *self;
         let excerpt = |side, verdicts| Excerpt {
             side,
             recognition,
+            cuts,
             // If the user specified what goes downstream, nothing else decides.
             verdicts: plan.traffic.toward.is_none().then_some(verdicts),
             edges: Some(&part.edges),
@@ -151,8 +168,9 @@ fn open<'a>(
     // How far frames are from being in order of time.
     let disorder = surveys.map(PointSurvey::disorder);
     let [upstream, downstream] = surveyed.excerpts(plan, &parts[0]);
-    let guard = Some(guard(spread(parts)));
-    let [up_lateness, down_lateness] = disorder.map(|disorder| lateness(plan.rule, disorder));
+    let rule = plan.rule_of_meters();
+    let guard = Some(Spread::of(parts).guard(rule));
+    let [up_lateness, down_lateness] = disorder.map(|disorder| lateness(rule, disorder));
     let up_boundaries = Boundaries { shift: Delay::ZERO, guard, lateness: up_lateness };
     let mut up = CaptureReading::new(plan, files, upstream, up_boundaries)?;
     // The downstream clock is taken to be ahead by the smallest delay, for cutting epochs only:
@@ -161,8 +179,10 @@ fn open<'a>(
     let mut down = CaptureReading::new(plan, files, downstream, down_boundaries)?;
     up.expect_dropped(dropped.upstream);
     down.expect_dropped(dropped.downstream);
+    up.expect_disorder(disorder[0].back_max);
+    down.expect_disorder(disorder[1].back_max);
     // Times that jump with a clock are in order within each part.
-    if plan.rule != EpochRule::WHOLE && !parts[0].jumps {
+    if rule != EpochRule::WHOLE && !parts[0].jumps {
         up.expect_late(disorder[0].beyond(up_lateness), disorder[0].back_max, reporter);
         down.expect_late(disorder[1].beyond(down_lateness), disorder[1].back_max, reporter);
     }
@@ -189,17 +209,9 @@ fn stamps(
     }
 }
 
-/// A packet under way at the end of an epoch is found again in the next one: not if delays differ
-/// by more than half an epoch, and then it would look lost.
-fn check_epochs(plan: &Plan, spread: Delay) -> Result<(), OfflineError> {
-    let spread_ns = spread.as_nanos();
-    match plan.rule.length_ns() {
-        Some(length_ns) if length_ns / 2 <= spread_ns => {
-            Err(OfflineError::EpochsTooShort { length_ns, spread_ns })
-        }
-        _ => Ok(()),
-    }
-}
+/// Why loss is not known of captures that were read once, and not to their ends.
+const UNEQUAL_ENDS: &str = "interrupted: what was not read of one capture cannot be distinguished from \
+                            lost packets of the other";
 
 /// Measures every packet that the user selected.
 pub(crate) fn measure_all(
@@ -208,7 +220,7 @@ pub(crate) fn measure_all(
     reporter: &dyn Reporter,
 ) -> Result<(Measured, bool), OfflineError> {
     let recognition = plan.digest.recognition;
-    let excerpt = |side| Excerpt { side, recognition, verdicts: None, edges: None };
+    let excerpt = |side| Excerpt { side, recognition, cuts: None, verdicts: None, edges: None };
     let upstream = excerpt(Side::Upstream);
     let mut up = CaptureReading::new(plan, files, upstream, Boundaries::default())?;
     let stamps = stamps(plan, files, upstream, None, reporter)?;
@@ -216,11 +228,12 @@ pub(crate) fn measure_all(
     let mut down = CaptureReading::new(plan, files, downstream, Boundaries::default())?;
     down.path.sink_mut().stamps = stamps;
     // One epoch ends after all is known.
-    if plan.rule != EpochRule::WHOLE {
+    if plan.rule_of_meters() != EpochRule::WHOLE {
         up.expect_dropped(dropped_in(files.upstream)?);
         down.expect_dropped(dropped_in(files.downstream)?);
     }
-    let progress = reporter.progress(up.capture.size_bytes() + down.capture.size_bytes());
+    let progress =
+        reporter.progress(Pass::Only, up.capture.size_bytes() + down.capture.size_bytes());
     // The first packets give a rough idea of the delay, clock offset included.
     up.read_batch(progress.as_ref());
     down.read_batch(progress.as_ref());
@@ -228,15 +241,25 @@ pub(crate) fn measure_all(
         (Some(sent), Some(received)) => received - sent,
         _ => Delay::ZERO,
     };
-    let mut pairs = Pairs::new(plan, segment(), up.path.observer().digester(), reference);
-    read_both(&mut pairs, &mut up, &mut down, progress.as_ref());
+    let mut pairs = Pairs::of_captures(plan, up.path.observer().digester(), reference);
+    let manner = Manner { progress: progress.as_ref(), reporter, shortening: None };
+    read_both(&mut pairs, &mut up, &mut down, &manner);
     drop(progress);
     let decided_by = if plan.traffic.toward.is_some() { "toward" } else { "filter" };
     let direction = DirectionFound { decided_by, unknown_flows: 0 };
     for reading in [&up, &down] {
         reading.capture.ended_early().into_iter().for_each(|remark| reporter.remark(remark));
     }
-    Ok(conclude(plan, pairs, up, down, direction, reporter))
+    let (mut measured, partial) = conclude(plan, pairs, up, down, direction, reporter);
+    if reporter.is_enough() {
+        measured.concluded.iter_mut().flat_map(Concluded::all_mut).for_each(|estimate| {
+            estimate.forget_loss(UNEQUAL_ENDS);
+        });
+    }
+    if plan.rule != EpochRule::WHOLE {
+        measured.concluded.iter_mut().for_each(Concluded::add_up);
+    }
+    Ok((measured, partial))
 }
 
 fn conclude(
@@ -280,12 +303,6 @@ fn lateness(rule: EpochRule, disorder: &Disorder) -> Delay {
     let length_ns = rule.length_ns().unwrap_or(0);
     let most = Delay::from_nanos(length_ns.saturating_mul(OPEN_EPOCHS_MAX - 1));
     LATENESS.max(disorder.back_max.min(most))
-}
-
-/// Half the width of the zone around epochs' boundaries: beyond any delay that the survey saw.
-fn guard(range: Delay) -> Delay {
-    const LEAST: Delay = Delay::from_nanos(10_000_000);
-    range + range + LEAST
 }
 
 /// How directions were decided. If the user specified them, no flow is in doubt.

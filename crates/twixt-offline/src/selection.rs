@@ -2,12 +2,13 @@
 //! into the packet path.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use twixt_measure::Marker;
 use twixt_measure::survey::{Edges, FlowEnds, Heading, Place, Verdicts};
 use twixt_model::{Detail, Observation, Side, Timestamp};
 use twixt_observe::{Meters, PacketSink, SeenPacket};
-use twixt_wire::{Observer, Packet, Skip, SkipCounts};
+use twixt_wire::{Cuts, Observer, Packet, Skip, SkipCounts};
 
 use crate::correction::Correction;
 use crate::directory::Directory;
@@ -21,6 +22,8 @@ pub(crate) struct Excerpt<'a> {
     pub(crate) side: Side,
     /// How packets are recognised.
     pub(crate) recognition: Recognition,
+    /// Where TCP segments are cut.
+    pub(crate) cuts: Option<&'a Arc<Cuts>>,
     /// The directions of flows; every packet goes downstream if `None`.
     pub(crate) verdicts: Option<&'a Verdicts>,
     /// The overlap of the captures; everything if `None`.

@@ -11,26 +11,32 @@ use twixt_measure::survey::{Edges, Place, resolve};
 use twixt_model::{Epoch, Observation};
 
 use crate::pairs::{Pairs, Sent};
+use crate::parts::Part;
 use crate::reading::CaptureReading;
-use crate::report::{Progress, Reporter};
+use crate::report::{Pass, Progress, Reporter};
+use crate::shortening::Shortening;
 
 /// Reads both captures to their ends, and measures what lies between the edges.
 pub(crate) fn read_part<'a>(
-    edges: &Edges,
+    part: &'a Part,
     pairs: &mut Pairs,
     up: &mut CaptureReading<'a>,
     down: &mut CaptureReading<'a>,
     reporter: &dyn Reporter,
 ) {
-    let progress = reporter.progress(up.capture.size_bytes() + down.capture.size_bytes());
+    let edges = &part.edges;
+    let progress =
+        reporter.progress(Pass::Measure, up.capture.size_bytes() + down.capture.size_bytes());
     let (up_until, down_until) = edges.start_until();
     thread::scope(|scope| {
         scope.spawn(|| down.read_start(down_until, progress.as_ref()));
         up.read_start(up_until, progress.as_ref());
     });
     sort_out(edges, Place::Start, up, down);
-    read_both(pairs, up, down, progress.as_ref());
-    sort_out(edges, Place::End, up, down);
+    let shortening = Shortening::new(part);
+    let manner = Manner { progress: progress.as_ref(), reporter, shortening: Some(&shortening) };
+    read_both(pairs, up, down, &manner);
+    sort_out(part.shortened.get().unwrap_or(edges), Place::End, up, down);
 }
 
 /// Decides about the packets held back at one end of the overlap, and measures those that count.
@@ -51,17 +57,26 @@ fn sort_out(
 /// Sealed epochs that wait for the other point at most.
 const QUEUE_MAX: usize = 4;
 
+/// How captures are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner<'m, 'a> {
+    pub(crate) progress: &'m dyn Progress,
+    pub(crate) reporter: &'m dyn Reporter,
+    /// Where they end if a person has seen enough; at once, if that is not known.
+    pub(crate) shortening: Option<&'m Shortening<'a>>,
+}
+
 /// Reads both captures to their ends, and pairs epochs as they are sealed.
 pub(crate) fn read_both<'a>(
     pairs: &mut Pairs,
     up: &mut CaptureReading<'a>,
     down: &mut CaptureReading<'a>,
-    progress: &dyn Progress,
+    manner: &Manner<'_, 'a>,
 ) {
     thread::scope(|scope| {
         let read = |reading| {
             let (sender, receiver) = sync_channel(QUEUE_MAX);
-            scope.spawn(move || read_on(reading, &sender, progress));
+            scope.spawn(move || read_on(reading, &sender, manner));
             receiver
         };
         let (upstream, downstream) = (read(up), read(down));
@@ -69,13 +84,34 @@ pub(crate) fn read_both<'a>(
     });
 }
 
-fn read_on(reading: &mut CaptureReading<'_>, sender: &SyncSender<Sent>, progress: &dyn Progress) {
-    while reading.read_batch(progress) {
+fn read_on<'a>(
+    reading: &mut CaptureReading<'a>,
+    sender: &SyncSender<Sent>,
+    manner: &Manner<'_, 'a>,
+) {
+    while manner.read_batch(reading) {
         while let Some(sealed) = reading.path.sink_mut().poll() {
             if sender.send(sealed).is_err() {
                 return;
             }
         }
+    }
+}
+
+impl<'a> Manner<'_, 'a> {
+    /// Reads a batch; false at the end.
+    fn read_batch(&self, reading: &mut CaptureReading<'a>) -> bool {
+        let is_enough = self.reporter.is_enough();
+        let Some(shortening) = self.shortening else {
+            return !is_enough && reading.read_batch(self.progress);
+        };
+        let side = reading.path.sink().excerpt.side;
+        if let Some(edges) = shortening.begin_batch(side, is_enough) {
+            reading.end_at(edges);
+        }
+        let goes_on = reading.read_batch(self.progress);
+        shortening.end_batch(side, reading.path.sink().latest);
+        goes_on
     }
 }
 

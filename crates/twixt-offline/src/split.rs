@@ -11,6 +11,8 @@ pub enum Split {
     By(By),
     /// One per class, each with a synopsis of its own.
     Class,
+    /// One per DSCP: classes that are made of the code points.
+    Dscp,
 }
 
 /// Bits of an IPv6 prefix when only those of IPv4 are given: what a site usually gets.
@@ -22,7 +24,7 @@ impl Split {
     pub const fn by(self) -> By {
         match self {
             Self::By(by) => by,
-            Self::Class => By::All,
+            Self::Class | Self::Dscp => By::All,
         }
     }
 }
@@ -31,11 +33,17 @@ impl FromStr for Split {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "use all, flow, class, or prefix/24 (prefix/24,48 for IPv6 too)".to_owned();
+        let wrong = || {
+            "use all, flow, host, port, dscp, class, or prefix/24 (prefix/24,48 for IPv6 too)"
+                .to_owned()
+        };
         match text {
             "all" => return Ok(Self::By(By::All)),
             "flow" => return Ok(Self::By(By::Flow)),
+            "host" => return Ok(Self::By(By::HOST)),
+            "port" => return Ok(Self::By(By::Port)),
             "class" => return Ok(Self::Class),
+            "dscp" => return Ok(Self::Dscp),
             _ => {}
         }
         let lengths = text.strip_prefix("prefix/").ok_or_else(wrong)?;

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use twixt_measure::Sealed;
 use twixt_measure::clock::ClockReport;
-use twixt_measure::survey::{Comparison, compare, compare_specified};
+use twixt_measure::survey::{Comparison, Method, PointSurvey, compare, compare_specified};
 use twixt_model::Unobserved;
+use twixt_wire::Skip;
 
 use crate::epoch_file::read_epochs;
 use crate::error::OfflineError;
@@ -31,12 +32,14 @@ pub fn two_reads(
         Some(_) => compare_specified(&up.noted.survey, &down.noted.survey),
         None => compare(&up.noted.survey, &down.noted.survey),
     };
-    let comparison = comparison.ok_or_else(|| nothing_in_common(files, &up, &down))?;
-    let plan = &plan.with_sample(Some(shorter(&comparison)))?;
+    let mut comparison = comparison.ok_or_else(|| nothing_in_common(files, &up, &down))?;
+    let all = all_traffic(&comparison, &up, &down, reporter);
+    all.iter().for_each(|all| comparison.learn_clocks(all));
+    let plan = &plan.with_epochs(&comparison).with_sample(Some(shorter(&comparison)))?;
     let mut partial = up.noted.headers_cut > 0 || down.noted.headers_cut > 0;
     let mut segments = Vec::new();
     // One report for both: what is taken out of one direction is put into the other.
-    let clocks = comparison.clocks();
+    let clocks = all.as_ref().and_then(Comparison::clocks).or_else(|| comparison.clocks());
     for (opposite, files, comparison) in directions(files, comparison, both, reporter)? {
         let turned = || clocks.as_ref().map(ClockReport::turned).or_else(|| comparison.clocks());
         let clocks = if opposite { turned() } else { clocks.clone() };
@@ -46,16 +49,23 @@ pub fn two_reads(
             reporter.remark(Remark::Outage { upstream, downstream });
         }
         let (sent, received) = if opposite { (&down, &up) } else { (&up, &down) };
+        findings(files, &comparison, [&sent.noted.survey, &received.noted.survey])
+            .into_iter()
+            .for_each(|remark| reporter.remark(remark));
         let compared = Compared {
             comparison: &comparison,
             clocks: clocks.as_ref(),
             recognition: up.recognition,
+            cuts: up.cuts.as_ref(),
             dropped: Unobserved { upstream: sent.dropped(), downstream: received.dropped() },
             surveys: [&sent.noted.survey, &received.noted.survey],
         };
         let (measured, unusable) = second_read::measure(plan, files, compared, reporter)?;
         partial |= unusable;
         segments.push(Measured { opposite, ..measured });
+        if reporter.is_enough() {
+            break;
+        }
     }
     Ok(PairMeasured { segments, partial })
 }
@@ -92,6 +102,38 @@ pub fn epoch_files<E: From<OfflineError>>(
     Ok((plan, PairMeasured { segments: vec![measured], partial: up_partial | down_partial }))
 }
 
+/// What all packets tell of the clocks, where only some are measured, if that does not contradict the
+/// user's choice of what goes downstream.
+fn all_traffic(
+    comparison: &Comparison,
+    up: &Surveyed,
+    down: &Surveyed,
+    reporter: &dyn Reporter,
+) -> Option<Comparison> {
+    let all = compare(up.all.as_ref()?, down.all.as_ref()?)?;
+    let flows = comparison.contradicted_by(&all);
+    // Signs of delays tell nothing where clocks may differ.
+    if flows > 0 && matches!(all.decided_by, Method::Ttl | Method::Metadata) {
+        reporter.remark(Remark::TowardContradicted { flows, by: all.decided_by });
+    }
+    (flows == 0).then_some(all)
+}
+
+/// What is peculiar to the two captures.
+fn findings(
+    Files { upstream, downstream }: Files<'_>,
+    comparison: &Comparison,
+    [sent, received]: [&PointSurvey; 2],
+) -> Vec<Remark> {
+    let (upstream, downstream) = (upstream.to_owned(), downstream.to_owned());
+    let same = comparison.is_of_one_capture();
+    let same = same.then_some(Remark::SameCapture { upstream, downstream });
+    let (flows, of) = comparison.unseen_flows(sent, received);
+    let is_outage = comparison.is_outage();
+    let unseen = (flows > 0 && !is_outage).then_some(Remark::FlowsUnseen { flows, of });
+    same.into_iter().chain(unseen).collect()
+}
+
 /// How long the shorter capture lasts: about as long as their overlap.
 fn shorter(comparison: &Comparison) -> i64 {
     const LEAST_NS: i64 = 1_000_000_000;
@@ -125,9 +167,13 @@ fn nothing_in_common(files: Files<'_>, up: &Surveyed, down: &Surveyed) -> Offlin
         .into_iter()
         .find(|(_, surveyed)| surveyed.packets == 0);
     let Some((path, surveyed)) = empty else { return OfflineError::NothingInCommon };
+    let mut reasons = surveyed.skipped.iter().filter(|(_, count)| *count > 0);
+    let is_elsewhen = reasons.all(|(skip, _)| skip == Skip::OutsideStretch);
     let skipped = surveyed.skipped.iter().map(|(skip, count)| format!("{} {count}", skip.name()));
     let why = match skipped.collect::<Vec<_>>().as_slice() {
         [] => "it has no packets".to_owned(),
+        // Nothing but --start and --end leaves frames out before anything is compared.
+        [_] if is_elsewhen => "it has no packets between --start and --end".to_owned(),
         reasons => format!("everything was skipped: {}", reasons.join(", ")),
     };
     OfflineError::NothingToMeasure { path: path.to_owned(), why }

@@ -104,6 +104,7 @@ impl Tally {
             delay: summarise(delays),
             reason: (used == 0).then(|| "every packet was lost".to_owned()),
             sample: None,
+            crossings: None,
         })
     }
 }

@@ -5,6 +5,7 @@
 //! design, so that its estimates can name flows.
 
 mod alignment;
+mod epochs;
 mod estimate;
 pub(crate) mod matching;
 mod noted;

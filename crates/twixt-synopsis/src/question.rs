@@ -1,6 +1,8 @@
 //! What is asked of an algorithm.
 
-use twixt_model::{ClassId, Delay, FlowHash, FlowKey, GroupId, Prefix, Scope, Span, Unobserved};
+use twixt_model::{
+    ClassId, Delay, EpochRule, FlowHash, FlowKey, GroupId, Prefix, Scope, Span, Unobserved,
+};
 
 /// How estimates are split up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,9 +19,14 @@ pub enum By {
         /// Bits of an IPv6 address that count.
         v6: u8,
     },
+    /// One per protocol and service: the lower of the two ports is that of the service, as a rule.
+    Port,
 }
 
 impl By {
+    /// One per pair of addresses.
+    pub const HOST: Self = Self::Prefix { v4: 32, v6: 128 };
+
     /// The scope that a flow's packets count for.
     #[must_use]
     pub fn scope_of(self, key: &FlowKey) -> Scope {
@@ -33,6 +40,10 @@ impl By {
                     destination: Prefix::of(key.destination, length),
                 }
             }
+            Self::Port => Scope::Port {
+                protocol: key.protocol,
+                port: key.source_port.min(key.destination_port),
+            },
         }
     }
 }
@@ -50,11 +61,16 @@ pub struct Question<'a> {
     pub listing: Listing,
     /// The interval of upstream time that the pair covers.
     pub span: Span,
+    /// How estimates are cut by when packets left, which algorithms that match packets know: each
+    /// scope has an estimate of the whole first, and then one of each epoch.
+    pub cut: EpochRule,
     /// A rough idea of the delay, clock offset included. Time sums wrap around, and with clocks
     /// years apart a sum of delays would too: differences are taken relative to this one.
     pub reference: Delay,
     /// Most packets that points did not observe: what upstream missed looks like a stray.
     pub unobserved: Unobserved,
+    /// Whether every packet is to be in the estimate, from algorithms that keep every packet.
+    pub packets: bool,
 }
 
 impl Question<'_> {
@@ -67,8 +83,10 @@ impl Question<'_> {
             flows: &[],
             listing: Listing::Named,
             span,
+            cut: EpochRule::WHOLE,
             reference: Delay::ZERO,
             unobserved: Unobserved { upstream: 0, downstream: 0 },
+            packets: false,
         }
     }
 }

@@ -179,6 +179,12 @@ impl Algorithm {
         self.estimators.iter().copied().filter(|&name| name != PRINTED_ESTIMATOR)
     }
 
+    /// Whether it matches packets; see [`TwoPoint::MATCHES_PACKETS`].
+    #[must_use]
+    pub const fn matches_packets(&self) -> bool {
+        matches!(self.estimator, Estimator::TwoPoint { matches_packets: true, .. })
+    }
+
     /// The entry of a two-point algorithm.
     #[must_use]
     pub const fn two_point<S: TwoPoint>(purpose: Purpose) -> Self {

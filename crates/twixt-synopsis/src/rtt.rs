@@ -6,6 +6,7 @@
 //! know what they lose (`fridge`, `fridges`).
 
 mod config;
+mod connection;
 mod entry;
 mod event;
 mod exact;
@@ -22,6 +23,7 @@ mod spin;
 mod table;
 mod tally;
 mod times;
+mod turn;
 mod watcher;
 mod weights;
 

@@ -151,7 +151,8 @@ pub trait TwoPoint: Synopsis {
     /// Whether it can distinguish flows, and so answer by flow and by prefix.
     const PER_FLOW: bool;
     /// Whether each packet of upstream is looked for downstream, so that loss is known packet by
-    /// packet. Else packets are counted at both points, and the counts compared.
+    /// packet, and estimates can be cut by when packets left ([`Question::cut`]). Else packets are
+    /// counted at both points, and the counts compared.
     const MATCHES_PACKETS: bool = false;
 
     /// Takes one packet out again: the exact inverse of `update` (law 5). Pairing moves packets

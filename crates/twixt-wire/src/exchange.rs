@@ -1,7 +1,9 @@
-//! Questions and answers of DNS, NTP, ICMP and QUIC: what of a packet tells which answer belongs
+//! Questions and answers of DNS, NTP, ICMP, QUIC, HTTP/1 and TLS: what of a packet tells which answer belongs
 //! to which question. Knows nothing of time, and keeps nothing from packet to packet.
 //!
 //! Protocol and ports decide first, so that other packets cost a comparison or two.
+
+mod segment;
 
 use twixt_model::{Exchange, mix, protocol};
 
@@ -19,8 +21,9 @@ impl Packet {
     pub fn exchange(&self, frame: &[u8]) -> Option<Exchange> {
         match self.protocol {
             protocol::UDP if self.is_first_fragment() => self.udp_exchange(frame),
-            protocol::TCP if self.uses(DNS_PORT) && self.is_first_fragment() => {
-                dns_over_tcp(self.payload(frame))
+            protocol::TCP if self.is_first_fragment() => {
+                let payload = self.payload(frame);
+                if self.uses(DNS_PORT) { dns_over_tcp(payload) } else { segment::message(payload) }
             }
             protocol::ICMP | protocol::ICMPV6 => {
                 let IcmpEcho { reply, identifier, sequence } = self.icmp_echo(frame)?;
@@ -35,9 +38,16 @@ impl Packet {
     #[inline(always)]
     pub(crate) fn write_exchange(&self, frame: &[u8], place: &mut Option<Exchange>) {
         *place = None;
-        if self.protocol != protocol::TCP || self.uses(DNS_PORT) {
+        if self.protocol != protocol::TCP || self.has_payload() {
             (*self).write_exchange_if_any(frame, place);
         }
+    }
+
+    /// Whether it is longer than headers are: most segments without data end here.
+    #[inline(always)]
+    const fn has_payload(&self) -> bool {
+        const TCP_HEADER_BYTES_MIN: u32 = 20;
+        self.length > self.transport_at - self.ip_at + TCP_HEADER_BYTES_MIN
     }
 
     /// Writes nothing unless it is one: most that might be are none.

@@ -6,6 +6,8 @@
 mod names;
 mod parse;
 
+pub use names::dscp_name;
+
 use std::fmt;
 use std::net::IpAddr;
 

@@ -46,6 +46,7 @@
 //! ```
 
 mod bytes;
+mod cuts;
 mod digest;
 mod exchange;
 mod filter;
@@ -53,18 +54,21 @@ mod link;
 mod observer;
 mod packet;
 mod parse;
+mod rtp;
 mod selection;
 mod skip;
 mod window;
 
+pub use cuts::{ByteRange, Cuts, PIECES_MAX, SEGMENTS_MAX, SeenSegments};
 pub use digest::{
     Available, Digester, HashKey, PAYLOAD_BYTES_MAX, RECORD_BYTES, Record, available,
 };
-pub use filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Headers};
+pub use filter::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, FilterError, Headers, dscp_name};
 pub use link::LinkType;
 pub use observer::{CLASSES_MAX, OTHER_CLASS, Observer, ObserverError, ObserverOptions};
 pub use packet::{IcmpEcho, Packet};
 pub use parse::{EXTENSIONS_MAX, FRAME_BYTES_MAX, LAYERS_MAX, ParseOptions, parse};
+pub use rtp::{RTP_FLOWS_MAX, RtpFinder, RtpHeader, RtpStream};
 pub use selection::{
     HashRange, IpsxInput, SELECTION_PAYLOAD_BYTES_MAX, Selection, SelectionCounts,
     SelectionFunction, Selector, SelectorError, SelectorInput, bob, crc32, ipsx,

@@ -2,16 +2,20 @@
 
 mod algorithm;
 mod digest;
+mod fail_above;
 mod flows;
 mod moment;
 mod threshold;
 mod traffic;
 mod weights;
 
-pub(crate) use algorithm::{AlgorithmArgs, Delays, Heavies, Reorderings, RoundTrips};
+pub(crate) use algorithm::{
+    ALGORITHM_HEADING, AlgorithmArgs, Delays, Heavies, Reorderings, RoundTrips,
+};
 pub(crate) use digest::{DigestArgs, Groups};
+pub(crate) use fail_above::{FailAbove, Judgement, Known, LimitMeasure};
 pub(crate) use flows::FlowsArgs;
-pub(crate) use moment::{Moment, foreign_zone};
+pub(crate) use moment::{Moment, span_of};
 pub(crate) use threshold::{Threshold, threshold};
 pub(crate) use traffic::TrafficArgs;
 
@@ -49,6 +53,25 @@ impl EpochLength {
     }
 }
 
+/// `whole`, `auto`, or a length of time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SeriesLength {
+    Cut(EpochRule),
+    /// As many epochs as a person wants to look at.
+    Auto,
+}
+
+impl FromStr for SeriesLength {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            _ => text.parse().map(|EpochLength(rule)| Self::Cut(rule)),
+        }
+    }
+}
+
 /// What ends an epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Cut {
@@ -72,7 +95,7 @@ impl Cut {
             Self::Markers if rule == EpochRule::WHOLE => {
                 Err(usage("--cut markers needs --epoch: the epoch length of the markers"))
             }
-            Self::Markers if split == Split::Class => Err(usage(
+            Self::Markers if matches!(split, Split::Class | Split::Dscp) => Err(usage(
                 "markers are not sent by class: --cut markers cannot be combined with \
                      --by class",
             )),

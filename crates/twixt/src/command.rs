@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 mod agent;
+mod algorithm_help;
 mod check;
 mod collector;
 mod config;
@@ -8,6 +9,7 @@ mod delay;
 mod demo;
 mod doctor;
 mod evaluate;
+mod examples;
 mod flow;
 mod generate;
 mod heavy;
@@ -26,7 +28,7 @@ pub(crate) use rtt::{Watched, WatchedEpoch};
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::configuration::Configuration;
 use crate::exit::Exit;
@@ -70,6 +72,20 @@ enum Command {
     Config(config::Args),
     #[command(subcommand)]
     Generate(generate::Args),
+}
+
+impl Cli {
+    /// Reads the command line, or ends with help or what is wrong with it.
+    pub(crate) fn from_command_line() -> Self {
+        let command = Self::command();
+        if let Some(help) = algorithm_help::asked(command.clone(), std::env::args_os()) {
+            // Whoever closed the pipe has read enough.
+            let _ = crate::output::text(&help);
+            std::process::exit(0);
+        }
+        let matches = examples::with_examples(algorithm_help::hidden(command)).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
 }
 
 /// Runs what was asked for.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use twixt_offline::{ErrorKind, OfflineError};
 
+use crate::interruption;
 use crate::remarks::advice;
 
 /// How the command ends; the numbers are part of the contract with users.
@@ -33,12 +34,18 @@ impl Exit {
             ErrorKind::Usage => Self::Usage,
             ErrorKind::NoAnswer => Self::NoAnswer,
             ErrorKind::Failure => Self::Failed,
+            ErrorKind::Interrupted => Self::Interrupted,
         }
     }
 
     /// The worse of two.
     pub(crate) fn or_partial(self, partial: bool) -> Self {
         if self == Self::Done && partial { Self::Partial } else { self }
+    }
+
+    /// The same, unless the user interrupted.
+    pub(crate) fn or_interrupted(self) -> Self {
+        if interruption::is_requested() { Self::Interrupted } else { self }
     }
 
     /// There is not enough data to answer: an error, unless the user did not want to wait for it.
@@ -74,6 +81,14 @@ pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
 /// There is not enough data to answer.
 pub(crate) fn no_answer(message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(Failure { exit: Exit::NoAnswer, message: message.into() })
+}
+
+/// The user interrupted, and so the command has nothing to show.
+pub(crate) fn interrupted(message: &str) -> anyhow::Error {
+    anyhow::Error::new(Failure {
+        exit: Exit::Interrupted,
+        message: format!("interrupted: {message}"),
+    })
 }
 
 /// Says on standard error what the user should know but did not ask for.

@@ -88,7 +88,7 @@ impl RecordSource {
                 let capture = opened.with_context(|| {
                     format!("{shown} is neither IPFIX nor a capture of export traffic")
                 })?;
-                let progress = ReadProgress::new(capture.size_bytes());
+                let progress = ReadProgress::new(capture.size_bytes(), "reading");
                 Content::Exports { capture: Box::new(capture), progress }
             }
         };

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! An interface ends after `--for`, when the user interrupts, or when it goes away; a capture, when
-//! it ends. `-c` is the command's own, which knows what it counts.
+//! it ends, or the user interrupts. `-c` is the command's own, which knows what it counts.
 
 mod interface;
 mod one_pass;
@@ -22,19 +22,23 @@ pub(crate) use one_pass::{OnePass, SoFar};
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::Args;
 use twixt_capture::{BatchEnd, SourceCounts};
 use twixt_model::{EpochRule, TimeSource, Timestamp};
-use twixt_offline::{Capture, dropped_in};
+use twixt_offline::{Capture, dropped_in, is_standard_input};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, note, usage};
+use crate::interruption;
+use crate::output::units;
 use crate::progress::ReadProgress;
 use crate::remarks::note_ending;
 
 /// A capture or an interface.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SourceArgs {
-    /// Capture to read; - is standard input
+    /// Capture to read; - is standard input. A quoted pattern such as 'ring-*.pcap', or -r several
+    /// times, is one capture in several files
     #[arg(
         short = 'r',
         long = "read",
@@ -42,7 +46,7 @@ pub(crate) struct SourceArgs {
         required_unless_present = "interface",
         conflicts_with = "interface"
     )]
-    read: Option<PathBuf>,
+    read: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
 }
@@ -50,14 +54,24 @@ pub(crate) struct SourceArgs {
 impl SourceArgs {
     /// Opens what was named.
     pub(crate) fn open(&self) -> anyhow::Result<FrameSource> {
-        let Some(path) = &self.read else { return FrameSource::interface(&self.live) };
+        let Some(first) = self.read.first() else { return FrameSource::interface(&self.live) };
         self.live.check_unused()?;
-        FrameSource::capture(path)
+        if self.read.len() > 1 && self.read.iter().any(|path| is_standard_input(path)) {
+            return Err(usage("standard input cannot be one of several files"));
+        }
+        interruption::watch().context("cannot handle signals")?;
+        match self.read.as_slice() {
+            [path] => FrameSource::capture(path),
+            files => {
+                let name = format!("{} and {} more", first.display(), files.len() - 1);
+                Ok(FrameSource::of(Capture::open_all(files, Path::new(&name))?))
+            }
+        }
     }
 
     /// A name for the point: that of the capture, without its ending, or of the interface.
     pub(crate) fn point(&self) -> String {
-        let Some(path) = &self.read else { return self.live.interface().to_owned() };
+        let Some(path) = self.read.first() else { return self.live.interface().to_owned() };
         path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
     }
 }
@@ -78,9 +92,13 @@ pub(crate) struct CaptureSource {
 impl FrameSource {
     /// Opens a capture; `-` is standard input.
     pub(crate) fn capture(path: &Path) -> anyhow::Result<Self> {
-        let capture = Capture::open(path)?;
-        let progress = Some(ReadProgress::new(capture.size_bytes()));
-        Ok(Self::Capture(Box::new(CaptureSource { capture, progress })))
+        interruption::watch().context("cannot handle signals")?;
+        Ok(Self::of(Capture::open(path)?))
+    }
+
+    fn of(capture: Capture) -> Self {
+        let progress = Some(ReadProgress::new(capture.size_bytes(), "reading"));
+        Self::Capture(Box::new(CaptureSource { capture, progress }))
     }
 
     /// Opens an interface.
@@ -119,7 +137,7 @@ impl FrameSource {
     /// What was handed over, and what was not, up to now.
     pub(crate) fn counts(&self) -> SourceCounts {
         match self {
-            Self::Capture(source) => source.capture.file().counts(),
+            Self::Capture(source) => source.capture.counts(),
             Self::Interface(interface) => interface.counts(),
         }
     }
@@ -129,7 +147,8 @@ impl FrameSource {
     pub(crate) fn dropped_ahead(&self, rule: EpochRule) -> anyhow::Result<u64> {
         match self {
             Self::Capture(source) if rule != EpochRule::WHOLE => {
-                Ok(dropped_in(source.capture.path())?)
+                let files = source.capture.files().iter();
+                Ok(files.map(|path| dropped_in(path)).sum::<Result<u64, _>>()?)
             }
             _ => Ok(0),
         }
@@ -140,7 +159,7 @@ impl FrameSource {
     pub(crate) fn dropped_too_late(&self, rule: EpochRule) -> u64 {
         match self {
             Self::Capture(source)
-                if rule != EpochRule::WHOLE && !source.capture.path().is_file() =>
+                if rule != EpochRule::WHOLE && !source.capture.files()[0].is_file() =>
             {
                 self.counts().dropped.unwrap_or(0)
             }
@@ -164,9 +183,10 @@ impl FrameSource {
         }
     }
 
-    /// Whether the user interrupted.
-    pub(crate) fn was_interrupted(&self) -> bool {
-        matches!(self, Self::Interface(interface) if interface.was_interrupted())
+    /// Whether no more is read, though there may be more: the user interrupted. An interface ends by
+    /// itself then, when what the kernel holds was read.
+    fn ends_early(&self) -> bool {
+        matches!(self, Self::Capture(_)) && interruption::is_requested()
     }
 
     /// Takes the progress bar away, before anything is printed.
@@ -180,7 +200,17 @@ impl FrameSource {
     pub(crate) fn conclude(mut self, exit: Exit) -> Exit {
         self.hide_progress();
         match self {
-            Self::Capture(source) => exit.or_partial(note_ending(&source.capture)),
+            Self::Capture(source) => {
+                if interruption::is_requested() {
+                    let (path, counts) = (source.capture.path(), source.capture.counts());
+                    note(format_args!(
+                        "{}: interrupted: partial, the first {} frames were used",
+                        path.display(),
+                        units::count(counts.frames)
+                    ));
+                }
+                exit.or_partial(note_ending(&source.capture)).or_interrupted()
+            }
             Self::Interface(interface) => interface.conclude(exit),
         }
     }

@@ -7,15 +7,16 @@ mod configuration;
 mod exit;
 mod flow_record_input;
 mod frame_input;
+mod interruption;
 mod logging;
 mod output;
 mod plot;
 mod progress;
 mod remarks;
+mod signals;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use mimalloc::MiMalloc;
 
 /// A collector runs for months: what its threads free must go back to the system.
@@ -23,6 +24,5 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = command::Cli::parse();
-    exit::report(command::run(cli))
+    exit::report(command::run(command::Cli::from_command_line()))
 }

@@ -1,10 +1,13 @@
-//! Draws figures. The only place that knows the drawing library.
+//! Draws figures and pictures. The only place that knows the drawing library.
 
-use std::path::Path;
+mod axis;
+mod draw;
+mod file;
+mod picture;
 
-use anyhow::Context;
-use kuva::backend::png::PngBackend;
-use kuva::backend::svg::SvgBackend;
+pub(crate) use file::PlotFile;
+pub(crate) use picture::{Axis, Bar, Colour, Layer, Panel, Picture, Quantity, Shape};
+
 use kuva::plot::{LinePlot, MarkerShape, ScatterPlot};
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
@@ -16,35 +19,18 @@ const COLOURS: [&str; 7] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 /// What papers give is grey, whatever the number of series.
 const PUBLISHED_COLOUR: &str = "#767676";
-/// Turns light into dark and leaves hues as they are.
-const DARK_STYLE: &str = "<style>@media (prefers-color-scheme: dark) \
-                          { svg { filter: invert(1) hue-rotate(180deg); } }</style>";
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 440.0;
 
 /// As SVG, light or dark as the reader likes it.
 pub(crate) fn svg(figure: &Figure) -> String {
-    let drawn = SvgBackend::default().render_scene(&scene(figure));
-    match drawn.find('>') {
-        Some(end) if drawn.starts_with("<svg") => {
-            format!("{}{DARK_STYLE}{}", &drawn[..=end], &drawn[end + 1..])
-        }
-        _ => drawn,
-    }
+    file::svg(&scene(figure))
 }
 
 /// As PNG, at twice the size for sharp screens.
 pub(crate) fn png(figure: &Figure) -> anyhow::Result<Vec<u8>> {
-    const SCALE: f32 = 2.0;
-    let drawn = PngBackend::new().with_scale(SCALE).render_scene(&scene(figure));
-    drawn.map_err(|problem| anyhow::anyhow!("cannot plot {}: {problem}", figure.name))
-}
-
-/// Writes the figure into a file: pixels if its name says so, else SVG.
-pub(crate) fn write(path: &Path, figure: &Figure) -> anyhow::Result<()> {
-    let is_png = path.extension().is_some_and(|extension| extension == "png");
-    let drawn = if is_png { png(figure)? } else { svg(figure).into_bytes() };
-    std::fs::write(path, drawn).with_context(|| format!("cannot write {}", path.display()))
+    file::png(&scene(figure))
+        .map_err(|problem| anyhow::anyhow!("cannot plot {}: {problem}", figure.name))
 }
 
 fn scene(figure: &Figure) -> Scene {

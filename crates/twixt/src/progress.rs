@@ -17,11 +17,12 @@ pub(crate) struct ReadProgress {
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
 impl ReadProgress {
-    /// Over so many bytes; hidden unless standard error is a terminal.
-    pub(crate) fn new(total_bytes: u64) -> Self {
+    /// Over so many bytes, of a pass with this name; hidden unless standard error is a terminal.
+    pub(crate) fn new(total_bytes: u64, pass: &'static str) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total_bytes), ProgressDrawTarget::hidden());
-        let style = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {eta}");
+        let style = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes} {eta}");
         bar.set_style(style.expect("the template is well-formed"));
+        bar.set_message(pass);
         let shown = AtomicBool::new(!std::io::stderr().is_terminal());
         Self { bar, started: Instant::now(), shown }
     }

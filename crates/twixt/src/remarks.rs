@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use twixt_model::DigestProfile;
-use twixt_offline::{Capture, OfflineError, Progress, Recognition, Remark, Reporter};
+use twixt_offline::{Capture, OfflineError, Pass, Progress, Recognition, Remark, Reporter};
 
 use crate::exit::note;
+use crate::interruption;
 use crate::output::units;
 use crate::progress::ReadProgress;
 
@@ -13,12 +14,28 @@ use crate::progress::ReadProgress;
 pub(crate) struct Terminal;
 
 impl Reporter for Terminal {
-    fn progress(&self, total_bytes: u64) -> Box<dyn Progress> {
-        Box::new(ReadProgress::new(total_bytes))
+    fn progress(&self, pass: Pass, total_bytes: u64) -> Box<dyn Progress> {
+        Box::new(ReadProgress::new(total_bytes, pass_name(pass)))
     }
 
     fn remark(&self, remark: Remark) {
         note(text(&remark));
+    }
+
+    fn is_enough(&self) -> bool {
+        interruption::is_requested()
+    }
+}
+
+/// What is done in a pass.
+const fn pass_name(pass: Pass) -> &'static str {
+    match pass {
+        Pass::Survey => "1/2 comparing",
+        Pass::Segments => "reading segments",
+        Pass::Streams => "reading streams",
+        Pass::Times => "reading times",
+        Pass::Measure => "2/2 measuring",
+        Pass::Only => "measuring",
     }
 }
 
@@ -53,12 +70,12 @@ pub(crate) fn advice(error: &OfflineError) -> Option<Cow<'static, str>> {
         }
         OfflineError::SampleWithoutLength => "with --one-pass, add --epoch".into(),
         OfflineError::SampleTooSmall { .. } => "use a larger --sample-budget".into(),
-        OfflineError::EpochsTooShort { spread_ns, .. } => format!(
-            "they differ by up to {}, so packets in flight at the end of an epoch could not be \
-             distinguished from lost ones; use --epoch {}ms or more, or none",
+        OfflineError::EpochsTooShort { spread_ns, shortest_ns, .. } => format!(
+            "those of one packet in a hundred differ by {} or more, so packets in flight at the end \
+             of an epoch could not be distinguished from lost ones; use --epoch {} or more, --epoch \
+             auto, or --algorithm exact",
             units::duration(*spread_ns as f64),
-            // Twice what is needed: then losses are distinguished from late packets as well.
-            4 * spread_ns / 1_000_000 + 1
+            epoch_length(*shortest_ns)
         )
         .into(),
         OfflineError::NothingInCommon => {
@@ -74,6 +91,15 @@ pub(crate) fn advice(error: &OfflineError) -> Option<Cow<'static, str>> {
         OfflineError::OtherWayOnly => "swap the two captures, or use --both".into(),
         _ => return None,
     })
+}
+
+/// A length of at least so many nanoseconds, as options take it.
+fn epoch_length(shortest_ns: i64) -> String {
+    let (unit_ns, unit) = match shortest_ns {
+        ..10_000_000 => (1_000, "us"),
+        _ => (1_000_000, "ms"),
+    };
+    format!("{}{unit}", shortest_ns.saturating_add(unit_ns - 1) / unit_ns)
 }
 
 /// A capture that is read once is so far out of time order that epochs lack packets.
@@ -114,6 +140,20 @@ fn text(remark: &Remark) -> String {
             by_what(*recognition),
             what_is_alike(*recognition)
         ),
+        Remark::OtherSegments { flows, refused, coarse } => {
+            other_segments(*flows, *refused, *coarse)
+        }
+        Remark::SameCapture { upstream, downstream } => format!(
+            "{} and {} have the same packets at the same times: name the captures of two points",
+            upstream.display(),
+            downstream.display()
+        ),
+        Remark::FlowsUnseen { flows, of } => format!(
+            "{} of {} flows that go downstream were not seen there at all, and their packets count as \
+             lost: if they take another path, select the others with --toward or a filter",
+            units::count(*flows),
+            units::count(*of)
+        ),
         Remark::Outage { upstream, downstream } => {
             let (from, to) = (upstream.display(), downstream.display());
             format!(
@@ -125,6 +165,43 @@ fn text(remark: &Remark) -> String {
             let (from, to) = (upstream.display(), downstream.display());
             format!("no packet in both captures goes from {from} to {to}")
         }
+        Remark::EndedByRequest(until) => format!(
+            "interrupted: partial, only packets that left before {} UTC were measured",
+            units::moment(*until)
+        ),
+        Remark::TowardContradicted { flows, by } => format!(
+            "by {}, {} of the selected flows go the other way: are the two captures swapped, or is the \
+             prefix of --toward that of the other end?",
+            by.name(),
+            units::count(*flows)
+        ),
+        other => incompleteness(other),
+    }
+}
+
+fn other_segments(flows: u64, refused: u64, coarse: u64) -> String {
+    let recognised = format!(
+        "an offload merged TCP segments differently at the two points: those of {} are matched by byte \
+         range; all bytes of a merged segment have its timestamp",
+        units::counted(flows, "flow", "flows")
+    );
+    let not_recognised = format!(
+        "{} too many segments to match by byte range: merged ones count as lost",
+        units::counted(refused, "flow has", "flows have")
+    );
+    let uncounted = format!(
+        "in {}, both captures hold merged segments of unknown packets: packets and loss are those of byte \
+         ranges, not of the wire",
+        units::counted(coarse, "flow", "flows")
+    );
+    let said = [(flows, recognised), (coarse, uncounted), (refused, not_recognised)];
+    let said = said.into_iter().filter(|(flows, _)| *flows > 0).map(|(_, text)| text);
+    said.collect::<Vec<_>>().join("; ")
+}
+
+/// What was not corrected, kept or read.
+fn incompleteness(remark: &Remark) -> String {
+    match remark {
         Remark::ClocksUnknown => "no clock error is known: delays are not corrected".to_owned(),
         Remark::CorrectionRefused(below) => format!(
             "delays are not corrected: one would be negative by {}, which is more than the error of \
@@ -134,6 +211,11 @@ fn text(remark: &Remark) -> String {
         Remark::StampsRefused(packets) => {
             format!("the send times of {} packets could not be kept", units::count(*packets))
         }
+        Remark::StreamsRefused(packets) => format!(
+            "{} UDP packets belong to flows beyond the maximum number of flows: RTP streams among them \
+             are not reported",
+            units::count(*packets)
+        ),
         Remark::FlowsRefused(packets) => format!(
             "{} packets belong to flows beyond the maximum number of flows and are not reported",
             units::count(*packets)

@@ -1,10 +1,10 @@
 //! The end of an epoch's wait: its boundaries are settled, the algorithm is asked.
 
 use twixt_model::{Delay, Epoch, Estimate, Segment, Span, Timestamp, Unobserved};
-use twixt_synopsis::{AnySynopsis, Estimator, KnownFlow, Mismatch, Pair, Question};
+use twixt_synopsis::{Algorithm, AnySynopsis, Estimator, KnownFlow, Mismatch, Pair, Question};
 
 use super::event::{PairingError, PairingEvent, PointSummary, UnpairedReason};
-use super::slot::{Half, LateSign, Slot, Unsettled};
+use super::slot::{Half, LateSign, Slot};
 use super::unobserved::Observed;
 use super::{Pairing, QuestionTemplate};
 use crate::cut::TimedCut;
@@ -89,7 +89,8 @@ fn compared(halves: &Compared<'_>, template: &QuestionTemplate) -> PairingEvent 
                 estimates.iter_mut().for_each(|estimate| estimate.forget_loss(MISPLACED));
             }
             if let Some(unsettled) = slot.unsettled {
-                estimates.iter_mut().for_each(|estimate| doubt(estimate, unsettled));
+                let reason = unsettled.reason(template.remedy);
+                estimates.iter_mut().for_each(|estimate| doubt(estimate, unsettled.sign, &reason));
             }
             let observed = observed(&upstream.sealed, &downstream.sealed, unobserved);
             estimates.iter_mut().for_each(|estimate| observed.limit(estimate));
@@ -110,24 +111,20 @@ fn compared(halves: &Compared<'_>, template: &QuestionTemplate) -> PairingEvent 
 }
 
 fn observed(upstream: &Sealed, downstream: &Sealed, unobserved: Unobserved) -> Observed {
-    let estimator = upstream.synopsis.algorithm().map(|algorithm| &algorithm.estimator);
     Observed {
         sent: upstream.synopsis.totals().packets,
         received: downstream.synopsis.totals().packets,
         unobserved,
-        matches_packets: matches!(
-            estimator,
-            Some(Estimator::TwoPoint { matches_packets: true, .. })
-        ),
+        matches_packets: upstream.synopsis.algorithm().is_some_and(Algorithm::matches_packets),
     }
 }
 
 /// Late packets look like lost ones, and their delays are missing in the mean.
-fn doubt(estimate: &mut Estimate, unsettled: Unsettled) {
+fn doubt(estimate: &mut Estimate, sign: LateSign, reason: &str) {
     estimate.evidence.forget_loss();
-    estimate.add_reason(&unsettled.to_string());
+    estimate.add_reason(reason);
     let Some(delay) = &mut estimate.delay else { return };
-    match unsettled.sign {
+    match sign {
         LateSign::Doubt => {}
         // Which are the percentiles of packets of which some are missing?
         LateSign::Missing | LateSign::Beyond => {
@@ -135,8 +132,9 @@ fn doubt(estimate: &mut Estimate, unsettled: Unsettled) {
         }
         LateSign::Stalled => estimate.delay = None,
     }
-    if unsettled.sign > LateSign::Doubt {
+    if sign > LateSign::Doubt {
         estimate.sample = None;
+        estimate.crossings = None;
     }
 }
 
@@ -156,8 +154,10 @@ fn estimate(
         flows,
         listing: template.listing,
         span,
+        cut: template.cut,
         reference: template.reference,
         unobserved,
+        packets: template.packets,
     };
     let pair =
         Pair { upstream: upstream.synopsis.as_ref(), downstream: downstream.synopsis.as_ref() };

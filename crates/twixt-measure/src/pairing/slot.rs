@@ -1,11 +1,11 @@
 //! The two halves of an epoch while they wait for each other.
 
-use std::fmt;
 use std::sync::Arc;
 
 use twixt_model::{Delay, Epoch, Observation, Side, Timestamp};
 use twixt_synopsis::KnownFlow;
 
+use super::Remedy;
 use super::event::PairingError;
 use crate::cut::{BoundarySide, Edge};
 use crate::sealed::{CutKind, Sealed};
@@ -64,25 +64,29 @@ pub(super) enum LateSign {
     Stalled,
 }
 
-impl fmt::Display for Unsettled {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Unsettled {
+    /// Why something is not known, and what can be done.
+    pub(super) fn reason(&self, remedy: Remedy) -> String {
         let ms = self.reach.as_nanos() as f64 / 1e6;
+        let remedy = match (remedy, self.sign) {
+            (Remedy::Length, sign) if self.overflow && sign != LateSign::Stalled => {
+                "use --algorithm exact"
+            }
+            (Remedy::Length, _) => "use longer epochs, or --algorithm exact",
+            (Remedy::Guard, LateSign::Stalled) => "use a larger guard or longer epochs",
+            (Remedy::Guard, _) if self.overflow => "use a larger stash",
+            (Remedy::Guard, _) => "use a larger guard or longer epochs",
+        };
         if self.sign == LateSign::Stalled {
-            return write!(
-                formatter,
+            return format!(
                 "no packet that was sent near the end of an epoch arrived within {ms} ms: late \
                  packets of a longer path cannot be distinguished from lost ones, and their delays \
-                 are missing; use a larger guard or longer epochs"
+                 are missing; {remedy}"
             );
         }
         let reach = if self.sign == LateSign::Beyond { "reach" } else { "may reach" };
-        let (what, remedy) = if self.overflow {
-            ("stash, which holds", "use a larger stash")
-        } else {
-            ("guard of", "use a larger guard or longer epochs")
-        };
-        write!(
-            formatter,
+        let what = if self.overflow { "stash, which holds" } else { "guard of" };
+        format!(
             "delays {reach} beyond the {what} {ms} ms: late packets cannot be distinguished from \
              lost ones, and the mean excludes them; {remedy}"
         )

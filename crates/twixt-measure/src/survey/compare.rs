@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use twixt_model::{Delay, PacketDigest, Prehashed, Span};
+use twixt_model::{Delay, FlowHash, PacketDigest, Prehashed, Span};
 
 use crate::clock::{ClockOffset, ClockPoint, ClockReport, diagnose, two_way};
 
 use super::decide::{Headings, Matched, decide};
+use super::edges::Edges;
 use super::heading::{Heading, Method, Verdicts, follow_one_way};
 use super::point::{Kept, PointSurvey};
 
@@ -24,6 +25,8 @@ pub struct Comparison {
     /// Smallest and largest delay (downstream time less upstream time) of matched packets that go
     /// downstream; `None` if none does.
     pub downstream_delays: Option<DelayRange>,
+    /// Roughly the same where all of them look alike, and the user says that they go downstream.
+    pub alike_delays: Option<DelayRange>,
     /// Delays of matched packets that go downstream: evenly spaced quantiles, ascending.
     pub downstream_quantiles: Vec<Delay>,
     /// The same of those that go upstream: negative, unless the clocks differ.
@@ -32,6 +35,8 @@ pub struct Comparison {
     pub upstream_quantiles: Vec<Delay>,
     /// Matched packets.
     pub matched: u64,
+    /// Not all packets were compared.
+    pub is_sampled: bool,
     /// Matched packets going downstream whose delay is negative.
     pub negative_delays: u64,
     /// Matched packets going upstream whose delay, seen along that direction, is negative.
@@ -93,6 +98,9 @@ impl ClockDifference {
 /// Delays beyond this are taken for clocks that differ, not for slow networks.
 pub(super) const PLAUSIBLE_DELAY: Delay = Delay::from_nanos(10_000_000_000);
 
+/// Fewer than one flow in so many may well be lost as a whole.
+const UNSEEN_EVERY: u64 = 100;
+
 /// Quantiles that are kept of matched delays.
 const QUANTILES_MAX: usize = 4096;
 
@@ -107,9 +115,21 @@ pub fn compare(upstream: &PointSurvey, downstream: &PointSurvey) -> Option<Compa
 #[must_use]
 pub fn compare_specified(upstream: &PointSurvey, downstream: &PointSurvey) -> Option<Comparison> {
     let specified = (Heading::Downstream, Method::Specified);
-    compare_with(upstream, downstream, |_| {
+    let comparison = compare_with(upstream, downstream, |_| {
         upstream.flows.keys().map(|flow| (*flow, specified)).collect()
+    });
+    comparison.map(|comparison| Comparison {
+        alike_delays: alike_delays(upstream, downstream),
+        ..comparison
     })
+}
+
+/// Delays of packets that all look alike: of each, about what the first at both points tell.
+fn alike_delays(upstream: &PointSurvey, downstream: &PointSurvey) -> Option<DelayRange> {
+    let delay = |pair: &Matched| pair.downstream.time - pair.upstream.time;
+    let range = DelayRange::of(match_kept(upstream, downstream).iter().map(delay).collect())?;
+    // The first that was sent need not be the first that arrived.
+    Some(DelayRange { min: range.min.min(Delay::ZERO), max: range.max.max(Delay::ZERO), ..range })
 }
 
 fn compare_with(
@@ -158,9 +178,11 @@ fn compare_with(
         downstream: downstream_verdicts,
         downstream_quantiles: quantiles(&downstream_delays),
         downstream_delays: DelayRange::of(downstream_delays),
+        alike_delays: None,
         upstream_quantiles: quantiles(&upstream_delays),
         upstream_delays: DelayRange::of(upstream_delays),
         matched: matched.len() as u64,
+        is_sampled: upstream.sample_level().max(downstream.sample_level()) > 0,
         negative_delays,
         opposite_negative_delays,
         downstream_points,
@@ -175,6 +197,32 @@ impl Comparison {
     #[must_use]
     pub fn unknown_flows(&self) -> u64 {
         self.upstream.unknown().union(self.downstream.unknown()).count() as u64
+    }
+
+    /// Whether all packets were seen at both points at the same moment: no two points do that.
+    #[must_use]
+    pub fn is_of_one_capture(&self) -> bool {
+        const TELLING_MIN: usize = 8;
+        let points = || self.downstream_points.iter().chain(&self.upstream_points);
+        points().count() >= TELLING_MIN
+            && points().all(|point| point.difference == Delay::ZERO)
+            && self.upstream_frames == self.downstream_frames
+    }
+
+    /// Flows of several packets that go downstream and were not seen there, if they are not few, and how
+    /// many of several packets go downstream. Of translated flows nothing can be said.
+    #[must_use]
+    pub fn unseen_flows(&self, sent: &PointSurvey, received: &PointSurvey) -> (u64, u64) {
+        let Some(edges) = Edges::new(self) else { return (0, 0) };
+        let several = sent.flows_of_several(edges.certain());
+        let going: Vec<FlowHash> =
+            several.filter(|flow| self.upstream.goes(*flow, Heading::Downstream)).collect();
+        let is_seen = |flow: &FlowHash| received.flows.contains_key(flow);
+        let unseen = going.iter().filter(|flow| !is_seen(flow)).count() as u64;
+        let (knows_all, all) = (received.flows_refused() == 0, going.len() as u64);
+        let is_translated = unseen == all;
+        let is_chance = unseen.saturating_mul(UNSEEN_EVERY) < all;
+        (if knows_all && !is_translated && !is_chance { unseen } else { 0 }, all)
     }
 
     /// Whether packets were sent downstream and none of them arrived.
@@ -204,7 +252,8 @@ impl Comparison {
             Some(back) if ClockDifference::from_delay(-back.max).is_none() => back.turned(),
             Some(back) => DelayRange { min: back.max, median: back.max, max: back.max },
         };
-        self.downstream_delays.or_else(|| self.is_outage().then(unseen))
+        let alike = || self.alike_delays.filter(|_| self.is_all_alike());
+        self.downstream_delays.or_else(|| self.is_outage().then(unseen)).or_else(alike)
     }
 
     /// How the clocks differ. With both directions seen, delays cannot be negative either way, so
@@ -229,6 +278,20 @@ impl Comparison {
         diagnose(&self.downstream_points, &self.upstream_points)
     }
 
+    /// Takes over what packets that are not measured tell of the clocks, where those that are go one
+    /// way only.
+    pub fn learn_clocks(&mut self, all: &Self) {
+        if self.upstream_points.is_empty() {
+            self.upstream_points.clone_from(&all.upstream_points);
+        }
+    }
+
+    /// Flows that go downstream here, and upstream by a comparison of all packets.
+    #[must_use]
+    pub fn contradicted_by(&self, all: &Self) -> u64 {
+        self.upstream.contradicted_by(&all.upstream)
+    }
+
     /// The same two captures, measured the other way.
     #[must_use]
     pub fn opposite(&self) -> Self {
@@ -250,7 +313,9 @@ impl Comparison {
                 .collect(),
             downstream_delays: self.upstream_delays.map(DelayRange::turned),
             upstream_delays: self.downstream_delays.map(DelayRange::turned),
+            alike_delays: None,
             matched: self.matched,
+            is_sampled: self.is_sampled,
             negative_delays: self.opposite_negative_delays,
             opposite_negative_delays: self.negative_delays,
             downstream_points: self.upstream_points.iter().map(|point| point.turned()).collect(),

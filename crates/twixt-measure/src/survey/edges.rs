@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use twixt_model::{Delay, Observation, PacketDigest, Prehashed, Side, Span, Timestamp};
 
-use super::compare::Comparison;
+use super::compare::{Comparison, DelayRange};
 use super::missing::{Judge, Passed};
 use super::overlap::Overlap;
 
@@ -61,6 +61,42 @@ const MARGIN_MIN: Delay = Delay::from_nanos(1_000_000);
 /// In ranges of delay.
 const REACH: i64 = 4;
 
+/// What delays may be, and how far from the ends packets are compared one by one.
+struct Margins {
+    least: Delay,
+    most: Delay,
+    reach: Delay,
+}
+
+impl Margins {
+    fn of(delays: DelayRange) -> Self {
+        let range = delays.max - delays.min;
+        let margin = Delay::from_nanos(range.as_nanos() / 2).max(MARGIN_MIN);
+        let (least, most) = (delays.min - margin, delays.max + margin);
+        // So much longer than needed, to learn the loss near the end from packets beyond doubt.
+        let reach = Delay::from_nanos((most - least).as_nanos().saturating_mul(REACH));
+        Self { least, most, reach }
+    }
+}
+
+impl Overlap {
+    /// The same, as if the captures ended so soon after these times that packets up to them are not held
+    /// back; `None` if they end no later anyway.
+    #[must_use]
+    pub fn shortened(&self, upstream: Timestamp, downstream: Timestamp) -> Option<Self> {
+        let Margins { least, most, reach } = Margins::of(self.delays);
+        // As `Edges::of` finds the time from which on packets are held back, the other way round.
+        let beyond = (upstream + reach + most - least).max(downstream + reach - least);
+        let certain = beyond + Delay::from_nanos(1);
+        let is_sooner = certain < self.upstream.end.min(self.downstream.end - most);
+        is_sooner.then(|| Self {
+            upstream: Span { end: certain, ..self.upstream },
+            downstream: Span { end: certain + most, ..self.downstream },
+            ..self.clone()
+        })
+    }
+}
+
 impl Edges {
     /// The ends for packets that go downstream; `None` if none does.
     #[must_use]
@@ -73,12 +109,9 @@ impl Edges {
     pub fn of(overlap: &Overlap) -> Self {
         let (up, down, delays) = (overlap.upstream, overlap.downstream, overlap.delays);
         let range = delays.max - delays.min;
-        let margin = Delay::from_nanos(range.as_nanos() / 2).max(MARGIN_MIN);
-        let (least, most) = (delays.min - margin, delays.max + margin);
+        let Margins { least, most, reach } = Margins::of(delays);
         // Few strays are at stake here, and few delays are beyond those of the sample.
         let slack = Delay::from_nanos(range.as_nanos() / 8).max(MARGIN_MIN);
-        // So much longer than needed, to learn the loss near the end from packets beyond doubt.
-        let reach = Delay::from_nanos((most - least).as_nanos().saturating_mul(REACH));
         // Beginning: from `certain` on, whatever leaves upstream arrives while downstream captures.
         let start_certain = up.start.max(down.start - least);
         let start_down = start_certain + reach + most;
@@ -180,6 +213,15 @@ impl Edges {
             Side::Downstream => &self.downstream,
         };
         edges.place(time) != Place::Outside
+    }
+
+    /// The latest time that counts at one end.
+    #[must_use]
+    pub const fn last(&self, side: Side) -> Timestamp {
+        match side {
+            Side::Upstream => self.upstream.outside_after,
+            Side::Downstream => self.downstream.outside_after,
+        }
     }
 
     /// The latest times, upstream and downstream, of packets that are held back at the start.

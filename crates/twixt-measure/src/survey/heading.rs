@@ -154,6 +154,20 @@ impl Verdicts {
         self.flows.values().any(|found| *found == heading)
     }
 
+    /// Whether a flow is known to go this way.
+    pub(super) fn goes(&self, flow: FlowHash, heading: Heading) -> bool {
+        self.flows.get(&flow) == Some(&heading)
+    }
+
+    /// Flows that go downstream, and upstream by others.
+    pub(super) fn contradicted_by(&self, others: &Self) -> u64 {
+        let flows = self.flows.keys();
+        let contradicted = flows.filter(|flow| {
+            self.goes(**flow, Heading::Downstream) && others.goes(**flow, Heading::Upstream)
+        });
+        contradicted.count() as u64
+    }
+
     /// How many flows were decided by which method.
     pub fn methods(&self) -> impl Iterator<Item = Method> {
         self.methods.values().copied()

@@ -170,6 +170,15 @@ impl PointSurvey {
         self.flows_refused
     }
 
+    /// Flows of at least as many packets as are kept of each, all of them within this time.
+    pub(super) fn flows_of_several(&self, within: Span) -> impl Iterator<Item = FlowHash> {
+        let is_within = move |kept: &Kept| within.contains(kept.time);
+        let several = self.flows.iter().filter(move |(_, flow)| {
+            flow.lowest.len() == KEPT_PER_FLOW && flow.lowest.iter().all(is_within)
+        });
+        several.map(|(flow, _)| *flow)
+    }
+
     /// Every packet that was kept; some twice.
     pub(super) fn kept(&self) -> impl Iterator<Item = &Kept> {
         self.flows.values().flat_map(|flow| &flow.lowest).chain(&self.sample)

@@ -9,8 +9,8 @@ use twixt_capture::PcapWriter;
 use twixt_measure::Cutting;
 use twixt_model::{DigestHash, DigestProfile, EpochRule, GroupPrefixes};
 use twixt_offline::{
-    Beside, ChosenAlgorithm, DigestPlan, Files, FlowList, FlowSizes, Plan, Progress, Recognition,
-    Remark, Reporter, Split, Traffic,
+    Beside, ChosenAlgorithm, DigestPlan, Files, FlowList, FlowSizes, Pass, Plan, Progress,
+    Recognition, Remark, Reporter, Split, Traffic,
 };
 use twixt_sim::{Config, Side, Simulation};
 use twixt_synopsis::{By, Purpose, find};
@@ -84,6 +84,7 @@ pub(crate) fn plan(name: &str) -> Plan {
         algorithms: vec![chosen(name)],
         split: Split::By(By::All),
         rule: EpochRule::WHOLE,
+        auto_epochs: false,
         cutting: Cutting::Timed,
         flows: FlowList::passing(FlowSizes::Estimated),
         beside: Beside::default(),
@@ -95,6 +96,8 @@ pub(crate) fn plan(name: &str) -> Plan {
 pub(crate) struct KeptReports {
     remarks: Mutex<Vec<Remark>>,
     read_bytes: Arc<AtomicU64>,
+    /// A person has seen enough when so many bytes were read.
+    enough_bytes: Option<u64>,
 }
 
 struct CountedBytes(Arc<AtomicU64>);
@@ -106,16 +109,25 @@ impl Progress for CountedBytes {
 }
 
 impl Reporter for KeptReports {
-    fn progress(&self, _total_bytes: u64) -> Box<dyn Progress> {
+    fn progress(&self, _pass: Pass, _total_bytes: u64) -> Box<dyn Progress> {
         Box::new(CountedBytes(self.read_bytes.clone()))
     }
 
     fn remark(&self, remark: Remark) {
         self.remarks.lock().unwrap().push(remark);
     }
+
+    fn is_enough(&self) -> bool {
+        self.enough_bytes.is_some_and(|enough| self.read_bytes() >= enough)
+    }
 }
 
 impl KeptReports {
+    /// A person has seen enough when so many bytes were read.
+    pub(crate) fn until(enough_bytes: u64) -> Self {
+        Self { enough_bytes: Some(enough_bytes), ..Self::default() }
+    }
+
     pub(crate) fn remarks(self) -> Vec<Remark> {
         self.remarks.into_inner().unwrap()
     }

@@ -91,7 +91,54 @@ fn a_plan_that_makes_no_sense_is_a_usage_error() {
         (ErrorKind::Usage, "lda does not separate flows")
     );
     let captures = Captures::of(&simulation());
-    let short = twixt_offline::Plan { rule: EpochRule::every(1).unwrap(), ..plan("exact") };
+    let short = twixt_offline::Plan { rule: EpochRule::every(1).unwrap(), ..plan("lda") };
     let error = two_reads(&short, captures.files(), false, &KeptReports::default()).unwrap_err();
     assert!(matches!(error, OfflineError::EpochsTooShort { length_ns: 1, .. }), "{error}");
+}
+
+/// Delays of 1 to 9 ms and no loss, in captures long enough to be interrupted in their midst.
+fn long_simulation() -> twixt_sim::Simulation {
+    let config = twixt_sim::Config {
+        flows: 400,
+        packets: Some(60_000),
+        rate: "20kpps".parse().unwrap(),
+        delay: "bimodal:fraction=0.5,first=1ms,second=9ms,spread=0.1,jitter=0.1".parse().unwrap(),
+        seed: 11,
+        ..twixt_sim::Config::default()
+    };
+    println!("seed {}", config.seed);
+    twixt_sim::Simulation::run(&config).unwrap()
+}
+
+/// What was read of one capture and not of the other looked lost.
+#[test]
+fn an_interrupted_measurement_is_one_of_shorter_captures() {
+    let simulation = long_simulation();
+    let captures = Captures::of(&simulation);
+    let Files { upstream, downstream } = captures.files();
+    let both = fs::metadata(upstream).unwrap().len() + fs::metadata(downstream).unwrap().len();
+    let all = simulation.truth().all.evidence.packets;
+    // Two surveys, as above, and then a part of the measurement.
+    for share in [0.1, 0.3, 0.5] {
+        for name in ["exact", "lda", "lds"] {
+            let reports = KeptReports::until(2 * both + (share * both as f64) as u64);
+            let measured = two_reads(&plan(name), captures.files(), false, &reports).unwrap();
+            let estimate = &measured.segments[0].concluded[0].estimates[0];
+            let packets = estimate.evidence.packets;
+            let measured_share = packets as f64 / all as f64;
+            // How much more is read until both readers notice depends on their threads.
+            assert!(measured_share > share - 0.05, "{name}: {packets} of {all}");
+            assert_eq!(estimate.evidence.lost, Some(0), "{name}: {estimate:?}");
+            let remarks = reports.remarks();
+            assert!(matches!(remarks[..], [Remark::EndedByRequest(_)]), "{remarks:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_measured_when_a_person_has_seen_enough_before() {
+    let captures = Captures::of(&simulation());
+    let reports = KeptReports::until(0);
+    let error = two_reads(&plan("exact"), captures.files(), false, &reports).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Interrupted);
 }

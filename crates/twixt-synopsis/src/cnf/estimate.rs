@@ -195,6 +195,7 @@ impl Group {
             delay: self.delay,
             reason: reason.map(str::to_owned),
             sample: None,
+            crossings: None,
         }
     }
 }
@@ -284,6 +285,7 @@ fn nothing(span: Span) -> Estimate {
         delay: None,
         reason,
         sample: None,
+        crossings: None,
     }
 }
 

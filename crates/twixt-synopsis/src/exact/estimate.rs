@@ -1,55 +1,45 @@
-//! Per-packet delays, gathered into estimates by scope.
+//! Per-packet delays, gathered into estimates by scope, and by when packets left.
 
 use std::collections::BTreeMap;
 
 use twixt_model::{
-    Delay, DelayEstimate, Estimate, Evidence, FlowHash, FlowKey, LossRange, Observation,
-    OrderStatistics, Scope, protocol,
+    Crossing, Crossings, Delay, DelayEstimate, Epoch, EpochRule, Estimate, Evidence, FlowHash,
+    FlowKey, LossRange, Observation, OrderStatistics, Scope, Span, Variation, protocol,
 };
 
 use super::Exact;
 use super::alignment::Matched;
+use super::epochs::{gather, key_of};
 use super::matching::{Fate, Matching, Stray};
-use crate::question::{By, Question};
-use crate::strays::{OneSided, Unmatched, stray_reason};
+use crate::question::Question;
+use crate::strays::{OneSided, StrayCause, Unmatched, stray_reason};
 use crate::synopsis::Pair;
 
 pub(super) fn estimate(pair: Pair<'_, Exact>, question: &Question<'_>) -> Vec<Estimate> {
     let window = i64::try_from(pair.upstream.config.window).unwrap_or(i64::MAX);
     let (upstream, downstream) = (pair.upstream.packets.clone(), pair.downstream.packets.clone());
     let matching = Matching::new(upstream, downstream, Delay::from_nanos(window));
-    let mut gathered: BTreeMap<Scope, Gathered> = BTreeMap::new();
-    if question.by == By::All {
-        gathered.insert(Scope::All, Gathered::default());
+    let judge = |(scope, mut whole): (Scope, BTreeMap<Epoch, Gathered>)| {
+        let whole = whole.remove(&Epoch(0)).unwrap_or_default();
+        let judged = whole.judged(question);
+        (whole.estimate(scope, question.span, question, &judged, pair), judged)
+    };
+    let wholes = gather(pair, question.by, EpochRule::WHOLE, &matching).into_iter().map(judge);
+    if question.cut == EpochRule::WHOLE {
+        return wholes.map(|(whole, _)| whole).collect();
     }
-    let mut scopes: BTreeMap<FlowHash, Scope> = BTreeMap::new();
-    for (packet, fate) in &matching.packets {
-        let scope = match question.by {
-            By::All => &Scope::All,
-            _ => scopes
-                .entry(packet.flow)
-                .or_insert_with(|| question.by.scope_of(&key_of(pair, packet.flow))),
-        };
-        match gathered.get_mut(scope) {
-            Some(group) => group.add(packet, *fate),
-            None => gathered.entry(scope.clone()).or_default().add(packet, *fate),
+    let wholes: Vec<(Estimate, Judged)> = wholes.collect();
+    let mut epochs = gather(pair, question.by, question.cut, &matching);
+    let mut estimates = Vec::new();
+    for (whole, judged) in wholes {
+        let scope = whole.scope.clone();
+        estimates.push(whole);
+        for (epoch, row) in epochs.remove(&scope).unwrap_or_default() {
+            let span = question.cut.span_of(epoch);
+            estimates.push(row.estimate(scope.clone(), span, question, &judged, pair));
         }
     }
-    // Scopes of which upstream saw nothing have no estimate.
-    for stray in &matching.strays {
-        let key = key_of(pair, stray.packet.flow);
-        if let Some(group) = gathered.get_mut(&question.by.scope_of(&key)) {
-            group.add_stray(stray, &key);
-        }
-    }
-    gathered.into_iter().map(|(scope, group)| group.estimate(scope, question)).collect()
-}
-
-/// The flow's key, from whichever point saw it in detail. Packets that reached a synopsis
-/// without details have none at all.
-fn key_of(pair: Pair<'_, Exact>, flow: FlowHash) -> FlowKey {
-    let known = pair.upstream.keys.get(&flow).or_else(|| pair.downstream.keys.get(&flow));
-    known.copied().unwrap_or_default()
+    estimates
 }
 
 /// Whether packets of a protocol with ports have none: fragments other than the first.
@@ -66,20 +56,31 @@ const UNMEASURED_FEW: f64 = 0.0005;
 /// The mean of those measured is not shown alone if its interval is wider than this share of it.
 const DOUBTFUL_SHARE: f64 = 0.1;
 
+/// Packets of one scope, and of one epoch.
 #[derive(Default)]
-struct Gathered {
+pub(super) struct Gathered {
     packets: u64,
     bytes: u64,
     lost: u64,
     matched: Vec<Matched>,
     unmatched: Unmatched,
+    crossings: Vec<Crossing>,
+}
+
+/// What is decided for all packets of a scope: a packet that is missing in one epoch may be a stray
+/// of another, and few packets tell no cause.
+struct Judged {
+    /// How many of the missing packets may be strays, changed on the way.
+    changed: u64,
+    cause: Option<StrayCause>,
 }
 
 impl Gathered {
-    fn add(&mut self, packet: &Observation, fate: Fate) {
+    pub(super) fn add(&mut self, packet: &Observation, fate: Fate) {
         let Observation { flow, length, .. } = *packet;
         self.packets += 1;
         self.bytes += u64::from(length);
+        self.crossings.push(Crossing { sent: packet.time, flow, length, fate: fate.crossing() });
         let [longest_sent, longest_received] = &mut self.unmatched.longest;
         *longest_sent = length.max(*longest_sent);
         if fate == Fate::Lost {
@@ -94,7 +95,7 @@ impl Gathered {
         }
     }
 
-    fn add_stray(&mut self, stray: &Stray, key: &FlowKey) {
+    pub(super) fn add_stray(&mut self, stray: &Stray, key: &FlowKey) {
         let Observation { flow, length, .. } = stray.packet;
         let longest = &mut self.unmatched.longest[1];
         *longest = length.max(*longest);
@@ -103,7 +104,24 @@ impl Gathered {
         self.unmatched.strays.push(OneSided { flow, length, is_fragment, twin_ns });
     }
 
-    fn estimate(mut self, scope: Scope, question: &Question<'_>) -> Estimate {
+    /// What the points did not see alike, of all packets together.
+    fn judged(&self, question: &Question<'_>) -> Judged {
+        let strays = self.unmatched.strays.len() as u64;
+        // Strays that upstream may have failed to observe need no other explanation.
+        let is_explained = strays <= question.unobserved.upstream;
+        let LossRange { min, max } = self.unmatched.loss();
+        let changed = if is_explained { 0 } else { max - min };
+        Judged { changed, cause: self.unmatched.cause() }
+    }
+
+    fn estimate(
+        mut self,
+        scope: Scope,
+        span: Span,
+        question: &Question<'_>,
+        judged: &Judged,
+        pair: Pair<'_, Exact>,
+    ) -> Estimate {
         self.matched.sort_unstable_by_key(|matched| matched.delay);
         let delay = self.delay();
         let strays = self.unmatched.strays.len() as u64;
@@ -114,20 +132,35 @@ impl Gathered {
             bytes: Some(self.bytes),
             ..Evidence::default()
         };
-        // Strays that upstream may have failed to observe need no other explanation.
-        let is_explained = strays <= question.unobserved.upstream;
-        let lost = match is_explained {
-            true => LossRange::exactly(self.lost),
-            false => self.unmatched.loss(),
-        };
+        let lost = LossRange { min: self.lost.saturating_sub(judged.changed), max: self.lost };
         evidence.set_loss(Some(lost));
-        let reason = self.reason();
-        let (span, sample) = (question.span, None);
-        let mut estimate = Estimate { scope, span, evidence, delay, reason, sample };
-        let cause = self.unmatched.cause();
-        let strays = stray_reason(question, lost, LossRange::exactly(strays), cause);
+        let (reason, sample) = (self.reason(), None);
+        let crossings = Some(Box::new(self.crossings(delay.is_some(), question, pair)));
+        let mut estimate = Estimate { scope, span, evidence, delay, reason, sample, crossings };
+        let strays = stray_reason(question, lost, LossRange::exactly(strays), judged.cause);
         strays.iter().for_each(|reason| estimate.add_reason(reason));
         estimate
+    }
+
+    /// What is known packet by packet. Where the measured packets say nothing of all, their
+    /// variation says nothing either.
+    fn crossings(
+        &mut self,
+        known: bool,
+        question: &Question<'_>,
+        pair: Pair<'_, Exact>,
+    ) -> Crossings {
+        let mut packets = std::mem::take(&mut self.crossings);
+        let variation = if known { Variation::of(&packets) } else { None };
+        if !question.packets {
+            return Crossings { variation, ..Crossings::default() };
+        }
+        packets.sort_by_key(|packet| packet.sent);
+        let mut keys: BTreeMap<FlowHash, FlowKey> = BTreeMap::new();
+        for packet in &packets {
+            keys.entry(packet.flow).or_insert_with(|| key_of(pair, packet.flow));
+        }
+        Crossings { variation, packets, keys }
     }
 
     /// Packets that arrived and were not measured may have had other delays.
@@ -228,6 +261,7 @@ mod tests {
 
     use super::*;
     use crate::exact::ExactConfig;
+    use crate::question::By;
     use crate::synopsis::{Synopsis, TwoPoint};
 
     fn exact(packets: &[(u64, i64, u64)]) -> Exact {

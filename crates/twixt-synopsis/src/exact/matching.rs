@@ -7,7 +7,7 @@
 //! nothing would fit them by accident. Where several ways of matching are possible,
 //! what each of them would say is known too.
 
-use twixt_model::{Delay, Observation};
+use twixt_model::{CrossingFate, Delay, Observation};
 
 use super::alignment::Matched;
 use super::usual::{Usual, are_copies};
@@ -18,6 +18,8 @@ pub(crate) struct Matching {
     pub packets: Vec<(Observation, Fate)>,
     /// Packets that only downstream saw. Of identical ones, the last are taken for them.
     pub strays: Vec<Stray>,
+    /// The median delay.
+    pub median: Delay,
 }
 
 /// A packet that only downstream saw.
@@ -45,6 +47,15 @@ impl Fate {
         match self {
             Self::Measured(matched) => Some(matched.delay),
             Self::Lost | Self::Arrived => None,
+        }
+    }
+
+    /// As others read it.
+    pub(crate) const fn crossing(self) -> CrossingFate {
+        match self {
+            Self::Lost => CrossingFate::Lost,
+            Self::Arrived => CrossingFate::Unmeasured,
+            Self::Measured(matched) => CrossingFate::Took(matched.delay),
         }
     }
 }
@@ -78,7 +89,7 @@ impl Matching {
             let crossed = packets[first..].iter().filter(|(_, fate)| *fate != Fate::Lost).count();
             strays.extend(surplus(received, crossed));
         }
-        Self { packets, strays }
+        Self { packets, strays, median: usual.median() }
     }
 }
 

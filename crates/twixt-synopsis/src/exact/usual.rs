@@ -69,6 +69,11 @@ impl Usual {
         Self { ranges, of_all: range_of(all, window), window, has_copies }
     }
 
+    /// The delay in the middle.
+    pub(super) const fn median(&self) -> Delay {
+        self.window.median
+    }
+
     /// Delays that identical packets may have. Those of other flows count only if it is no accident that
     /// every packet received fits them: they are nearly alike, and identical packets far apart.
     fn range(&self, sent: &[Observation], received: &[Observation]) -> Option<Band> {

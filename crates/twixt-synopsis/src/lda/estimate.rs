@@ -173,6 +173,7 @@ impl Outcome {
             reason: (!self.reasons.is_empty()).then(|| self.reasons.join("; ")),
             delay: self.delay,
             sample: None,
+            crossings: None,
         }
     }
 

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 use twixt_model::Histogram;
 
+use super::connection::Connection;
 use super::grouping::Grouping;
 use super::kinds::KindSet;
 use crate::codec::{DecodeError, Reader, Writer};
+use crate::flow_table::FlowTable;
 use crate::synopsis::{ConfigOption, OptionKind};
 
 /// What is watched, and with how much state besides the table of requests.
@@ -76,7 +78,7 @@ pub(super) const KIND: ConfigOption = ConfigOption {
 pub(super) const BY: ConfigOption = ConfigOption {
     name: "by",
     kind: OptionKind::Text("SCOPE"),
-    help: "group round trips by all, flow, prefix/24, port or class",
+    help: "group round trips by all, flow, host, prefix/24, port, dscp or class",
 };
 pub(super) const FLOWS: ConfigOption = ConfigOption {
     name: "flows",
@@ -174,7 +176,7 @@ impl Watch {
 
     pub(super) fn decode(input: &mut Reader<'_>, version: u8) -> Result<Self, DecodeError> {
         let bits = input.u16("kinds")?;
-        let kinds = if version < 2 { KindSet::from_first_bits } else { KindSet::from_bits }(bits)
+        let kinds = KindSet::from_bits_of(bits, version)
             .ok_or_else(|| DecodeError::invalid("kinds", "are unknown"))?;
         let watch = Self {
             kinds,
@@ -212,8 +214,10 @@ pub(super) fn bytes_of(entries: u32, watch: &Watch) -> u64 {
 }
 
 const ENTRY_BYTES: u64 = 24;
-const FLOW_BYTES: u64 = 24;
+/// A range of sequence numbers, and half of a connection.
+const FLOW_BYTES: u64 = 24 + CONNECTION_BYTES / 2;
 const BUCKET_BYTES: u64 = 16;
+const CONNECTION_BYTES: u64 = FlowTable::<Connection>::PLACE_BYTES as u64;
 /// Counts and sums of one kind.
 const OVERHEAD_BYTES: u64 = 512;
 

@@ -3,8 +3,9 @@
 //! The number of a request and of its response follow from the packets alone, so every algorithm
 //! looks for the same pairs, and none has to keep flow keys.
 
-use twixt_model::RoundTripKind;
+use twixt_model::{RoundTripKind, RoundTripPart};
 
+use super::turn::Answered;
 use crate::conversation::fold;
 
 /// What a packet means for round trips.
@@ -20,7 +21,13 @@ pub(super) enum Event {
     Spoiled { kind: RoundTripKind, id: u64 },
     /// It may be an answer. Every ACK might complete a handshake; only packets that would do
     /// nothing else count as `expected` responses.
-    Response { kind: RoundTripKind, id: u64, expected: bool },
+    Response { kind: RoundTripKind, id: u64, part: Option<RoundTripPart>, expected: bool },
+    /// A request begins that is followed by its connection.
+    Opened { kind: RoundTripKind },
+    /// It belongs to a flow that is followed, and means nothing more.
+    Followed { kind: RoundTripKind },
+    /// Its response begins. With both legs of the connection at best, if they are known.
+    Served { answered: Answered, legs_ns: Option<(i64, i64)> },
     /// It would be a request or response, were it not impossible to tell to what.
     Ambiguous { kind: RoundTripKind },
     /// It ends a round trip that was followed from the packets of its own direction.
@@ -89,8 +96,8 @@ pub(super) const fn repeat(kind: RoundTripKind) -> Repeat {
 /// Whether an answered number may be used for another exchange. The others would only be seen
 /// again because something was sent again.
 pub(super) const fn is_reused(kind: RoundTripKind) -> bool {
-    use RoundTripKind::{Dns, Icmp, Ntp, TcpDuration};
-    matches!(kind, Dns | Icmp | Ntp | TcpDuration)
+    use RoundTripKind::{Dns, Icmp, Ntp, ServerResponse, TcpDuration};
+    matches!(kind, Dns | Icmp | Ntp | ServerResponse | TcpDuration)
 }
 
 #[cfg(test)]

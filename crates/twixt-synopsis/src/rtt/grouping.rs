@@ -41,10 +41,7 @@ impl Grouping {
             Self::All => None,
             Self::Flow => Some(Scope::Flow(*key)),
             Self::Prefix { v4, v6 } => Some(By::Prefix { v4, v6 }.scope_of(key)),
-            Self::Port => Some(Scope::Port {
-                protocol: key.protocol,
-                port: key.source_port.min(key.destination_port),
-            }),
+            Self::Port => Some(By::Port.scope_of(key)),
             Self::Class => Some(Scope::Class(class.0.to_string())),
         }
     }
@@ -79,12 +76,14 @@ impl FromStr for Grouping {
         match text {
             "all" => return Ok(Self::All),
             "flow" => return Ok(Self::Flow),
+            "host" => return Ok(Self::Prefix { v4: 32, v6: 128 }),
             "port" => return Ok(Self::Port),
             "class" => return Ok(Self::Class),
             _ => {}
         }
-        let wrong =
-            || "use all, flow, port, class, or prefix/24 (prefix/24,48 for IPv6 too)".to_owned();
+        let wrong = || {
+            "use all, flow, host, port, class, or prefix/24 (prefix/24,48 for IPv6 too)".to_owned()
+        };
         let bits = |text: &str, most: u8| text.parse().ok().filter(|&bits| bits <= most);
         let lengths = text.strip_prefix("prefix/").ok_or_else(wrong)?;
         let prefix = match lengths.split_once(',') {
@@ -144,8 +143,9 @@ mod tests {
         check("prefix/16", "10.1.0.0/16 > 10.0.0.0/16");
         check("prefix/8,32", "10.0.0.0/8 > 10.0.0.0/8");
         check("port", "tcp port 443");
+        check("host", "10.1.2.3/32 > 10.0.1.9/32");
         check("class", "class 2");
-        for text in ["", "prefix", "prefix/33", "prefix/8,129", "host"] {
+        for text in ["", "prefix", "prefix/33", "prefix/8,129", "hosts"] {
             assert!(text.parse::<Grouping>().is_err(), "{text}");
         }
     }

@@ -27,13 +27,22 @@ impl KindSet {
         self.0 & (1 << kind as u16) != 0
     }
 
-    /// Of the first version of encoded settings, which has no legs of handshakes: all of that time are
-    /// all of today.
-    pub(super) fn from_first_bits(bits: u16) -> Option<Self> {
-        const ALL_FIRST: u16 = (1 << 9) - 1;
-        match bits {
-            ALL_FIRST => Some(Self::default()),
-            _ => Self::from_bits(bits).filter(|_| bits & !ALL_FIRST == 0),
+    /// How many kinds there were in a version of encoded synopses: the first has no legs of
+    /// handshakes, the second no responses of servers.
+    pub(super) const fn count_in(version: u8) -> usize {
+        match version {
+            0 | 1 => 9,
+            2 => 11,
+            _ => RoundTripKind::ALL.len(),
+        }
+    }
+
+    /// Of settings encoded in that version: all of that time are all of today.
+    pub(super) fn from_bits_of(bits: u16, version: u8) -> Option<Self> {
+        let all_then = (1 << Self::count_in(version)) - 1;
+        match bits == all_then {
+            true => Some(Self::default()),
+            false => Self::from_bits(bits).filter(|_| bits & !all_then == 0),
         }
     }
 
@@ -94,9 +103,10 @@ mod tests {
         assert!(kinds.has(RoundTripKind::Dns) && !kinds.has(RoundTripKind::Ntp));
         assert!("dns,tls".parse::<KindSet>().unwrap_err().contains("tls"));
         assert_eq!(KindSet::of(&RoundTripKind::ALL), Some(KindSet::default()));
-        assert_eq!((KindSet::from_bits(0), KindSet::from_bits(1 << 11)), (None, None));
-        assert_eq!(KindSet::from_first_bits(0x1ff), Some(KindSet::default()));
-        assert_eq!(KindSet::from_first_bits(1), KindSet::of(&[RoundTripKind::TcpHandshake]));
-        assert_eq!(KindSet::from_first_bits(1 << 9), None);
+        assert_eq!((KindSet::from_bits(0), KindSet::from_bits(1 << 12)), (None, None));
+        assert_eq!(KindSet::from_bits_of(0x1ff, 1), Some(KindSet::default()));
+        assert_eq!(KindSet::from_bits_of(0x7ff, 2), Some(KindSet::default()));
+        assert_eq!(KindSet::from_bits_of(1, 1), KindSet::of(&[RoundTripKind::TcpHandshake]));
+        assert_eq!(KindSet::from_bits_of(1 << 9, 1), None);
     }
 }

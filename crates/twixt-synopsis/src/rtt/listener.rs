@@ -1,54 +1,75 @@
 //! From packets to requests and responses: one definition of what a round trip is, for all
 //! algorithms.
 
-use twixt_model::{Detail, Exchange, FlowKey, Observation, RoundTripKind, TcpFields, tcp_flag};
+use twixt_model::{
+    Detail, Exchange, FlowKey, Observation, RoundTripKind, RoundTripPart, SpinUse, TcpFields,
+    protocol, tcp_flag,
+};
 
+use super::connection::{Connection, Heard, Segment};
 use super::event::{Event, Variant, exchange_id};
 use super::kinds::KindSet;
 use super::sequence::Range;
-use super::spin::{Spin, Turn};
+use super::spin::{Short, Spin, Turn};
+use super::turn::TurnEvent;
 use crate::conversation::Conversation;
 use crate::flow_table::FlowTable;
 
-/// Turns packets into events. All but sequence numbers and spin bits is known from the packet
-/// alone; for those it keeps a little state per flow.
+/// Turns packets into events. All but sequence numbers, turns of connections and spin bits is known from
+/// the packet alone; for those it keeps a little state per flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Listener {
     kinds: KindSet,
     seed: u64,
     ranges: FlowTable<Range>,
+    connections: FlowTable<Connection>,
     spins: FlowTable<Spin>,
+    spin_use: SpinUse,
 }
 
-/// Flows that lost their state to others.
+/// What was counted of flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Forgotten {
+pub(super) struct FlowCounts {
+    /// Flows that lost their state to others: that of sequence numbers, turns, and spin bits.
     pub(super) sequence: u64,
+    pub(super) turns: u64,
     pub(super) spin: u64,
+    /// How many connections came to be judged so, less those that were before.
+    pub(super) spin_use: SpinUse,
 }
 
-impl Forgotten {
-    /// Those that matter for a kind; `None` if it needs no state of flows.
-    pub(super) const fn of(&self, kind: RoundTripKind) -> Option<u64> {
+impl FlowCounts {
+    /// Flows without state that matter for a kind; `None` if it needs no state of flows.
+    pub(super) const fn forgotten(&self, kind: RoundTripKind) -> Option<u64> {
         match kind {
             RoundTripKind::TcpSequence => Some(self.sequence),
+            RoundTripKind::ServerResponse => Some(self.turns),
             RoundTripKind::QuicSpin => Some(self.spin),
             _ => None,
         }
     }
 
-    pub(super) const fn plus(self, other: Self) -> Self {
-        Self {
-            sequence: self.sequence.wrapping_add(other.sequence),
-            spin: self.spin.wrapping_add(other.spin),
-        }
+    pub(super) fn plus(self, other: Self) -> Self {
+        self.with(other, u64::wrapping_add)
     }
 
-    pub(super) const fn minus(self, earlier: Self) -> Self {
-        Self {
-            sequence: self.sequence.wrapping_sub(earlier.sequence),
-            spin: self.spin.wrapping_sub(earlier.spin),
-        }
+    pub(super) fn minus(self, earlier: Self) -> Self {
+        self.with(earlier, u64::wrapping_sub)
+    }
+
+    pub(super) const fn numbers(&self) -> [u64; 7] {
+        let SpinUse { usable, constant, random, undecided } = self.spin_use;
+        [self.sequence, self.spin, self.turns, usable, constant, random, undecided]
+    }
+
+    pub(super) const fn of_numbers(numbers: [u64; 7]) -> Self {
+        let [sequence, spin, turns, usable, constant, random, undecided] = numbers;
+        Self { sequence, turns, spin, spin_use: SpinUse { usable, constant, random, undecided } }
+    }
+
+    fn with(self, other: Self, change: impl Fn(u64, u64) -> u64) -> Self {
+        let (ours, theirs) = (self.numbers(), other.numbers());
+        Self::of_numbers(std::array::from_fn(|at| change(ours[at], theirs[at])))
     }
 }
 
@@ -57,7 +78,22 @@ impl Listener {
     pub(super) fn new(kinds: KindSet, seed: u64, flows: Option<u32>) -> Self {
         let ranges = if kinds.has(RoundTripKind::TcpSequence) { flows } else { Some(0) };
         let spins = if kinds.has(RoundTripKind::QuicSpin) { flows } else { Some(0) };
-        Self { kinds, seed, ranges: FlowTable::new(ranges), spins: FlowTable::new(spins) }
+        let of_connections = [
+            RoundTripKind::TcpSequence,
+            RoundTripKind::TcpTimestamp,
+            RoundTripKind::ServerResponse,
+        ];
+        let connections =
+            if of_connections.iter().any(|&kind| kinds.has(kind)) { flows } else { Some(0) };
+        Self {
+            kinds,
+            seed,
+            ranges: FlowTable::new(ranges),
+            // A connection is two flows.
+            connections: FlowTable::new(connections.map(|flows| flows.div_ceil(2))),
+            spins: FlowTable::new(spins.map(|flows| flows.div_ceil(2))),
+            spin_use: SpinUse::default(),
+        }
     }
 
     /// What a packet means: every event goes to `tell`, with one direction of the conversation
@@ -80,25 +116,60 @@ impl Listener {
             }
         };
         if let Some(tcp) = &detail.tcp {
-            self.hear_tcp(talk, tcp, &mut tell);
+            let heard = self.hear_connection(talk, tcp, observation, detail);
+            hear_turn(&heard, &mut tell);
+            self.hear_tcp(talk, tcp, &heard, &mut tell);
         }
         if let Some(exchange) = detail.exchange {
             self.hear_exchange(talk, exchange, observation, &detail.key, &mut tell);
         }
     }
 
-    /// Flows that lost their state to others: for sequence numbers, and for spin bits.
-    pub(super) const fn forgotten(&self) -> Forgotten {
-        Forgotten { sequence: self.ranges.replaced(), spin: self.spins.replaced() }
+    /// What was counted of flows so far.
+    pub(super) const fn counts(&self) -> FlowCounts {
+        FlowCounts {
+            sequence: self.ranges.replaced(),
+            turns: self.connections.replaced(),
+            spin: self.spins.replaced(),
+            spin_use: self.spin_use,
+        }
     }
 
     /// Bytes of state.
     pub(super) fn state_bytes(&self) -> u64 {
-        self.ranges.state_bytes() + self.spins.state_bytes()
+        self.ranges.state_bytes() + self.connections.state_bytes() + self.spins.state_bytes()
     }
 
     #[inline]
-    fn hear_tcp(&mut self, talk: Conversation, tcp: &TcpFields, tell: &mut impl FnMut(Event)) {
+    fn hear_connection(
+        &mut self,
+        talk: Conversation,
+        tcp: &TcpFields,
+        observation: &Observation,
+        detail: &Detail,
+    ) -> Heard {
+        if !self.connections.is_kept() {
+            return Heard::NOTHING;
+        }
+        self.connections.entry(talk.both).hear(&Segment {
+            tcp,
+            exchange: detail.exchange,
+            source_port: detail.key.source_port,
+            destination_port: detail.key.destination_port,
+            class: observation.class,
+            time: observation.time,
+            canonical: talk.canonical,
+        })
+    }
+
+    #[inline]
+    fn hear_tcp(
+        &mut self,
+        talk: Conversation,
+        tcp: &TcpFields,
+        heard: &Heard,
+        tell: &mut impl FnMut(Event),
+    ) {
         let has = |flag: u8| tcp.flags & flag != 0;
         if has(tcp_flag::SYN) {
             // A new connection under the old name: its numbers have nothing to do with the old ones.
@@ -110,11 +181,12 @@ impl Listener {
         }
         if has(tcp_flag::FIN | tcp_flag::RST) {
             let kind = RoundTripKind::TcpDuration;
-            tell(Event::Response { kind, id: exchange_id(kind, talk.both, 0), expected: true });
+            let id = exchange_id(kind, talk.both, 0);
+            tell(Event::Response { kind, id, part: None, expected: true });
         }
         // A reset acknowledges what it likes.
         if has(tcp_flag::ACK) && !has(tcp_flag::RST) {
-            self.hear_ack(talk, tcp, tell);
+            self.hear_ack(talk, tcp, heard, tell);
         }
         if tcp.payload_bytes > 0 {
             self.hear_data(talk, tcp, tell);
@@ -122,18 +194,26 @@ impl Listener {
     }
 
     #[inline]
-    fn hear_ack(&mut self, talk: Conversation, tcp: &TcpFields, tell: &mut impl FnMut(Event)) {
-        let number = tcp.acknowledgement;
+    fn hear_ack(
+        &mut self,
+        talk: Conversation,
+        tcp: &TcpFields,
+        heard: &Heard,
+        tell: &mut impl FnMut(Event),
+    ) {
+        let (number, part) = (tcp.acknowledgement, heard.part);
         let back = |kind, name: u32| exchange_id(kind, talk.backward, u64::from(name));
         let bare = tcp.payload_bytes == 0 && tcp.flags & tcp_flag::FIN == 0;
-        hear_completion(talk, tcp, bare, tell);
+        if !heard.established {
+            hear_completion(talk, tcp, bare, tell);
+        }
         let kind = RoundTripKind::TcpSequence;
         if self.kinds.has(kind) && self.ranges.acknowledged(talk.backward, number, bare) {
-            tell(Event::Response { kind, id: back(kind, number), expected: true });
+            tell(Event::Response { kind, id: back(kind, number), part, expected: true });
         }
         if let Some((_, echo)) = tcp.timestamps {
             let kind = RoundTripKind::TcpTimestamp;
-            tell(Event::Response { kind, id: back(kind, echo), expected: true });
+            tell(Event::Response { kind, id: back(kind, echo), part, expected: true });
         }
     }
 
@@ -165,6 +245,10 @@ impl Listener {
         match exchange {
             Exchange::Dns { id, response } => {
                 pair(RoundTripKind::Dns, talk, id.into(), response, tell);
+                // Over TCP, turns of the connection tell, as for other protocols.
+                if key.protocol == protocol::UDP {
+                    pair(RoundTripKind::ServerResponse, talk, id.into(), response, tell);
+                }
             }
             Exchange::Ntp { stamp, response } => {
                 pair(RoundTripKind::Ntp, talk, stamp, response, tell);
@@ -175,7 +259,7 @@ impl Listener {
             Exchange::QuicLong { initial, source_id, destination_id } => {
                 // The server is at the lower port; between equal ones it is unknown.
                 let by_client = key.destination_port < key.source_port;
-                self.spins.heard_long(talk.forward, talk.backward, by_client, observation.time);
+                self.spins.heard_long(talk.both, by_client, observation.time);
                 let kind = RoundTripKind::QuicHandshake;
                 if by_client && initial {
                     pair(kind, talk, source_id, false, tell);
@@ -184,14 +268,36 @@ impl Listener {
                 }
             }
             Exchange::QuicShort { spin } => {
-                let (kind, ports) =
-                    (RoundTripKind::QuicSpin, [key.source_port, key.destination_port]);
-                match self.spins.heard_short(talk.forward, ports, spin, observation.time) {
+                let kind = RoundTripKind::QuicSpin;
+                let short = Short {
+                    ports: [key.source_port, key.destination_port],
+                    bit: spin,
+                    canonical: talk.canonical,
+                    time: observation.time,
+                };
+                match self.spins.heard_short(talk.both, short, &mut self.spin_use) {
                     Turn::None => {}
+                    Turn::Followed => tell(Event::Followed { kind }),
                     Turn::After(rtt_ns) => tell(Event::Turned { kind, rtt_ns }),
-                    Turn::Early => tell(Event::Ambiguous { kind }),
+                    Turn::Unclear => tell(Event::Ambiguous { kind }),
                 }
             }
+            // Turns of the connection have read them.
+            Exchange::HttpRequest { .. } | Exchange::HttpResponse | Exchange::Tls { .. } => {}
+        }
+    }
+}
+
+/// What a segment means for requests and responses of its connection.
+#[inline]
+fn hear_turn(heard: &Heard, tell: &mut impl FnMut(Event)) {
+    let kind = RoundTripKind::ServerResponse;
+    match heard.turn {
+        TurnEvent::None => {}
+        TurnEvent::Asked => tell(Event::Opened { kind }),
+        TurnEvent::Unclear => tell(Event::Ambiguous { kind }),
+        TurnEvent::Answered(answered) => {
+            tell(Event::Served { answered, legs_ns: heard.legs_ns });
         }
     }
 }
@@ -204,7 +310,7 @@ fn hear_syn(talk: Conversation, tcp: &TcpFields, tell: &mut impl FnMut(Event)) {
     let next = tcp.sequence.wrapping_add(1);
     if tcp.flags & tcp_flag::ACK != 0 {
         let kind = TcpHandshakeServer;
-        tell(Event::Response { kind, id: back(kind), expected: true });
+        tell(Event::Response { kind, id: back(kind), part: None, expected: true });
         tell(Event::Relayed { kind: TcpHandshake, id: back(TcpHandshake) });
         return tell(request(TcpHandshakeClient, there(TcpHandshakeClient, next)));
     }
@@ -232,7 +338,7 @@ fn hear_completion(talk: Conversation, tcp: &TcpFields, bare: bool, tell: &mut i
     ] {
         let id = exchange_id(kind, flow, u64::from(name));
         tell(match bare {
-            true => Event::Response { kind, id, expected: false },
+            true => Event::Response { kind, id, part: None, expected: false },
             false => Event::Spoiled { kind, id },
         });
     }
@@ -251,9 +357,11 @@ fn pair(
     response: bool,
     tell: &mut impl FnMut(Event),
 ) {
+    let part = (kind == RoundTripKind::ServerResponse).then_some(RoundTripPart::Dns);
     tell(match response {
         true => {
-            Event::Response { kind, id: exchange_id(kind, talk.backward, name), expected: true }
+            let id = exchange_id(kind, talk.backward, name);
+            Event::Response { kind, id, part, expected: true }
         }
         false => request(kind, exchange_id(kind, talk.forward, name)),
     });
@@ -268,8 +376,11 @@ impl Event {
             | Self::Relayed { kind, .. }
             | Self::Spoiled { kind, .. }
             | Self::Response { kind, .. }
+            | Self::Opened { kind }
+            | Self::Followed { kind }
             | Self::Ambiguous { kind }
             | Self::Turned { kind, .. } => *kind,
+            Self::Served { .. } => RoundTripKind::ServerResponse,
         }
     }
 }

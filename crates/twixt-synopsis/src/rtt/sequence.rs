@@ -24,7 +24,7 @@ pub(super) struct Range {
 
 /// Whether `one` lies before `other`, where numbers wrap around.
 #[inline]
-const fn before(one: u32, other: u32) -> bool {
+pub(super) const fn before(one: u32, other: u32) -> bool {
     (one.wrapping_sub(other) as i32) < 0
 }
 

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use twixt_model::{RoundTripEstimate, RoundTripKind, RoundTripSample, Scope};
+use twixt_model::{
+    FirstByteWait, RoundTripEstimate, RoundTripKind, RoundTripPart, RoundTripSample, Scope,
+};
 
+use super::kinds::KindSet;
 use super::scopes;
 use super::times::Times;
 use crate::codec::{DecodeError, Reader, Writer};
@@ -24,6 +27,7 @@ pub(super) struct Tally {
     groups: BTreeMap<(RoundTripKind, Scope), Times>,
     /// How often groups became `other`.
     folded: u64,
+    first_byte: FirstByteWait,
     waiting: Waiting,
 }
 
@@ -32,7 +36,61 @@ struct KindTally {
     requests: u64,
     responses: u64,
     ambiguous: u64,
-    times: Times,
+    parts: Parts,
+}
+
+/// Times by part of the kind. What belongs to none comes first.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Parts([Option<Box<Times>>; 1 + RoundTripPart::ALL.len()]);
+
+impl Parts {
+    #[inline]
+    fn of(&mut self, part: Option<RoundTripPart>, buckets: Option<u32>) -> &mut Times {
+        let at = part.map_or(0, |part| 1 + part as usize);
+        self.0[at].get_or_insert_with(|| Box::new(Times::new(buckets)))
+    }
+
+    fn known(&self) -> impl Iterator<Item = (Option<RoundTripPart>, &Times)> {
+        let parts = [None].into_iter().chain(RoundTripPart::ALL.map(Some));
+        parts.zip(&self.0).filter_map(|(part, times)| Some((part, times.as_deref()?)))
+    }
+
+    fn count(&self) -> u64 {
+        self.known().map(|(_, times)| times.count()).sum()
+    }
+
+    fn encode(&self, out: &mut Writer) {
+        for times in &self.0 {
+            out.u8(times.is_some().into());
+            times.iter().for_each(|times| times.encode(out));
+        }
+    }
+
+    fn decode(
+        input: &mut Reader<'_>,
+        buckets: Option<u32>,
+        version: u8,
+    ) -> Result<Self, DecodeError> {
+        let mut parts = Self::default();
+        if version < 3 {
+            parts.0[0] = Some(Box::new(Times::decode(input, buckets)?));
+            return Ok(parts);
+        }
+        for times in &mut parts.0 {
+            if input.u8("part present")? != 0 {
+                *times = Some(Box::new(Times::decode(input, buckets)?));
+            }
+        }
+        Ok(parts)
+    }
+
+    /// All of them together.
+    fn whole(&self, buckets: Option<u32>) -> Times {
+        let mut all = self.known().map(|(_, times)| times);
+        let mut whole = all.next().cloned().unwrap_or_else(|| Times::new(buckets));
+        all.for_each(|times| whole.merge(times));
+        whole
+    }
 }
 
 /// Samples that were not taken yet; `None` if they are not requested.
@@ -54,8 +112,15 @@ impl Tally {
             kinds: Default::default(),
             groups: BTreeMap::new(),
             folded: 0,
+            first_byte: FirstByteWait::default(),
             waiting: Waiting::default(),
         }
+    }
+
+    /// Packets of a kind came, whatever they give.
+    #[inline]
+    pub(super) fn occur(&mut self, kind: RoundTripKind) {
+        self.kind_mut(kind);
     }
 
     #[inline]
@@ -75,10 +140,21 @@ impl Tally {
         *count = count.saturating_add(1);
     }
 
+    /// Counts what a client waited for until a response began.
+    pub(super) fn count_wait(
+        &mut self,
+        response_ns: i64,
+        acknowledged_ns: Option<i64>,
+        legs_ns: (i64, i64),
+    ) {
+        self.first_byte.add(response_ns, acknowledged_ns, legs_ns);
+    }
+
     /// Adds a round trip, to its group as well if there is one.
     pub(super) fn add(&mut self, sample: RoundTripSample, group: Option<Scope>) {
-        let RoundTripSample { kind, rtt_ns, weight, .. } = sample;
-        self.kind_mut(kind).times.add(rtt_ns, weight);
+        let RoundTripSample { kind, part, rtt_ns, weight, .. } = sample;
+        let buckets = self.buckets;
+        self.kind_mut(kind).parts.of(part, buckets).add(rtt_ns, weight);
         if let Some(scope) = group {
             let buckets = self.buckets.map(|_| GROUP_BUCKETS);
             let times = self.groups.entry((kind, scope)).or_insert_with(|| Times::new(buckets));
@@ -100,7 +176,7 @@ impl Tally {
 
     /// Round trips of a kind that were measured.
     pub(super) fn matched(&self, kind: RoundTripKind) -> u64 {
-        self.kinds[kind as usize].as_ref().map_or(0, |tally| tally.times.count())
+        self.kinds[kind as usize].as_ref().map_or(0, |tally| tally.parts.count())
     }
 
     /// Hands over what was found so far, and restarts.
@@ -110,14 +186,18 @@ impl Tally {
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
+        let buckets = self.buckets;
         for (kind, theirs) in RoundTripKind::ALL.into_iter().zip(&other.kinds) {
             let Some(theirs) = theirs else { continue };
             let ours = self.kind_mut(kind);
             ours.requests = ours.requests.saturating_add(theirs.requests);
             ours.responses = ours.responses.saturating_add(theirs.responses);
             ours.ambiguous = ours.ambiguous.saturating_add(theirs.ambiguous);
-            ours.times.merge(&theirs.times);
+            for (part, times) in theirs.parts.known() {
+                ours.parts.of(part, buckets).merge(times);
+            }
         }
+        self.first_byte.merge(&other.first_byte);
         for (key, theirs) in &other.groups {
             let ours = self.groups.entry(key.clone());
             ours.and_modify(|times| times.merge(theirs)).or_insert_with(|| theirs.clone());
@@ -126,7 +206,8 @@ impl Tally {
         self.bound_groups();
     }
 
-    /// Estimates of kinds that occurred, each followed by those of its groups, largest first.
+    /// Estimates of kinds that occurred, each followed by those of its parts, and then of its groups,
+    /// largest first.
     pub(super) fn conclude(
         &self,
         horizon_ns: impl Fn(RoundTripKind) -> Option<i64>,
@@ -139,8 +220,13 @@ impl Tally {
                 requests: Some(tally.requests),
                 responses: Some(tally.responses),
                 ambiguous: Some(tally.ambiguous),
-                ..estimate(Scope::All, kind, &tally.times, horizon_ns)
+                first_byte: self.first_byte_of(kind),
+                ..estimate(Scope::All, kind, &tally.parts.whole(self.buckets), horizon_ns)
             });
+            estimates.extend(tally.parts.known().filter_map(|(part, times)| {
+                let part = Some(part?);
+                Some(RoundTripEstimate { part, ..estimate(Scope::All, kind, times, horizon_ns) })
+            }));
             let ours = self.groups.iter().filter(|((of, _), _)| *of == kind);
             let mut groups: Vec<RoundTripEstimate> = ours
                 .map(|((_, scope), times)| estimate(scope.clone(), kind, times, horizon_ns))
@@ -151,10 +237,19 @@ impl Tally {
         estimates
     }
 
+    fn first_byte_of(&self, kind: RoundTripKind) -> Option<FirstByteWait> {
+        let known = self.first_byte.responses > 0;
+        (kind == RoundTripKind::ServerResponse && known).then_some(self.first_byte)
+    }
+
     pub(super) fn state_bytes(&self) -> u64 {
         let kinds = self.kinds.iter().flatten();
-        let kinds: u64 =
-            kinds.map(|kind| size_of::<KindTally>() as u64 + kind.times.state_bytes()).sum();
+        let bytes = |kind: &KindTally| {
+            let part = |times: &Times| size_of::<Times>() as u64 + times.state_bytes();
+            let parts: u64 = kind.parts.known().map(|(_, times)| part(times)).sum();
+            size_of::<KindTally>() as u64 + parts
+        };
+        let kinds: u64 = kinds.map(|kind| bytes(kind)).sum();
         let group = size_of::<(RoundTripKind, Scope)>() as u64;
         let groups: u64 = self.groups.values().map(|times| group + times.state_bytes()).sum();
         kinds + groups
@@ -167,9 +262,19 @@ impl Tally {
                 out.u64(kind.requests);
                 out.u64(kind.responses);
                 out.u64(kind.ambiguous);
-                kind.times.encode(out);
+                kind.parts.encode(out);
             }
         }
+        let FirstByteWait {
+            responses,
+            response_ns,
+            toward_servers_ns,
+            toward_clients_ns,
+            server_ns_min,
+        } = self.first_byte;
+        [responses, response_ns, toward_servers_ns, toward_clients_ns, server_ns_min]
+            .into_iter()
+            .for_each(|number| out.u64(number));
         out.u64(self.folded);
         out.u64(self.groups.len() as u64);
         for ((kind, scope), times) in &self.groups {
@@ -184,19 +289,25 @@ impl Tally {
         buckets: Option<u32>,
         version: u8,
     ) -> Result<Self, DecodeError> {
-        /// Kinds of the first version: all but the legs of handshakes.
-        const KINDS_FIRST: usize = 9;
         let mut tally = Self::new(buckets);
-        let kinds = if version < 2 { KINDS_FIRST } else { tally.kinds.len() };
-        for kind in &mut tally.kinds[..kinds] {
+        for kind in &mut tally.kinds[..KindSet::count_in(version)] {
             if input.u8("kind present")? != 0 {
                 *kind = Some(Box::new(KindTally {
                     requests: input.u64("requests")?,
                     responses: input.u64("responses")?,
                     ambiguous: input.u64("ambiguous")?,
-                    times: Times::decode(input, buckets)?,
+                    parts: Parts::decode(input, buckets, version)?,
                 }));
             }
+        }
+        if version >= 3 {
+            tally.first_byte = FirstByteWait {
+                responses: input.u64("responses with legs")?,
+                response_ns: input.u64("time to responses")?,
+                toward_servers_ns: input.u64("time toward servers")?,
+                toward_clients_ns: input.u64("time toward clients")?,
+                server_ns_min: input.u64("time of servers")?,
+            };
         }
         tally.folded = input.u64("folded groups")?;
         for _ in 0..input.count("groups", 1)? {
@@ -212,10 +323,9 @@ impl Tally {
 
     #[inline]
     fn kind_mut(&mut self, kind: RoundTripKind) -> &mut KindTally {
-        let buckets = self.buckets;
         self.kinds[kind as usize].get_or_insert_with(|| {
-            let times = Times::new(buckets);
-            Box::new(KindTally { requests: 0, responses: 0, ambiguous: 0, times })
+            let parts = Parts::default();
+            Box::new(KindTally { requests: 0, responses: 0, ambiguous: 0, parts })
         })
     }
 
@@ -255,6 +365,9 @@ fn estimate(
     RoundTripEstimate {
         scope,
         kind,
+        part: None,
+        first_byte: None,
+        spin_use: None,
         requests: None,
         responses: None,
         ambiguous: None,
@@ -277,6 +390,7 @@ mod tests {
             time: Timestamp::from_nanos(0),
             key: FlowKey { source_port: port, ..FlowKey::default() },
             kind: RoundTripKind::Dns,
+            part: None,
             rtt_ns: 1000,
             weight,
         }
@@ -303,7 +417,7 @@ mod tests {
         assert_eq!(groups, 40_000.0);
         let mut out = Writer::new();
         tally.encode(&mut out);
-        let read = Tally::decode(&mut Reader::new(out.as_slice()), Some(100), 2).unwrap();
+        let read = Tally::decode(&mut Reader::new(out.as_slice()), Some(100), 3).unwrap();
         assert_eq!(read, tally);
     }
 

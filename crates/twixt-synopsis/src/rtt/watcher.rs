@@ -6,15 +6,16 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use twixt_model::{
-    Detail, FlowKey, Observation, RoundTripEstimate, RoundTripKind, RoundTripSample, Scope,
-    Timestamp,
+    Detail, FlowKey, Observation, RoundTripEstimate, RoundTripKind, RoundTripPart, RoundTripSample,
+    SpinUse, Timestamp,
 };
 
 use super::config::Watch;
 use super::entry::{Answer, Asked, Entry, Request};
 use super::event::{Event, Variant};
-use super::listener::{Forgotten, Listener};
+use super::listener::{FlowCounts, Listener};
 use super::tally::Tally;
+use super::turn::Answered;
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::Question;
 use crate::synopsis::{ConfigOption, Needs, OnePoint, Reading, SplitMerge, Synopsis};
@@ -115,16 +116,16 @@ pub struct Watcher<S: Store> {
     listener: Listener,
     store: S,
     tally: Tally,
-    /// Flows that lost their state to others, in what was merged or read.
-    forgotten: Forgotten,
-    /// What the listener had forgotten when the epoch began.
-    forgotten_before: Forgotten,
+    /// What was counted of flows, in what was merged or read.
+    flows: FlowCounts,
+    /// What the listener had counted when the epoch began.
+    flows_before: FlowCounts,
 }
 
 impl<S: Store> Watcher<S> {
-    /// Flows that lost their state to others in this epoch.
-    fn forgotten(&self) -> Forgotten {
-        self.forgotten.plus(self.listener.forgotten().minus(self.forgotten_before))
+    /// What was counted of flows in this epoch.
+    fn flows(&self) -> FlowCounts {
+        self.flows.plus(self.listener.counts().minus(self.flows_before))
     }
 
     fn buckets(config: &S::Config) -> Option<u32> {
@@ -139,8 +140,9 @@ impl<S: Store> Synopsis for Watcher<S> {
     const NEEDS: Needs = Needs { digest: false, flow: false, detail: true, group: false };
     const OPTIONS: &'static [ConfigOption] = S::OPTIONS;
     const PAGE: &'static str = "round-trip";
-    /// 2 has the legs of handshakes apart.
-    const VERSION: u8 = 2;
+    /// 2 has the legs of handshakes apart; 3 has parts of kinds, responses of servers, and what is
+    /// known of spin bits.
+    const VERSION: u8 = 3;
     /// A response never meets its request if they are in different shards.
     const SPLIT_MERGE: SplitMerge = SplitMerge::Expected;
     type Config = S::Config;
@@ -159,8 +161,8 @@ impl<S: Store> Synopsis for Watcher<S> {
             listener: Listener::new(watch.kinds, u64::from(watch.seed), flows),
             store: S::new(config),
             tally: Tally::new(Self::buckets(config)),
-            forgotten: Forgotten::default(),
-            forgotten_before: Forgotten::default(),
+            flows: FlowCounts::default(),
+            flows_before: FlowCounts::default(),
         }
     }
 
@@ -185,7 +187,7 @@ impl<S: Store> Synopsis for Watcher<S> {
         self.totals.merge(other.totals);
         self.pace.merge(&other.pace);
         self.tally.merge(&other.tally);
-        self.forgotten = self.forgotten.plus(other.forgotten());
+        self.flows = self.flows.plus(other.flows());
     }
 
     fn totals(&self) -> Totals {
@@ -207,9 +209,7 @@ impl<S: Store> Synopsis for Watcher<S> {
         out.u8(self.pace.span.is_some().into());
         out.i64(first.as_nanos());
         out.i64(last.as_nanos());
-        let forgotten = self.forgotten();
-        out.u64(forgotten.sequence);
-        out.u64(forgotten.spin);
+        self.flows().numbers().into_iter().for_each(|number| out.u64(number));
         self.tally.encode(out);
     }
 
@@ -233,11 +233,15 @@ impl<S: Store> Synopsis for Watcher<S> {
         let first = Timestamp::from_nanos(input.i64("first request")?);
         let last = Timestamp::from_nanos(input.i64("last request")?);
         let pace = Pace { requests, kept, span: any.then_some((first, last)) };
-        let sequence = input.u64("flows forgotten for sequence numbers")?;
-        let forgotten = Forgotten { sequence, spin: input.u64("flows forgotten for spin bits")? };
+        let mut flows = [0; 7];
+        // The first two versions count only flows whose sequence numbers and spin bits were forgotten.
+        for number in flows.iter_mut().take(if version < 3 { 2 } else { 7 }) {
+            *number = input.u64("counts of flows")?;
+        }
+        let flows = FlowCounts::of_numbers(flows);
         let tally = Tally::decode(input, Self::buckets(&config), version)?;
         // Only now that all is read are tables made: their size comes from outside.
-        Ok(Self { totals, pace, tally, forgotten, ..Self::new(&config) })
+        Ok(Self { totals, pace, tally, flows, ..Self::new(&config) })
     }
 }
 
@@ -255,24 +259,34 @@ impl<S: Store> OnePoint for Watcher<S> {
                 times.half_width_ns = None;
             }
         }
-        if S::BOUNDED {
-            let forgotten = self.forgotten();
-            for estimate in estimates.iter_mut().filter(|estimate| estimate.scope == Scope::All) {
-                estimate.forgotten_flows = forgotten.of(estimate.kind);
+        let flows = self.flows();
+        for estimate in estimates.iter_mut().filter(|estimate| estimate.is_whole()) {
+            if S::BOUNDED {
+                estimate.forgotten_flows = flows.forgotten(estimate.kind);
+            }
+            if estimate.kind == RoundTripKind::QuicSpin {
+                estimate.spin_use = Some(flows.spin_use).filter(is_count);
             }
         }
         estimates
     }
 
     fn cut(&mut self) -> Self {
-        let (tally, forgotten) = (self.tally.cut(), self.forgotten());
+        let (tally, flows) = (self.tally.cut(), self.flows());
         let totals = std::mem::take(&mut self.totals);
         let pace = std::mem::take(&mut self.pace);
         self.store.end_epoch();
-        self.forgotten_before = self.listener.forgotten();
-        self.forgotten = Forgotten::default();
-        Self { totals, pace, tally, forgotten, ..Self::new(&self.config) }
+        self.flows_before = self.listener.counts();
+        self.flows = FlowCounts::default();
+        Self { totals, pace, tally, flows, ..Self::new(&self.config) }
     }
+}
+
+/// Whether connections were counted, and not only judged otherwise than in an earlier epoch.
+fn is_count(uses: &SpinUse) -> bool {
+    let SpinUse { usable, constant, random, undecided } = *uses;
+    let is_negative = |number: u64| number > u64::MAX / 2;
+    uses.connections() > 0 && ![usable, constant, random, undecided].into_iter().any(is_negative)
 }
 
 /// Whether requests of a kind wait in the store: spin bits are followed by flow.
@@ -302,6 +316,15 @@ struct Floor<'a, S: Store> {
     detail: &'a Detail,
 }
 
+/// What may be the answer to a request that waits.
+#[derive(Clone, Copy)]
+struct Response {
+    kind: RoundTripKind,
+    id: u64,
+    part: Option<RoundTripPart>,
+    expected: bool,
+}
+
 impl<S: Store> Floor<'_, S> {
     #[inline]
     fn take(&mut self, event: Event, canonical: bool) {
@@ -323,7 +346,12 @@ impl<S: Store> Floor<'_, S> {
                     entry.spoil();
                 }
             }
-            Event::Response { kind, id, expected } => self.response(kind, id, expected, canonical),
+            Event::Response { kind, id, part, expected } => {
+                self.response(Response { kind, id, part, expected }, canonical);
+            }
+            Event::Opened { kind } => self.tally.count_request(kind),
+            Event::Followed { kind } => self.tally.occur(kind),
+            Event::Served { answered, legs_ns } => self.served(answered, legs_ns, canonical),
             Event::Ambiguous { kind } => self.tally.count_ambiguous(kind),
             Event::Turned { kind, rtt_ns } => {
                 let answer = Answer {
@@ -333,7 +361,7 @@ impl<S: Store> Floor<'_, S> {
                     canonical,
                 };
                 self.tally.count_response(kind);
-                self.found(kind, rtt_ns, self.detail.key, &answer);
+                self.found((kind, None), rtt_ns, self.detail.key, &answer);
             }
         }
     }
@@ -349,8 +377,21 @@ impl<S: Store> Floor<'_, S> {
         }
     }
 
+    fn served(&mut self, answered: Answered, legs_ns: Option<(i64, i64)>, canonical: bool) {
+        let Answered { after_ns, acknowledged_ns, part, class } = answered;
+        let kind = RoundTripKind::ServerResponse;
+        self.tally.count_response(kind);
+        if let Some(legs_ns) = legs_ns {
+            self.tally.count_wait(after_ns, acknowledged_ns, legs_ns);
+        }
+        let asked = self.observation.time;
+        let answer = Answer { asked, weight: 1.0, class, canonical: !canonical };
+        self.found((kind, Some(part)), after_ns, self.detail.key.reversed(), &answer);
+    }
+
     #[inline]
-    fn response(&mut self, kind: RoundTripKind, id: u64, expected: bool, canonical: bool) {
+    fn response(&mut self, response: Response, canonical: bool) {
+        let Response { kind, id, part, expected } = response;
         if expected {
             self.tally.count_response(kind);
         }
@@ -361,12 +402,18 @@ impl<S: Store> Floor<'_, S> {
         }
         let key = &self.detail.key;
         let key = if answer.canonical == canonical { *key } else { key.reversed() };
-        self.found(kind, (time - answer.asked).as_nanos(), key, &answer);
+        self.found((kind, part), (time - answer.asked).as_nanos(), key, &answer);
     }
 
-    fn found(&mut self, kind: RoundTripKind, rtt_ns: i64, key: FlowKey, answer: &Answer) {
+    fn found(
+        &mut self,
+        (kind, part): (RoundTripKind, Option<RoundTripPart>),
+        rtt_ns: i64,
+        key: FlowKey,
+        answer: &Answer,
+    ) {
         let group = self.watch.by.scope(&key, answer.class);
         let (time, weight) = (self.observation.time, answer.weight);
-        self.tally.add(RoundTripSample { time, key, kind, rtt_ns, weight }, group);
+        self.tally.add(RoundTripSample { time, key, kind, part, rtt_ns, weight }, group);
     }
 }

@@ -149,6 +149,7 @@ impl Group {
             delay,
             reason,
             sample: Some(Box::new(DelaySample::new(self.delays))),
+            crossings: None,
         };
         let ranges = estimate.evidence.loss_range().zip(estimate.evidence.stray_range());
         let strays =

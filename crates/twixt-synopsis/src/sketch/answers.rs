@@ -138,8 +138,8 @@ impl Answer {
             Evidence { packets, used, lost, lost_between, bytes, ..Evidence::default() };
         evidence.set_strays(strays);
         let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-        let (span, sample) = (question.span, None);
-        Estimate { scope, span, evidence, delay, reason, sample }
+        let (span, sample, crossings) = (question.span, None, None);
+        Estimate { scope, span, evidence, delay, reason, sample, crossings }
     }
 }
 

@@ -41,6 +41,16 @@ pub(super) fn dscp(name: &str) -> Option<u8> {
     }
 }
 
+/// The name of a code point, or its number where it has none.
+#[must_use]
+pub fn dscp_name(code_point: u8) -> String {
+    let classes = (0..8).map(|class| format!("cs{class}"));
+    let assured = (1..5).flat_map(|class| (1..4).map(move |drop| format!("af{class}{drop}")));
+    let single = ["be", "le", "va", "ef"].into_iter().map(str::to_owned);
+    let mut names = single.chain(assured).chain(classes);
+    names.find(|name| dscp(name) == Some(code_point)).unwrap_or_else(|| code_point.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +63,14 @@ mod tests {
         }
         for name in ["cs8", "af44", "af51", "af1", "EF", ""] {
             assert_eq!(dscp(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn code_points_have_their_usual_names() {
+        let named = [(0, "be"), (1, "le"), (8, "cs1"), (10, "af11"), (46, "ef"), (63, "63")];
+        for (code_point, name) in named {
+            assert_eq!(dscp_name(code_point), name);
         }
     }
 }

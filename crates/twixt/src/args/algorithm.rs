@@ -16,6 +16,9 @@ use super::weights;
 use crate::configuration::{Configuration, SynopsisSettings};
 use crate::exit::usage;
 
+/// Under which options of the algorithms stand in help.
+pub(crate) const ALGORITHM_HEADING: &str = "Options of the algorithms";
+
 /// Which algorithms a command offers.
 pub(crate) trait Asks: Clone + Default + Send + Sync + 'static {
     const PURPOSE: Purpose;
@@ -125,6 +128,12 @@ impl<A: Asks> AlgorithmArgs<A> {
         let option = |name: &str| all_options(A::PURPOSE).get(name).map(|users| users[0].1.kind);
         let given = self.given.iter().find(|(name, _)| option(name) == Some(OptionKind::Weights));
         given.map(|(_, path)| Path::new(path))
+    }
+
+    /// Replaces `--by dscp`, which no algorithm knows, by `--by class`; whether it was given.
+    pub(crate) fn dscp_by_class(&mut self) -> bool {
+        let by = self.given.get_mut("by").filter(|text| text.as_str() == "dscp");
+        by.map(|text| "class".clone_into(text)).is_some()
     }
 
     /// Takes from the configuration file what the command line left out.
@@ -268,7 +277,7 @@ fn option_arg(name: &'static str, users: &[(&'static str, &'static ConfigOption)
         .long(flag(name))
         .value_name(value.to_owned())
         .help(help.join("; "))
-        .help_heading("Options of the algorithms")
+        .help_heading(ALGORITHM_HEADING)
 }
 
 fn algorithm_help(purpose: Purpose, default: Option<&str>) -> String {
@@ -289,7 +298,7 @@ fn estimator_help(purpose: Purpose) -> String {
 
 impl<A: Asks> clap::Args for AlgorithmArgs<A> {
     fn augment_args(command: Command) -> Command {
-        let heading = "Options of the algorithms";
+        let heading = ALGORITHM_HEADING;
         let estimator = Arg::new("estimator")
             .long("estimator")
             .value_name("NAME")

@@ -3,8 +3,11 @@
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use twixt_model::Timestamp;
 use twixt_model::quantity::Nanoseconds;
+use twixt_model::{Span, Timestamp};
+
+use crate::exit::{note, usage};
+use crate::output::units;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
@@ -60,6 +63,27 @@ impl FromStr for Moment {
     }
 }
 
+/// The time from one moment to another, both included; without limits where they are left out.
+pub(crate) fn span_of(start: Option<Moment>, end: Option<Moment>) -> anyhow::Result<Span> {
+    for (name, moment) in [("start", start), ("end", end)] {
+        if let Some(Moment::Unzoned(time)) = moment
+            && let Some(zone) = foreign_zone()
+        {
+            let text = twixt_history::moment_text(time);
+            note(format_args!(
+                "--{name} has no offset: it is taken as {text}, not as local time in {zone}"
+            ));
+        }
+    }
+    let start = start.map_or(Timestamp::MIN, Moment::resolve);
+    let end = end.map_or(Timestamp::MAX, Moment::resolve);
+    if start > end {
+        let (start, end) = (units::moment(start), units::moment(end));
+        return Err(usage(format!("--start {start} is after --end {end}")));
+    }
+    Ok(Span { start, end })
+}
+
 /// A length of time; days too.
 fn length(text: &str) -> Option<i64> {
     if let Some(days) = text.strip_suffix('d') {
@@ -70,7 +94,7 @@ fn length(text: &str) -> Option<i64> {
 }
 
 /// The local time zone, if it is known not to be UTC.
-pub(crate) fn foreign_zone() -> Option<String> {
+fn foreign_zone() -> Option<String> {
     let link = || std::fs::read_link("/etc/localtime").ok();
     let of_system = || link()?.to_str()?.split_once("zoneinfo/").map(|(_, zone)| zone.to_owned());
     let zone = std::env::var("TZ").ok().or_else(of_system)?;

@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 use anyhow::Context;
 use clap::Args;
-use twixt_model::{Needs, Prefix};
+use twixt_model::{Needs, Prefix, Span};
 use twixt_offline::Traffic;
-use twixt_wire::{Digester, Filter, Observer};
+use twixt_wire::{Digester, Filter, FilterError, Observer};
 
+use super::moment::{Moment, span_of};
 use super::weights;
 use crate::configuration::{ClassSettings, Configuration};
 use crate::exit::usage;
@@ -22,6 +23,13 @@ pub(crate) struct TrafficArgs {
     /// Measure the outermost IP packet, not the one inside tunnels
     #[arg(long)]
     pub(crate) outer: bool,
+    /// Only packets from this time on, by the clock of the point: 2024-01-31T10:00:00Z or with
+    /// another offset (without one: UTC), 2024-01-31, @ and seconds since 1970, or nanoseconds
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    start: Option<Moment>,
+    /// Only packets up to this time; like --start
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    end: Option<Moment>,
     /// A class of traffic, by a filter; repeatable, the first match wins
     #[arg(long = "class", value_name = "NAME=FILTER")]
     classes: Vec<ClassFilter>,
@@ -61,7 +69,17 @@ impl TrafficArgs {
         let text = self.filter.join(" ");
         match text.is_empty() {
             true => Ok(None),
-            false => text.parse().map(Some).map_err(|error| usage(format!("filter: {error}"))),
+            false => text.parse().map(Some).map_err(|error| self.refused(&error)),
+        }
+    }
+
+    /// A shell that expanded a pattern gave us files where a filter should be.
+    fn refused(&self, error: &FilterError) -> anyhow::Error {
+        match self.filter.first().filter(|word| Path::new(word).is_file()) {
+            Some(file) => usage(format!(
+                "{file} is a file, not a filter: quote the pattern of a capture in several files"
+            )),
+            None => usage(format!("filter: {error}")),
         }
     }
 
@@ -73,7 +91,28 @@ impl TrafficArgs {
             filter: self.filter()?,
             classes: self.all_classes()?,
             weighed: self.weights_file.is_some(),
+            within: self.within()?,
         })
+    }
+
+    /// The time that was asked for.
+    pub(crate) fn within(&self) -> anyhow::Result<Option<Span>> {
+        match (self.start, self.end) {
+            (None, None) => Ok(None),
+            (start, end) => span_of(start, end).map(Some),
+        }
+    }
+
+    /// The same, with classes by code point.
+    pub(crate) fn traffic_by(&self, dscp: bool) -> anyhow::Result<Traffic> {
+        let traffic = self.traffic()?;
+        match dscp {
+            true if !traffic.classes.is_empty() => {
+                Err(usage("--by dscp makes classes of its own: omit --class"))
+            }
+            true => Ok(Traffic { classes: Traffic::dscp_classes(), ..traffic }),
+            false => Ok(traffic),
+        }
     }
 
     /// An observer of these packets that computes what is needed.
@@ -103,6 +142,11 @@ impl TrafficArgs {
     pub(crate) fn take_first_words(&mut self, is_other: impl Fn(&str) -> bool) -> Vec<String> {
         let words = self.filter.iter().take_while(|word| is_other(word)).count();
         self.filter.drain(..words).collect()
+    }
+
+    /// The first word of the filter, if there is one.
+    pub(crate) fn first_word(&self) -> Option<&str> {
+        self.filter.first().map(String::as_str)
     }
 
     /// Distinguishes the packets that these rules weigh.

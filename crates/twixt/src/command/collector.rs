@@ -8,13 +8,7 @@ mod rows;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use anyhow::Context;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 use twixt_collector::{Collector, CollectorError, EventSink, StopRequest};
 use twixt_engine::SegmentConfig;
 use twixt_model::quantity::Nanoseconds;
@@ -23,6 +17,7 @@ use twixt_model::{PointId, Segment};
 use crate::exit::{Exit, note, usage};
 use crate::logging;
 use crate::output::Format;
+use crate::signals::{SecondSignal, Signals};
 use file::Written;
 use follow::Following;
 
@@ -89,7 +84,7 @@ pub(crate) fn run(args: &Args, config: Option<&Path>) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     logging::start();
-    let (stop, signals) = (StopRequest::new(), Signals::watch()?);
+    let (stop, signals) = (StopRequest::new(), Signals::watch(SecondSignal::Ends)?);
     signals.stop(stop.clone());
     let sink: Box<dyn EventSink> = match args.follow {
         true => Box::new(Following::new(args.format)),
@@ -141,46 +136,6 @@ fn failure(error: CollectorError) -> anyhow::Error {
     match error {
         CollectorError::Config(_) | CollectorError::Tls(_) => usage(error.to_string()),
         error => error.into(),
-    }
-}
-
-/// The signals that end the command.
-struct Signals {
-    interrupted: Arc<AtomicBool>,
-    any: Arc<AtomicBool>,
-}
-
-impl Signals {
-    fn watch() -> anyhow::Result<Self> {
-        let (interrupted, any) =
-            (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let register = || {
-            for signal in [SIGINT, SIGTERM] {
-                // A second one does not wait.
-                let code = Exit::Interrupted as i32;
-                flag::register_conditional_shutdown(signal, code, Arc::clone(&any))?;
-                flag::register(signal, Arc::clone(&any))?;
-            }
-            flag::register(SIGINT, Arc::clone(&interrupted))
-        };
-        register().context("cannot handle signals")?;
-        Ok(Self { interrupted, any })
-    }
-
-    /// Asks for the end when a signal comes.
-    fn stop(&self, stop: StopRequest) {
-        const LOOK_EVERY: Duration = Duration::from_millis(50);
-        let any = Arc::clone(&self.any);
-        std::thread::spawn(move || {
-            while !any.load(Ordering::Relaxed) {
-                std::thread::sleep(LOOK_EVERY);
-            }
-            stop.request();
-        });
-    }
-
-    fn was_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
     }
 }
 

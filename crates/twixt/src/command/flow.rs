@@ -1,5 +1,6 @@
 //! `twixt flow`: flow records in and out.
 
+mod direction;
 mod document;
 mod export;
 mod import;

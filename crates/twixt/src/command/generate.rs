@@ -1,6 +1,7 @@
 //! `twixt generate`: files that belong to the command but are made from it.
 
 mod grafana;
+mod man;
 mod systemd;
 
 use std::io;
@@ -54,14 +55,11 @@ pub(crate) enum Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut command = Cli::command();
     match args {
-        Args::Man { out: None } => {
-            clap_mangen::Man::new(command).render(&mut io::stdout().lock())?;
-        }
+        Args::Man { out: None } => output::bytes(&man::page(&command, "twixt")?)?,
         Args::Man { out: Some(folder) } => {
             std::fs::create_dir_all(folder)
                 .with_context(|| format!("cannot create {}", folder.display()))?;
-            clap_mangen::generate_to(command, folder)
-                .with_context(|| format!("cannot write to {}", folder.display()))?;
+            man::write_all(&mut command, folder)?;
         }
         Args::Openapi => output::text(&twixt_collector::api::openapi())?,
         Args::Grafana => output::text(grafana::DASHBOARD)?,

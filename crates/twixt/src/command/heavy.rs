@@ -13,7 +13,7 @@ use crate::args::{AlgorithmArgs, Heavies, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::frame_input::SourceArgs;
-use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
+use crate::output::{self, ROWS_DEFAULT, ScopeColumns, Table, TableFormat, units};
 
 /// The largest flows at one point, from a fixed number of counters
 #[derive(clap::Args)]
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     count: Option<u64>,
     /// Output format
     #[arg(short = 'F', long, value_enum, default_value_t)]
-    format: Format,
+    format: TableFormat,
     #[command(flatten)]
     traffic: TrafficArgs,
     #[command(flatten)]
@@ -59,13 +59,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let flows = args.largest(&chosen, &seen, span)?;
     let rows = flows.iter().map(Row::new);
-    match args.format {
-        Format::Json => output::json(&Document::new(&seen, rows.collect()))?,
-        Format::Jsonl => output::jsonl(rows)?,
-        Format::Csv => output::csv(rows)?,
-        Format::Human => {
-            output::text(&report(&seen, &flows, args.top.unwrap_or(ROWS_DEFAULT)))?;
-        }
+    match (args.format, args.format.rows()) {
+        (_, Some(format)) => output::rows(format, rows)?,
+        (TableFormat::Json, _) => output::json(&Document::new(&seen, rows.collect()))?,
+        _ => output::text(&report(&seen, &flows, args.top.unwrap_or(ROWS_DEFAULT)))?,
     }
     Ok(seen.exit)
 }
@@ -90,7 +87,7 @@ impl Args {
         if self.by == Size::Bytes {
             flows.sort_by_key(|flow| (Reverse(flow.bytes), flow.key));
         }
-        if let (Some(top), true) = (self.top, self.format != Format::Human) {
+        if let (Some(top), true) = (self.top, self.format != TableFormat::Human) {
             flows.truncate(top);
         }
         Ok(flows)
@@ -119,6 +116,8 @@ struct Row {
     bytes: u64,
     packets_at_least: u64,
     packets_at_most: Option<u64>,
+    #[serde(flatten)]
+    columns: ScopeColumns,
 }
 
 impl Document {
@@ -145,6 +144,7 @@ impl Row {
             bytes: flow.bytes,
             packets_at_least: flow.packets_at_least,
             packets_at_most: flow.packets_at_most,
+            columns: (&flow.key).into(),
         }
     }
 }

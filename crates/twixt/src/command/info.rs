@@ -3,12 +3,13 @@
 
 mod capture;
 mod epochs;
+mod findings;
 mod flow_records;
 mod store;
 
 use std::path::PathBuf;
 
-use twixt_offline::{is_epoch_file, is_standard_input};
+use twixt_offline::{is_epoch_file, is_read_once};
 
 use crate::args::TrafficArgs;
 use crate::exit::{Exit, usage};
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return store::run(path, args.format);
     }
     match path {
-        path if is_standard_input(path) => {
+        path if is_read_once(path) => {
             capture::run(FrameSource::capture(path)?, &args.traffic, args)
         }
         path if is_epoch_file(path) => epochs::run(path, args.format),

@@ -57,5 +57,5 @@ fn path(
     let needs = Needs { detail: true, ..chosen.prototype.needs() };
     let feed = SynopsisFeed::new(chosen.prototype.fresh());
     let path = PacketPath::new(traffic.observer(needs, digester)?, feed);
-    Ok(path.toward(traffic.toward).at_most(most))
+    Ok(path.toward(traffic.toward).within(traffic.within()?).at_most(most))
 }

@@ -5,6 +5,7 @@ mod colate;
 mod fridge;
 mod lda;
 mod lds;
+mod picture;
 mod upgrade;
 
 use serde::Serialize;

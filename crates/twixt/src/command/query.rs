@@ -11,18 +11,18 @@ mod touched;
 
 use std::path::{Path, PathBuf};
 
-use twixt_model::{Epoch, Scope, Span, Timestamp, by_scope};
+use twixt_model::{Epoch, Scope, Span, by_scope};
 use twixt_offline::{Beside, Files, FlowSizes, Measured, Plan, Split};
 use twixt_store::{Log, Options};
 use twixt_synopsis::By;
 
 use super::delay::{has_answer, is_empty, note_problems};
-use crate::args::{
-    AlgorithmArgs, Delays, DigestArgs, FlowsArgs, Moment, TrafficArgs, foreign_zone,
-};
+use crate::args::{AlgorithmArgs, Delays, DigestArgs, FlowsArgs, Moment, TrafficArgs, span_of};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::output::{self, Format, ROWS_DEFAULT, delay_report, estimate_rows, total_report, units};
+use crate::output::{
+    self, ROWS_DEFAULT, TableFormat, delay_report, estimate_rows, total_report, units,
+};
 pub(crate) use document::DamageDocument;
 use document::{Missing, QueryDocument};
 use epochs::Epochs;
@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// End, inclusive; like --start
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     end: Option<Moment>,
-    /// Split estimates: all, flow, prefix/24, class [default: all; flow if flows are named]
+    /// Split estimates: all, flow, host, prefix/24, port, class [default: all; flow if flows are named]
     #[arg(long, value_name = "SCOPE")]
     by: Option<Split>,
     /// One estimate for all epochs together, instead of one for each
@@ -73,7 +73,7 @@ pub(crate) struct Args {
     total: bool,
     /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
-    format: QueryFormat,
+    format: TableFormat,
     /// Rows of the table to show
     #[arg(long, value_name = "N", default_value_t = ROWS_DEFAULT)]
     rows_shown: usize,
@@ -94,22 +94,6 @@ pub(crate) struct Args {
     traffic: TrafficArgs,
 }
 
-/// `-F`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum QueryFormat {
-    /// A human-readable table
-    #[default]
-    Human,
-    /// One JSON document
-    Json,
-    /// One JSON object per line
-    Jsonl,
-    /// Comma-separated values
-    Csv,
-    /// A Parquet file, from a collector or its directory
-    Parquet,
-}
-
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.store {
         Some(store) => run_store(args, store),
@@ -121,7 +105,6 @@ fn run_store(args: &Args, store: &Path) -> anyhow::Result<Exit> {
     if let Some(name) = args.estimates.first() {
         return Err(usage(format!("--{name} is for --collector or --directory, not for --store")));
     }
-    let format = args.format.plain()?;
     let log = Log::open(store, Options::default());
     let asked = args.span()?;
     let families = families::choose(&log, args, asked)?;
@@ -136,10 +119,10 @@ fn run_store(args: &Args, store: &Path) -> anyhow::Result<Exit> {
     missing.note();
     let problems = note_problems(&measured);
     let known = has_answer(&measured);
-    if !known && format == Format::Human && is_empty(&measured) {
+    if !known && args.format == TableFormat::Human && is_empty(&measured) {
         return Err(no_answer("the two points have no epoch in common: nothing to compare"));
     }
-    args.print(format, &plan, measured, &missing, epochs.touched())?;
+    args.print(&plan, measured, &missing, epochs.touched())?;
     let exit = if known { Exit::Done } else { Exit::NoAnswer };
     Ok(exit.or_partial(missing.is_partial() || problems > 0))
 }
@@ -151,24 +134,7 @@ impl Args {
     }
 
     fn span(&self) -> anyhow::Result<Span> {
-        for (name, moment) in [("start", self.start), ("end", self.end)] {
-            if let Some(Moment::Unzoned(time)) = moment
-                && let Some(zone) = foreign_zone()
-            {
-                let text = twixt_history::moment_text(time);
-                note(format_args!(
-                    "--{name} has no offset: it is taken as {text}, not as local \
-                     time in {zone}"
-                ));
-            }
-        }
-        let start = self.start.map_or(Timestamp::MIN, Moment::resolve);
-        let end = self.end.map_or(Timestamp::MAX, Moment::resolve);
-        if start > end {
-            let (start, end) = (units::moment(start), units::moment(end));
-            return Err(usage(format!("--start {start} is after --end {end}")));
-        }
-        Ok(Span { start, end })
+        span_of(self.start, self.end)
     }
 
     fn plan(&self, epochs: &Epochs<'_>) -> anyhow::Result<Plan> {
@@ -180,6 +146,11 @@ impl Args {
                  use flow records, or omit it",
             ));
         }
+        if self.by == Some(Split::Dscp) {
+            return Err(usage(
+                "--by dscp needs captures: a store has the classes of its recording",
+            ));
+        }
         let named = if flows.is_all() { By::All } else { By::Flow };
         let asked = AlgorithmArgs::<Delays>::named(self.algorithm.clone(), self.estimator.clone());
         let plan = Plan {
@@ -188,6 +159,7 @@ impl Args {
             algorithms: vec![asked.recorded(first)?],
             split: self.by.unwrap_or(Split::By(named)),
             rule: first.rule,
+            auto_epochs: false,
             cutting: twixt_measure::Cutting::Timed,
             flows,
             beside: Beside::default(),
@@ -199,7 +171,6 @@ impl Args {
 
     fn print(
         &self,
-        format: Format,
         plan: &Plan,
         mut measured: Measured,
         missing: &Missing,
@@ -213,13 +184,14 @@ impl Args {
             concluded.estimates.clone_from(&totals);
         }
         let (chosen, concluded) = (&plan.algorithms[0], &measured.concluded[0]);
-        match format {
-            Format::Json => output::json(&QueryDocument::new(
+        if let Some(format) = self.format.rows() {
+            return output::rows(format, estimate_rows(concluded, None));
+        }
+        match self.format {
+            TableFormat::Json => output::json(&QueryDocument::new(
                 files, chosen, &measured, &totals, missing, touched,
             )),
-            Format::Jsonl => output::jsonl(estimate_rows(concluded, None)),
-            Format::Csv => output::csv(estimate_rows(concluded, None)),
-            Format::Human => {
+            _ => {
                 let mut report = delay_report(files, chosen, &measured, concluded, self.rows_shown);
                 report += &touched.report();
                 if series {
@@ -228,21 +200,6 @@ impl Args {
                 output::text(&report)
             }
         }
-    }
-}
-
-impl QueryFormat {
-    /// Those that epochs of a store can be shown in.
-    fn plain(self) -> anyhow::Result<Format> {
-        Ok(match self {
-            Self::Human => Format::Human,
-            Self::Json => Format::Json,
-            Self::Jsonl => Format::Jsonl,
-            Self::Csv => Format::Csv,
-            Self::Parquet => {
-                return Err(usage("-F parquet is for --collector or --directory, not for --store"));
-            }
-        })
     }
 }
 

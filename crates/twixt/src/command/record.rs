@@ -17,6 +17,7 @@ use crate::args::{AlgorithmArgs, Cut, DigestArgs, EpochLength, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::frame_input::{FrameSource, OnePass, SoFar, SourceArgs};
+use crate::interruption;
 use crate::output::units;
 use crate::remarks::late_packets;
 use retention::Retention;
@@ -84,6 +85,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         algorithms: vec![args.algorithm.choose("lda")?],
         split: args.by,
         rule,
+        auto_epochs: false,
         cutting: args.cut.cutting(rule, args.by, &args.markers_of)?,
         flows: FlowList::none(),
         beside: Beside::default(),
@@ -97,6 +99,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let path = PacketPath::new(observer, meters)
         .following_markers(plan.cutting != Cutting::Timed)
         .toward(args.traffic.toward)
+        .within(args.traffic.within()?)
         .at_most(args.count);
     let out = Sink::open(args.target(), &config.point)?;
     record(args, source, Recording { path, out })
@@ -189,7 +192,7 @@ fn conclude(
     source: FrameSource,
 ) -> anyhow::Result<Exit> {
     let packets = path.packets();
-    if packets == 0 && !source.was_interrupted() {
+    if packets == 0 && !interruption::is_requested() {
         return Err(no_answer(format!("{}: no packet to record", source.name())));
     }
     if !args.traffic.has_direction() && !args.source.live.has_direction() {

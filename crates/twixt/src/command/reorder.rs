@@ -1,5 +1,7 @@
 //! `twixt reorder`: TCP reordering by prefix, at one point.
 
+mod picture;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -8,11 +10,14 @@ use twixt_offline::ChosenAlgorithm;
 use twixt_synopsis::{Estimator, Question};
 
 use super::one_point::{SeenAtPoint, read};
-use crate::args::{AlgorithmArgs, Reorderings, TrafficArgs};
+use crate::args::{
+    AlgorithmArgs, FailAbove, Judgement, Known, LimitMeasure, Reorderings, TrafficArgs,
+};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, usage};
 use crate::frame_input::SourceArgs;
-use crate::output::{self, Format, ROWS_DEFAULT, Table, units};
+use crate::output::{self, ROWS_DEFAULT, Table, TableFormat, units};
+use crate::plot::PlotFile;
 
 /// TCP reordering by source prefix, at one point
 #[derive(clap::Args)]
@@ -23,18 +28,37 @@ pub(crate) struct Args {
     /// Print only this many prefixes [default: all; 30 in human output]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
+    /// Order of the rows, largest first [default: by share]
+    #[arg(long, value_enum, value_name = "KEY", default_value_t, hide_default_value = true)]
+    sort: Order,
+    /// End with exit code 10 if a prefix exceeds a limit on its share out of order: share=1%
+    #[arg(long, value_name = "LIMITS")]
+    fail_above: Option<FailAbove>,
+    /// Draw the share out of order by prefix into a file: .svg, .png or .html
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PlotFile>,
     /// Stop after this many packets
     #[arg(short = 'c', long = "count", value_name = "COUNT")]
     count: Option<u64>,
     /// Output format
     #[arg(short = 'F', long, value_enum, default_value_t)]
-    format: Format,
+    format: TableFormat,
     #[command(flatten)]
     traffic: TrafficArgs,
     #[command(flatten)]
     algorithm: AlgorithmArgs<Reorderings>,
     #[command(flatten)]
     source: SourceArgs,
+}
+
+/// What rows are sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Order {
+    /// Share out of order
+    #[default]
+    Share,
+    /// Packets
+    Packets,
 }
 
 /// A capture has an end, and so has what it takes to follow it flow by flow.
@@ -47,6 +71,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         let threshold = args.threshold;
         return Err(usage(format!("--threshold {threshold}: must be between 0 and 1")));
     }
+    if let Some(limits) = &args.fail_above {
+        limits.check(|measure| measure == LimitMeasure::Share)?;
+    }
     let is_live = args.source.live.is_given();
     let default = if is_live { DEFAULT_LIVE_ALGORITHM } else { DEFAULT_ALGORITHM };
     let chosen = args.algorithm.choose(default)?;
@@ -54,23 +81,28 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let Some(span) = seen.span else {
         return seen.exit.without_answer(format!("{}: no packets", seen.name));
     };
-    let prefixes = conclude(&chosen, &seen, span)?;
+    let mut prefixes = conclude(&chosen, &seen, span)?;
+    if args.sort == Order::Packets {
+        prefixes.sort_by_key(|prefix| std::cmp::Reverse(prefix.packets));
+    }
     if prefixes.is_empty() {
         let message = format!("{}: no TCP packets with data to judge", seen.name);
         return seen.exit.without_answer(message);
     }
+    if let Some(file) = &args.plot {
+        file.write_any(picture::picture(&seen.name, &prefixes, args.threshold))?;
+    }
     let shown = args.top.unwrap_or(usize::MAX);
     let rows = prefixes.iter().take(shown).map(|prefix| Row::new(prefix, args.threshold));
-    match args.format {
-        Format::Json => output::json(&args.document(&seen, rows.collect()))?,
-        Format::Jsonl => output::jsonl(rows)?,
-        Format::Csv => output::csv(rows)?,
-        Format::Human => {
+    match (args.format, args.format.rows()) {
+        (_, Some(format)) => output::rows(format, rows)?,
+        (TableFormat::Json, _) => output::json(&args.document(&seen, rows.collect()))?,
+        _ => {
             let rows = args.top.unwrap_or(ROWS_DEFAULT);
             output::text(&report(&seen, &prefixes, args.threshold, rows))?;
         }
     }
-    Ok(seen.exit)
+    Ok(args.judge(&prefixes, seen.exit))
 }
 
 fn conclude(
@@ -88,6 +120,19 @@ impl Args {
     /// Takes from the configuration file what the command line left out.
     pub(crate) fn with(self, configuration: &Configuration) -> Self {
         Self { algorithm: self.algorithm.with(configuration), ..self }
+    }
+
+    /// Compares every prefix with the limits, and says how the command ends.
+    fn judge(&self, prefixes: &[ReorderEstimate], exit: Exit) -> Exit {
+        let Some(limits) = &self.fail_above else { return exit };
+        let mut judgement = Judgement::default();
+        for prefix in prefixes {
+            limits.judge(&mut judgement, &prefix.prefix, |_| {
+                let bounds = prefix.fraction().zip(prefix.fraction_max());
+                bounds.map_or(Known::Nothing, |(least, most)| Known::Between(least, most))
+            });
+        }
+        judgement.conclude(exit)
     }
 
     fn document(&self, seen: &SeenAtPoint, prefixes: Vec<Row>) -> Document {

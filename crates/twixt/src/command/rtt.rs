@@ -1,5 +1,7 @@
 //! `twixt rtt`: round-trip times at one point.
 
+mod judging;
+mod picture;
 mod showing;
 mod watching;
 
@@ -9,14 +11,15 @@ use twixt_synopsis::{Estimator, TakeSamples};
 
 use twixt_wire::Observer;
 
-use crate::args::{AlgorithmArgs, DigestArgs, EpochLength, RoundTrips, TrafficArgs};
+use crate::args::{AlgorithmArgs, DigestArgs, EpochLength, FailAbove, RoundTrips, TrafficArgs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, note, usage};
 use crate::frame_input::SourceArgs;
 use crate::output::{
-    self, Format, ROWS_DEFAULT, RoundTripDocument, RowWriter, round_trip_report, round_trip_rows,
-    units,
+    self, ROWS_DEFAULT, RoundTripDocument, RowWriter, SortKey, TableFormat, round_trip_report,
+    round_trip_rows, units,
 };
+use crate::plot::PlotFile;
 use showing::{Show, Showing};
 use watching::Watching;
 pub(crate) use watching::{Watched, WatchedEpoch};
@@ -25,10 +28,11 @@ pub(crate) use watching::{Watched, WatchedEpoch};
 ///
 /// The point must see both directions of the traffic. Kinds of round trip are measured and reported
 /// separately: tcp-handshake and its two legs, tcp-handshake-server and tcp-handshake-client;
-/// tcp-sequence, tcp-timestamp, tcp-duration, dns, ntp, icmp, quic-handshake, quic-spin.
+/// tcp-sequence and tcp-timestamp, toward servers and toward clients; server-response, by protocol;
+/// tcp-duration, dns, ntp, icmp, quic-handshake, quic-spin.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Print every round trip as it is found; needs -F jsonl or csv
+    /// Print every round trip as it is found; needs -F jsonl, csv or parquet
     #[arg(long)]
     samples: bool,
     /// Cut time into epochs of this length, for a series; with an interface, each is shown as it
@@ -40,10 +44,23 @@ pub(crate) struct Args {
     count: Option<u64>,
     /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
-    format: Format,
+    format: TableFormat,
+    /// Order of the groups of a kind, largest first: mean, p95 or packets [default: packets]
+    #[arg(long, value_enum, value_name = "KEY")]
+    sort: Option<SortKey>,
+    /// End with exit code 10 if a kind or group exceeds a limit, such as p99=80ms, or share:50ms=5%
+    /// if more than 5 % take longer than 50 ms
+    #[arg(long, value_name = "LIMITS")]
+    fail_above: Option<FailAbove>,
+    /// Draw distributions by kind, side and group into a file: .svg, .png or .html
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PlotFile>,
     /// Rows of the table to show, largest first
     #[arg(long, value_name = "N", default_value_t = ROWS_DEFAULT)]
     rows_shown: usize,
+    /// Classes are code points.
+    #[arg(skip)]
+    by_dscp: bool,
     #[command(flatten)]
     traffic: TrafficArgs,
     #[command(flatten)]
@@ -70,12 +87,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let observer = args.observer()?;
     let class_names = observer.class_names().map(str::to_owned).collect();
     let watching = Watching::new(chosen.prototype.duplicate(), conclude, args.rule(), class_names);
-    let path = PacketPath::new(observer, watching).at_most(args.count);
+    let path = PacketPath::new(observer, watching).within(args.traffic.within()?);
+    let path = path.at_most(args.count);
     let mut showing = Showing::new(path, args.show(*samples))?;
     let mut source = args.source.open()?;
     source.read(&mut showing)?;
     let (path, epochs) = showing.finish()?;
-    let watched = Watched::of(&path, source.counts())?;
+    let mut watched = Watched::of(&path, source.counts())?;
+    if let Some(key) = args.sort {
+        judging::sort(&mut watched.whole, key);
+    }
     let document = RoundTripDocument::new(&chosen, &watched, &epochs);
     let name = source.name();
     let exit = source.conclude(Exit::Done);
@@ -85,14 +106,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             "{name}: no round trip in {packets} packets; are both directions captured?"
         ));
     }
+    if let Some(file) = &args.plot {
+        file.write_any(picture::picture(&name, &watched, &epochs))?;
+    }
     args.print(&name, &document, &watched)?;
-    Ok(exit)
+    Ok(judging::conclude(args.fail_above.as_ref(), &watched.whole, exit))
 }
 
 impl Args {
     /// Takes from the configuration file what the command line left out.
-    pub(crate) fn with(self, configuration: &Configuration) -> Self {
+    pub(crate) fn with(mut self, configuration: &Configuration) -> Self {
         Self {
+            by_dscp: self.algorithm.dscp_by_class(),
             epoch: self.epoch.or_else(|| EpochLength::written(configuration)),
             traffic: self.traffic.with(configuration),
             algorithm: self.algorithm.with(configuration),
@@ -108,15 +133,17 @@ impl Args {
                  prefix/24",
             ));
         }
-        if self.samples && !matches!(self.format, Format::Jsonl | Format::Csv) {
-            return Err(usage("--samples needs -F jsonl or -F csv"));
+        judging::check(self.fail_above.as_ref(), self.sort)?;
+        if self.samples && self.format.rows().is_none() {
+            return Err(usage("--samples needs -F jsonl, -F csv or -F parquet"));
         }
         Ok(())
     }
 
     fn observer(&self) -> anyhow::Result<Observer> {
         let needs = Needs { digest: false, flow: false, detail: true, group: false };
-        self.traffic.observer(needs, self.digest.digester())
+        let traffic = self.traffic.traffic_by(self.by_dscp)?;
+        traffic.observer(needs, self.digest.digester()).map_err(|error| usage(error.to_string()))
     }
 
     fn rule(&self) -> EpochRule {
@@ -125,13 +152,15 @@ impl Args {
 
     /// What is shown while frames come.
     fn show(&self, take: TakeSamples) -> Show {
-        match (self.samples, self.format) {
-            (true, format) => Show::Samples { take, rows: RowWriter::new(format) },
-            (false, Format::Jsonl | Format::Csv) => Show::EpochRows(RowWriter::new(self.format)),
-            (false, Format::Human) if self.source.live.is_given() => {
+        match (self.format.rows(), self.format) {
+            (Some(format), _) if self.samples => {
+                Show::Samples { take, rows: RowWriter::new(format) }
+            }
+            (Some(format), _) => Show::EpochRows(RowWriter::new(format)),
+            (None, TableFormat::Human) if self.source.live.is_given() => {
                 Show::EpochTables(self.rows_shown)
             }
-            (false, Format::Human | Format::Json) => Show::Nothing,
+            (None, _) => Show::Nothing,
         }
     }
 
@@ -150,11 +179,10 @@ impl Args {
         }
         let whole = watched.span.filter(|_| self.rule() == EpochRule::WHOLE);
         let rows = whole.map(|span| round_trip_rows(span, &watched.whole)).into_iter().flatten();
-        match self.format {
-            Format::Human => output::text(&round_trip_report(name, document, self.rows_shown)),
-            Format::Json => output::json(document),
-            Format::Jsonl => output::jsonl(rows),
-            Format::Csv => output::csv(rows),
+        match (self.format.rows(), self.format) {
+            (Some(format), _) => output::rows(format, rows),
+            (None, TableFormat::Json) => output::json(document),
+            (None, _) => output::text(&round_trip_report(name, document, self.rows_shown)),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `twixt verify`: an algorithm beside the exact referee.
 
+mod picture;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -12,12 +14,16 @@ use crate::args::{AlgorithmArgs, Delays};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer};
 use crate::output::{self, Format, Table, units};
+use crate::plot::PlotFile;
 
 /// The error of an algorithm compared with the exact referee, by flow size
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     pair: PairArgs,
+    /// Draw errors by flow size into a file: .svg, .png or .html
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PlotFile>,
     /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
@@ -37,6 +43,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         algorithms: vec![chosen, referee],
         split: Split::By(By::Flow),
         rule: args.pair.rule(),
+        auto_epochs: args.pair.auto_epochs(),
         cutting: args.pair.cutting(Split::By(By::Flow))?,
         flows: args.pair.flows.list(FlowSizes::Known)?,
         beside: args.pair.beside(),
@@ -50,8 +57,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let document = VerifyDocument::new(plan.algorithms[0].algorithm.name, concluded, referee)
         .ok_or_else(|| no_answer("the referee found no packet that crossed the segment"))?;
+    if let Some(file) = &args.plot {
+        file.write_any(picture::picture(&document))?;
+    }
     document.print(args.format)?;
-    Ok(Exit::Done.or_partial(measured.partial || problems > 0))
+    Ok(Exit::Done.or_partial(measured.partial || problems > 0).or_interrupted())
 }
 
 impl Args {
@@ -164,12 +174,8 @@ impl VerifyDocument {
             "95 % intervals hold",
         ]);
         for size in &self.by_size {
-            let range = match size.max_packets {
-                Some(most) => format!("{}–{most}", size.min_packets),
-                None => format!("{}+", size.min_packets),
-            };
             table.row(vec![
-                range,
+                size.range(),
                 units::count(size.flows),
                 units::count(size.answered),
                 shown(size.median_relative_error),
@@ -184,6 +190,13 @@ impl VerifyDocument {
 }
 
 impl SizeErrors {
+    fn range(&self) -> String {
+        match self.max_packets {
+            Some(most) => format!("{}–{most}", self.min_packets),
+            None => format!("{}+", self.min_packets),
+        }
+    }
+
     fn new((least, most): (u64, Option<u64>), truth: &Merged, answers: &Merged) -> Self {
         let fits = |packets: u64| packets >= least && most.is_none_or(|most| packets <= most);
         let flows: Vec<(&Scope, DelayEstimate)> = truth

@@ -1,14 +1,10 @@
 //! An interface that is being read, until it is enough.
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 use twixt_capture::{
     BatchEnd, Frame, FrameDirection, InterfaceDescription, LiveCounts, LiveEnding, LiveOptions,
     RingSize, SourceCounts, Stop, TimePreference,
@@ -19,6 +15,7 @@ use twixt_model::{Delay, TimeSource, Timestamp};
 use super::reader::{InterfaceReader, ReaderArg};
 use crate::args::bytes;
 use crate::exit::{Exit, note, usage};
+use crate::interruption;
 use crate::output::units;
 
 /// How an interface is captured.
@@ -134,8 +131,6 @@ pub(crate) struct LiveInterface {
     name: String,
     source: InterfaceReader,
     stop: Stop,
-    /// Set by signals.
-    interrupted: Arc<AtomicBool>,
     started: Instant,
     length: Option<Duration>,
     /// The last batch was empty.
@@ -152,14 +147,13 @@ impl LiveInterface {
         if let Some(remark) = source.time_remark() {
             note(format_args!("{name}: {remark}; using kernel timestamps"));
         }
-        let interrupted = interruption().context("cannot handle signals")?;
+        interruption::watch().context("cannot handle signals")?;
         // For people who wait, and for scripts that start traffic now.
         note(format_args!("{name}: capturing"));
         Ok(Self {
             name,
             source,
             stop: options.stop,
-            interrupted,
             started: Instant::now(),
             length: args.length(),
             is_silent: false,
@@ -173,7 +167,7 @@ impl LiveInterface {
         mut sink: impl FnMut(Frame<'_>),
     ) -> anyhow::Result<BatchEnd> {
         let is_over = self.length.is_some_and(|length| self.started.elapsed() >= length);
-        if is_over || self.was_interrupted() {
+        if is_over || interruption::is_requested() {
             self.stop.set();
         }
         let expected = self.source.time_source();
@@ -231,10 +225,6 @@ impl LiveInterface {
         &self.name
     }
 
-    pub(super) fn was_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
-    }
-
     pub(super) fn conclude(&self, exit: Exit) -> Exit {
         let (name, counts, live) = (&self.name, self.source.counts(), self.source.live_counts());
         let dropped = counts.dropped.unwrap_or(0);
@@ -266,18 +256,6 @@ impl LiveInterface {
                 "{name}: the interface disappeared; {frames} frames before that were used"
             ));
         }
-        if self.was_interrupted() { Exit::Interrupted } else { exit.or_partial(is_gone) }
+        exit.or_partial(is_gone).or_interrupted()
     }
-}
-
-/// A flag that Ctrl-C and other requests to end set. A second request ends the process without
-/// waiting.
-fn interruption() -> std::io::Result<Arc<AtomicBool>> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        let code = Exit::Interrupted as i32;
-        flag::register_conditional_shutdown(signal, code, Arc::clone(&interrupted))?;
-        flag::register(signal, Arc::clone(&interrupted))?;
-    }
-    Ok(interrupted)
 }

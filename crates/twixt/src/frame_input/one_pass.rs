@@ -51,7 +51,7 @@ impl FrameSource {
             let read = asked.zip(self.now()).map(|(start, end)| Span { start, end });
             let silent_until = self.silent_until();
             pass.end_batch(&SoFar { counts: self.counts(), read, silent_until })?;
-            if end == BatchEnd::End || pass.has_enough() {
+            if end == BatchEnd::End || pass.has_enough() || self.ends_early() {
                 break;
             }
         }

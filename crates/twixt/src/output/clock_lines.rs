@@ -2,7 +2,7 @@
 
 use twixt_measure::clock::{ClockReport, LevelShift, ShiftCause, SkewDoubt};
 use twixt_model::Delay;
-use twixt_offline::Measured;
+use twixt_offline::{Files, Measured};
 
 use super::units;
 
@@ -10,12 +10,12 @@ use super::units;
 const SHIFTS_SHOWN: usize = 4;
 
 /// A line for the offset, and one for each further thing that is known, or that cannot be.
-pub(super) fn clock_lines(measured: &Measured) -> String {
+pub(crate) fn clock_lines(files: Files<'_>, measured: &Measured) -> String {
     let mut lines = vec![offset(measured)];
     if let Some(clocks) = &measured.clocks {
         lines.extend(drift(clocks, is_one_way(measured)));
         lines.extend(steps(clocks));
-        lines.extend(shifts(clocks));
+        lines.extend(shifts(files, clocks));
     }
     if measured.corrected {
         lines.push("delays are corrected for this".to_owned());
@@ -87,26 +87,30 @@ fn steps(clocks: &ClockReport) -> impl Iterator<Item = String> {
     })
 }
 
-fn shifts(clocks: &ClockReport) -> Vec<String> {
-    let mut lines: Vec<String> = clocks.shifts.iter().take(SHIFTS_SHOWN).map(shift).collect();
+fn shifts(files: Files<'_>, clocks: &ClockReport) -> Vec<String> {
+    let shown = clocks.shifts.iter().take(SHIFTS_SHOWN);
+    let mut lines: Vec<String> = shown.map(|change| shift(files, change)).collect();
     if let Some(more @ 1..) = clocks.shifts.len().checked_sub(SHIFTS_SHOWN) {
         lines.push(format!("… and {more} more such changes"));
     }
     lines
 }
 
-fn shift(shift: &LevelShift) -> String {
+fn shift(files: Files<'_>, shift: &LevelShift) -> String {
     let moment = units::moment(shift.time);
-    let direction = if shift.downstream { "downstream" } else { "upstream" };
+    let end = if shift.downstream { files.downstream } else { files.upstream }.display();
     // Differences of packets that go upstream are smaller where their delays are larger.
     let is_longer = (shift.change > Delay::ZERO) == shift.downstream;
     let longer = if is_longer { "longer" } else { "shorter" };
     let size = units::duration(shift.change.as_nanos().unsigned_abs() as f64);
-    let cause = match shift.cause {
-        ShiftCause::Path => {
-            "another path or a queue, as the other direction did not change with it"
-        }
-        ShiftCause::Unknown => "a clock step or another path, which cannot be distinguished",
-    };
-    format!("delays {direction} are {longer} by {size} since {moment} UTC: {cause}")
+    match shift.cause {
+        ShiftCause::Path => format!(
+            "the path toward {end} became {size} {longer} at {moment} UTC: another path or a queue, as \
+             the other direction did not change with it"
+        ),
+        ShiftCause::Unknown => format!(
+            "delays toward {end} are {longer} by {size} since {moment} UTC: a clock step or another \
+             path, which cannot be distinguished"
+        ),
+    }
 }

@@ -9,6 +9,8 @@ use twixt_model::{Delay, DelaySample, Estimate, OrderStatistics, Percentile};
 use twixt_observe::PathCounts;
 use twixt_offline::{ChosenAlgorithm, Concluded, Files, Measured};
 
+use super::scope_columns::ScopeColumns;
+
 /// One estimate. What is not known is null.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct EstimateRow {
@@ -47,6 +49,13 @@ pub(crate) struct EstimateRow {
     strays: Option<u64>,
     strays_min: Option<u64>,
     strays_max: Option<u64>,
+    jitter_max_ns: Option<i64>,
+    ipdv_mean_ns: Option<i64>,
+    ipdv_p99_ns: Option<i64>,
+    pdv_p99_ns: Option<i64>,
+    pdv_p999_ns: Option<i64>,
+    #[serde(flatten)]
+    columns: ScopeColumns,
 }
 
 impl EstimateRow {
@@ -60,7 +69,9 @@ impl EstimateRow {
         let time = |percentile: Option<Percentile>| percentile.map(|found| found.time_ns);
         let low = |percentile: Option<Percentile>| percentile.map(|found| found.low_ns);
         let high = |percentile: Option<Percentile>| percentile.map(|found| found.high_ns);
-        let jitter_ns = estimate.sample.as_ref().and_then(|sample| sample.jitter_ns());
+        let variation = estimate.variation();
+        let min_ns = order(|order| order.min);
+        let beyond_min = |percentile: Option<Percentile>| Some(percentile?.time_ns - min_ns?);
         Self {
             segment,
             scope: estimate.scope.to_string(),
@@ -68,10 +79,10 @@ impl EstimateRow {
             used: estimate.evidence.used,
             lost: estimate.evidence.lost,
             mean_ns: delay.map(|delay| delay.mean().as_nanos()),
-            stddev_ns: delay.and_then(|delay| delay.deviation_ns).map(|ns| ns.round() as i64),
+            stddev_ns: delay.and_then(|delay| delay.deviation_ns).map(rounded),
             ci95_low_ns: interval.map(|(low, _)| low.as_nanos()),
             ci95_high_ns: interval.map(|(_, high)| high.as_nanos()),
-            min_ns: order(|order| order.min),
+            min_ns,
             p50_ns: time(p50),
             p95_ns: time(p95),
             p99_ns: time(p99),
@@ -89,12 +100,18 @@ impl EstimateRow {
             p99_high_ns: high(p99),
             p999_low_ns: low(p999),
             p999_high_ns: high(p999),
-            jitter_ns: jitter_ns.map(|jitter| jitter.round() as i64),
+            jitter_ns: estimate.jitter_ns().map(rounded),
             lost_min: estimate.evidence.loss_range().map(|range| range.min),
             lost_max: estimate.evidence.loss_range().map(|range| range.max),
             strays: estimate.evidence.strays,
             strays_min: estimate.evidence.stray_range().map(|range| range.min),
             strays_max: estimate.evidence.stray_range().map(|range| range.max),
+            jitter_max_ns: variation.map(|found| rounded(found.jitter_max_ns)),
+            ipdv_mean_ns: variation.map(|found| rounded(found.ipdv_mean_ns)),
+            ipdv_p99_ns: variation.and_then(|found| found.ipdv_p99_ns).map(|ns| ns as i64),
+            pdv_p99_ns: beyond_min(p99),
+            pdv_p999_ns: beyond_min(p999),
+            columns: (&estimate.scope).into(),
         }
     }
 }
@@ -103,7 +120,6 @@ impl From<&Row> for EstimateRow {
     fn from(row: &Row) -> Self {
         let delay = row.delay.as_ref();
         let interval = delay.and_then(DelayPart::interval);
-        let rounded = |ns: f64| ns.round() as i64;
         let [p50, p95, p99, p999] = delay.map(|delay| delay.quantiles).unwrap_or_default();
         Self {
             segment: None,
@@ -139,8 +155,18 @@ impl From<&Row> for EstimateRow {
             strays: row.strays,
             strays_min: row.stray_range().map(|range| range.min),
             strays_max: row.stray_range().map(|range| range.max),
+            jitter_max_ns: None,
+            ipdv_mean_ns: None,
+            ipdv_p99_ns: None,
+            pdv_p99_ns: None,
+            pdv_p999_ns: None,
+            columns: ScopeColumns::of_text(&row.scope),
         }
     }
+}
+
+fn rounded(ns: f64) -> i64 {
+    ns.round() as i64
 }
 
 impl From<&Estimate> for EstimateRow {
@@ -176,6 +202,8 @@ pub(crate) struct DelayDocument {
     clock: ClockDocument,
     sample: Option<SampleDocument>,
     estimates: Vec<EstimateRow>,
+    /// Of all epochs together, where there are several.
+    whole: Option<Vec<EstimateRow>>,
 }
 
 /// The two ends, by the names that the user gave.
@@ -335,6 +363,8 @@ impl DelayDocument {
                 synopsis_bytes: beside.synopsis_bytes,
             }),
             estimates: estimate_rows(concluded, None),
+            whole: (!concluded.together.is_empty())
+                .then(|| concluded.together.iter().map(EstimateRow::from).collect()),
         }
     }
 }

@@ -1,53 +1,37 @@
 //! Tables that people enjoy.
 
-use comfy_table::{CellAlignment, ContentArrangement, presets};
+use twixt_model::binning::distribution;
 use twixt_model::{
-    Delay, DelayEstimate, DelaySample, Estimate, LossRange, OrderStatistics, Percentile,
+    Crossing, Delay, DelayEstimate, DelaySample, Estimate, LossRange, OrderStatistics, Percentile,
 };
 use twixt_observe::PathCounts;
 use twixt_offline::{ChosenAlgorithm, Concluded, Files, Measured};
 
 use super::clock_lines::clock_lines;
+use super::order::RowsShown;
+use super::shape;
+use super::table::Table;
 use super::units;
 
 /// Shown where nothing is known.
 pub(crate) const UNKNOWN: &str = "–";
+/// Columns that are left out where a table does not fit, the first of them first: what other columns
+/// tell too, before what none does.
+const EXPENDABLE: &[&str] = &[
+    "over time",
+    "jitter",
+    "used",
+    "min",
+    "deviation",
+    "p99.9",
+    "p50",
+    "strays",
+    "max",
+    "p99",
+    "p95",
+];
 /// Rows shown unless the user asks for more.
 pub(crate) const ROWS_DEFAULT: usize = 30;
-
-/// A table with its first column to the left and the others to the right.
-pub(crate) struct Table(comfy_table::Table);
-
-impl Table {
-    /// With these headings.
-    pub(crate) fn new(headings: &[&str]) -> Self {
-        let mut table = comfy_table::Table::new();
-        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(headings);
-        for (index, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((0, 2));
-            column.set_cell_alignment(match index {
-                0 => CellAlignment::Left,
-                _ => CellAlignment::Right,
-            });
-        }
-        Self(table)
-    }
-
-    /// Adds a row.
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.0.add_row(cells);
-    }
-}
-
-impl std::fmt::Display for Table {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for line in self.0.lines() {
-            writeln!(formatter, "{}", line.trim_end())?;
-        }
-        Ok(())
-    }
-}
 
 /// What one algorithm concluded along one segment.
 pub(crate) fn delay_report(
@@ -55,11 +39,33 @@ pub(crate) fn delay_report(
     chosen: &ChosenAlgorithm,
     measured: &Measured,
     concluded: &Concluded,
-    rows: usize,
+    rows: impl Into<RowsShown>,
+) -> String {
+    report_with(files, chosen, measured, concluded, rows.into(), &clock_lines(files, measured))
+}
+
+/// The same of one direction of two, without what is known of the clocks of both.
+pub(crate) fn direction_report(
+    files: Files<'_>,
+    chosen: &ChosenAlgorithm,
+    measured: &Measured,
+    concluded: &Concluded,
+    rows: RowsShown,
+) -> String {
+    report_with(files, chosen, measured, concluded, rows, "")
+}
+
+fn report_with(
+    files: Files<'_>,
+    chosen: &ChosenAlgorithm,
+    measured: &Measured,
+    concluded: &Concluded,
+    RowsShown { most: rows, is_sorted }: RowsShown,
+    clocks: &str,
 ) -> String {
     let mut estimates: Vec<&Estimate> = concluded.estimates.iter().collect();
     let series = concluded.epochs() > 1;
-    if !series {
+    if !series && !is_sorted {
         estimates.sort_by_key(|estimate| std::cmp::Reverse(badness(estimate)));
     }
     let mut report = format!(
@@ -76,9 +82,34 @@ pub(crate) fn delay_report(
             units::count((estimates.len() - rows) as u64)
         );
     }
+    if !concluded.together.is_empty() {
+        report += &total_report(&concluded.together, concluded.epochs(), rows);
+    }
     report += "\n";
+    report += &shapes(&estimates[..estimates.len().min(rows)], series);
     report += &reasons(&estimates[..estimates.len().min(rows)]);
-    report + &footer(measured)
+    report + &footer(measured, clocks)
+}
+
+/// Where the delays of the first rows lie, where every packet was kept.
+fn shapes(estimates: &[&Estimate], series: bool) -> String {
+    const LINES_MAX: usize = 5;
+    const POINTS: usize = 400;
+    let line = |estimate: &&Estimate| {
+        let packets = &estimate.crossings.as_deref()?.packets;
+        let mut delays: Vec<Delay> = packets.iter().filter_map(Crossing::delay).collect();
+        delays.sort_unstable();
+        let cdf = distribution(&delays, POINTS).into_iter();
+        let cdf: Vec<(i64, f64)> = cdf.map(|(delay, share)| (delay.as_nanos(), share)).collect();
+        let drawn = shape::distribution(&cdf, cdf.first()?.0, cdf.last()?.0)?;
+        Some(format!("{drawn}  {}\n", estimate.scope))
+    };
+    // Of a series each row is but a moment.
+    let lines: Vec<String> = match series {
+        true => Vec::new(),
+        false => estimates.iter().take(LINES_MAX).filter_map(line).collect(),
+    };
+    if lines.is_empty() { String::new() } else { lines.concat() + "\n" }
 }
 
 /// Why something is unknown; a reason that many rows share is shown once.
@@ -125,12 +156,14 @@ fn table(estimates: &[&Estimate], series: bool) -> Table {
     headings.extend(strayed.then_some("strays"));
     headings.extend(["mean ± 95 %", "deviation"]);
     if ordered {
-        headings.extend(["min", "p50", "p95", "p99", "max"]);
+        headings.extend(["min", "p50", "p95", "p99", "max", "jitter"]);
     }
     if sampled {
         headings.extend(["p50", "p95", "p99", "p99.9", "jitter"]);
     }
-    let mut table = Table::new(&headings);
+    let courses = !series && estimates.iter().any(|estimate| has_packets(estimate));
+    headings.extend(courses.then_some("over time"));
+    let mut table = Table::new(&headings).expending(EXPENDABLE);
     for estimate in estimates {
         let mut cells = vec![estimate.scope.to_string()];
         cells.extend(series.then(|| units::moment(estimate.span.start)));
@@ -143,6 +176,7 @@ fn table(estimates: &[&Estimate], series: bool) -> Table {
         if sampled {
             cells.extend(percentiles(estimate));
         }
+        cells.extend(courses.then(|| course(estimate)));
         table.row(cells);
     }
     table
@@ -201,7 +235,16 @@ fn step_ns(delay: &DelayEstimate) -> f64 {
     spread.map_or(f64::MAX, |spread| spread / 10.0)
 }
 
-fn order(estimate: &Estimate) -> [String; 5] {
+fn has_packets(estimate: &Estimate) -> bool {
+    estimate.crossings.as_ref().is_some_and(|crossings| !crossings.packets.is_empty())
+}
+
+/// The mean delay over time, in a few letters.
+fn course(estimate: &Estimate) -> String {
+    estimate.crossings.as_ref().map_or_else(String::new, |known| shape::course(&known.packets))
+}
+
+fn order(estimate: &Estimate) -> [String; 6] {
     let order = estimate.delay.and_then(|delay| delay.order);
     let step_ns = estimate.delay.as_ref().map_or(f64::MAX, step_ns);
     let shown = |pick: fn(&OrderStatistics) -> Delay| {
@@ -216,6 +259,7 @@ fn order(estimate: &Estimate) -> [String; 5] {
         shown(|order| order.p95),
         shown(|order| order.p99),
         shown(|order| order.max),
+        estimate.jitter_ns().map_or_else(|| UNKNOWN.to_owned(), units::duration),
     ]
 }
 
@@ -233,12 +277,11 @@ fn percentiles(estimate: &Estimate) -> [String; 5] {
     let unknown = || UNKNOWN.to_owned();
     let [p50, p95, p99, p999] =
         DelaySample::SHARES.map(|share| estimate.percentile(share).map_or_else(unknown, interval));
-    let jitter = estimate.sample.as_ref().and_then(|sample| sample.jitter_ns());
-    [p50, p95, p99, p999, jitter.map_or_else(unknown, units::duration)]
+    [p50, p95, p99, p999, estimate.jitter_ns().map_or_else(unknown, units::duration)]
 }
 
 /// A line on the clocks, on the direction, and on what was not measured.
-fn footer(measured: &Measured) -> String {
+fn footer(measured: &Measured, clocks: &str) -> String {
     let mut footer = String::new();
     if let Some(span) = measured.stretch {
         let length = units::duration((span.end - span.start).as_nanos() as f64);
@@ -249,7 +292,7 @@ fn footer(measured: &Measured) -> String {
         0 => footer += "\n",
         unknown => footer += &format!("; {unknown} flows of unknown direction were skipped\n"),
     }
-    footer += &clock_lines(measured);
+    footer += clocks;
     footer += &not_measured("upstream", &measured.upstream);
     footer + &not_measured("downstream", &measured.downstream)
 }

@@ -8,10 +8,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use twixt_model::{Percentile, RoundTripEstimate, RoundTripSample, RoundTripTimes, Scope, Span};
+use twixt_model::{
+    FirstByteWait, Percentile, RoundTripEstimate, RoundTripPart, RoundTripSample, RoundTripTimes,
+    Scope, Span, SpinUse, WaitedFor,
+};
 use twixt_offline::ChosenAlgorithm;
 
-use super::units;
+use super::{ScopeColumns, units};
 use crate::command::{Watched, WatchedEpoch};
 
 /// Why there is a mean without an interval.
@@ -54,8 +57,47 @@ struct KindDocument {
     forgotten_flows: Option<u64>,
     population: &'static str,
     cdf: Vec<(i64, f64)>,
+    /// Toward servers and clients, or by protocol.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<PartDocument>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     groups: Vec<GroupDocument>,
+    /// What clients waited for until a response began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_byte: Option<FirstByteDocument>,
+    /// Connections by what their spin bit does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spin_use: Option<SpinUseDocument>,
+}
+
+/// Round trips of one part of a kind.
+#[derive(Clone, Debug, Serialize)]
+struct PartDocument {
+    part: &'static str,
+    #[serde(flatten)]
+    times: TimesDocument,
+}
+
+/// Means over responses of connections of which both legs are known.
+#[derive(Clone, Debug, Serialize)]
+struct FirstByteDocument {
+    responses: u64,
+    wait_mean_ns: u64,
+    toward_clients_at_least_ns: u64,
+    toward_servers_at_least_ns: u64,
+    server_at_least_ns: u64,
+    server_at_most_ns: u64,
+    /// `null` if neither took more than half of the wait for certain.
+    mostly: Option<&'static str>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct SpinUseDocument {
+    connections: u64,
+    usable: u64,
+    constant: u64,
+    random: u64,
+    undecided: u64,
 }
 
 /// Round trips of one kind and group.
@@ -149,6 +191,10 @@ fn kinds(estimates: &[RoundTripEstimate]) -> Vec<KindDocument> {
     let mut kinds: Vec<KindDocument> = Vec::new();
     for estimate in estimates {
         match (&estimate.scope, kinds.last_mut()) {
+            (Scope::All, Some(kind)) if estimate.part.is_some() => {
+                let part = estimate.part.map_or("", RoundTripPart::name);
+                kind.parts.push(PartDocument { part, times: TimesDocument::new(estimate) });
+            }
             (Scope::All, _) => kinds.push(KindDocument::new(estimate)),
             (scope, Some(kind)) => kind.groups.push(GroupDocument {
                 scope: scope.to_string(),
@@ -171,8 +217,36 @@ impl KindDocument {
             forgotten_flows: estimate.forgotten_flows,
             population: estimate.kind.population(),
             cdf: estimate.times.as_ref().map(|times| times.cdf.clone()).unwrap_or_default(),
+            parts: Vec::new(),
             groups: Vec::new(),
+            first_byte: estimate.first_byte.map(|wait| FirstByteDocument::new(&wait)),
+            spin_use: estimate.spin_use.map(SpinUseDocument::new),
         }
+    }
+}
+
+impl FirstByteDocument {
+    fn new(wait: &FirstByteWait) -> Self {
+        let mean = |sum_ns: u64| sum_ns / wait.responses.max(1);
+        Self {
+            responses: wait.responses,
+            wait_mean_ns: mean(wait.total_ns()),
+            toward_clients_at_least_ns: mean(wait.toward_clients_ns),
+            toward_servers_at_least_ns: mean(wait.toward_servers_ns),
+            server_at_least_ns: mean(wait.server_ns_min),
+            server_at_most_ns: mean(wait.server_ns_max()),
+            mostly: wait.mostly().map(|who| match who {
+                WaitedFor::Network => "network",
+                WaitedFor::Server => "server",
+            }),
+        }
+    }
+}
+
+impl SpinUseDocument {
+    fn new(uses: SpinUse) -> Self {
+        let SpinUse { usable, constant, random, undecided } = uses;
+        Self { connections: uses.connections(), usable, constant, random, undecided }
     }
 }
 
@@ -225,6 +299,7 @@ fn percentiles(
 /// A flat row: one kind of one group in one epoch.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
+    /// A part of a kind has its name as scope too: `all` stands once for each kind.
     scope: String,
     kind: &'static str,
     requests: Option<u64>,
@@ -243,6 +318,9 @@ pub(crate) struct Row {
     start_ns: i64,
     end_ns: i64,
     reason: Option<&'static str>,
+    part: Option<&'static str>,
+    #[serde(flatten)]
+    columns: ScopeColumns,
 }
 
 impl Row {
@@ -265,11 +343,15 @@ impl Row {
             start_ns: span.start.as_nanos(),
             end_ns: span.end.as_nanos(),
             reason: times.reason,
+            part: None,
+            columns: ScopeColumns::of_text(scope),
         };
         let (requests, responses) = (kind.requests, kind.responses);
         let all = Self { requests, responses, ..row("all", &kind.times) };
+        let parts = kind.parts.iter();
+        let parts = parts.map(|of| Self { part: Some(of.part), ..row(of.part, &of.times) });
         let groups = kind.groups.iter().map(|group| row(&group.scope, &group.times));
-        [all].into_iter().chain(groups).collect()
+        [all].into_iter().chain(parts).chain(groups).collect()
     }
 }
 
@@ -281,6 +363,9 @@ pub(crate) struct SampleRow {
     kind: &'static str,
     rtt_ns: i64,
     weight: f64,
+    part: Option<&'static str>,
+    #[serde(flatten)]
+    columns: ScopeColumns,
 }
 
 impl SampleRow {
@@ -291,6 +376,8 @@ impl SampleRow {
             kind: sample.kind.name(),
             rtt_ns: sample.rtt_ns,
             weight: sample.weight,
+            part: sample.part.map(RoundTripPart::name),
+            columns: (&sample.key).into(),
         }
     }
 }

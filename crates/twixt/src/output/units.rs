@@ -46,6 +46,18 @@ fn decimals(value: f64) -> usize {
     }
 }
 
+/// A round length of time without digits that say nothing: `20 ms`.
+pub(crate) fn round_duration(nanos: f64) -> String {
+    let (scale, unit) = unit_of(nanos);
+    let number = format!("{:.3}", nanos / scale);
+    format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A number and what it counts: `1 packet`, `1 234 packets`.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
 /// A whole number in groups of three digits.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -119,6 +131,14 @@ mod tests {
         assert_eq!(duration_to(19_980_000.0, 92_000.0), "19.98 ms");
         assert_eq!(duration_to(250.0, 10.0), "250 ns");
         assert_eq!(duration_to(3_600e9 + 5_000.0, 1_000.0), "1.0000000014 h");
+    }
+
+    #[test]
+    fn round_lengths_have_no_digits_that_say_nothing() {
+        assert_eq!(round_duration(50e6), "50 ms");
+        assert_eq!(round_duration(1.5e9), "1.5 s");
+        assert_eq!(counted(1, "flow", "flows"), "1 flow");
+        assert_eq!(counted(0, "flow", "flows"), "0 flows");
     }
 
     #[test]

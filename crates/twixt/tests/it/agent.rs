@@ -287,6 +287,9 @@ fn wrong_configurations_are_explained() {
     check(&format!("[epoch]\nlength = \"whole\"\n{rest}{point}"), 2, "epoch length");
     check(&format!("[[synopsis]]\nalgorithm = \"x\"\n{rest}{point}"), 2, "unknown algorithm");
     check(&format!("[run]\nuser = \"no such user\"\n{rest}{point}"), 1, "useradd");
+    let large = "[[synopsis]]\nalgorithm = \"colate\"\ncounters = 100000\n";
+    let small = rest.replace("\"s\"\n", "\"s\"\nbytes_max = \"1MiB\"\n");
+    check(&format!("{large}{small}{point}"), 2, "bytes_max is too small");
     let plain = rest.replace("127.0.0.1:1", "collector");
     check(&format!("{plain}{point}"), 2, "plain http");
     check(point, 2, "--spool");

@@ -165,7 +165,7 @@ fn what_makes_no_sense_is_refused_with_what_would() {
     check("up.pcap down.pcap -a lda --estimator guess", USAGE, &["guess", "centred"]);
     check("up.pcap down.pcap -a lda --by flow", USAGE, &["lda", "--by all", "--by class"]);
     check("up.pcap down.pcap -a lda --by prefix/24", USAGE, &["lda", "--by all"]);
-    check("up.pcap down.pcap --by port", USAGE, &["--by", "prefix/24"]);
+    check("up.pcap down.pcap --by size", USAGE, &["--by", "prefix/24"]);
     check("up.pcap down.pcap --by prefix/33", USAGE, &["--by"]);
     check("up.pcap down.pcap host", USAGE, &["filter", "address"]);
     check("up.pcap down.pcap tcp and and udp", USAGE, &["filter", "at character"]);
@@ -253,7 +253,7 @@ fn formulas_known_to_be_wrong_are_for_comparisons_only() {
         scene.run(&format!("record -r {point}.pcap --store s -a lda")).expect(0);
     }
     refused("query --store s --from up --to down", "use centred");
-    let run = scene.run("delay --help").expect(0);
+    let run = scene.run("delay --help-algorithms").expect(0);
     assert!(!run.stdout.contains("printed") && run.stdout.contains("centred"), "{}", run.stdout);
     scene.run("verify up.pcap down.pcap -a lda --estimator printed").expect(0);
 }

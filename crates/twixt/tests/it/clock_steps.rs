@@ -81,7 +81,7 @@ fn agent(point: &str) -> AgentConfig {
             outer: false,
             threads: 1,
         }],
-        spool: SpoolConfig { folder: "none".into(), bytes_max: 0 },
+        spool: SpoolConfig { folder: "none".into(), bytes_max: u64::MAX },
         delivery: DeliveryConfig::default(),
         metrics: None,
         user: None,

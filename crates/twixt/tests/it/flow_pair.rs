@@ -31,6 +31,73 @@ fn captures(folder: &Path) {
     }
 }
 
+/// As above, with answers that take 30 ms on their way back: records of both directions.
+fn conversation(folder: &Path) {
+    let (mut up, mut down) = (Capture::default(), Capture::default());
+    for index in 0..400_u16 {
+        let source = format!("10.0.0.1:{}", 5_000 + index % 20);
+        let time_ns = i64::from(index) * 100 * MILLISECOND;
+        let packet = Packet::udp(&source, "10.0.1.9:53", index);
+        up.add(time_ns, packet.frame());
+        down.add(time_ns + 2 * MILLISECOND, packet.clone().ttl(63).frame());
+        let answer = packet.reversed();
+        down.add(time_ns + 5 * MILLISECOND, answer.frame());
+        up.add(time_ns + 35 * MILLISECOND, answer.ttl(63).frame());
+    }
+    up.write(folder.join("up.pcap"));
+    down.write(folder.join("down.pcap"));
+    for point in ["up", "down"] {
+        let export = format!("flow export -r {point}.pcap -w {point}.ipfix --inactive-timeout 5s");
+        twixt_in(folder, &export).expect(0);
+    }
+}
+
+/// Multiflow took the delays of one direction for those of the other.
+#[test]
+fn records_of_both_directions_are_told_apart() {
+    let folder = folder();
+    conversation(folder.path());
+    for (files, expected_ns) in
+        [("up.ipfix down.ipfix", 2 * MILLISECOND), ("down.ipfix up.ipfix", 30 * MILLISECOND)]
+    {
+        for estimator in ["hybrid", "multiflow", "endpoint"] {
+            let options = format!("--inactive-timeout 5s --estimator {estimator} -F json");
+            let document =
+                twixt_in(folder.path(), &format!("flow pair {files} {options}")).expect(0).json();
+            assert_eq!(document["direction"]["decided_by"], "delay-sign");
+            let estimates = document["estimates"].as_array().expect("a list");
+            assert_eq!(estimates.len(), 20, "{estimator}");
+            for estimate in estimates {
+                assert_eq!(number(estimate, "/mean_ns"), expected_ns, "{estimator}: {estimate}");
+                let [packets, used] = ["packets", "used"].map(|key| estimate[key].as_u64());
+                assert!(used <= packets, "{estimator}: {estimate}");
+            }
+            let skipped = &document["upstream"]["skipped"]["wrong-direction"];
+            assert!(skipped.as_u64().is_some_and(|records| records >= 20), "{document}");
+        }
+    }
+}
+
+#[test]
+fn what_records_cannot_tell_is_refused() {
+    let folder = folder();
+    conversation(folder.path());
+    twixt_in(folder.path(), "flow pair up.ipfix down.ipfix --by class")
+        .expect(2)
+        .says(&["classes"]);
+    // A pipe can be read but once.
+    let bytes = std::fs::read(folder.path().join("up.ipfix")).expect("it was written");
+    let pair = "flow pair - down.ipfix --inactive-timeout 5s";
+    twixt_fed(folder.path(), pair, &bytes).expect(2).says(&["both directions", "--toward"]);
+    let toward = format!("{pair} --toward 10.0.1.0/24 -F json");
+    let document = twixt_fed(folder.path(), &toward, &bytes).expect(0).json();
+    assert_eq!(number(&document, "/estimates/0/mean_ns"), 2 * MILLISECOND);
+    // Only the way back.
+    captures(folder.path());
+    let swapped = twixt_in(folder.path(), "flow pair down.ipfix up.ipfix").expect(4);
+    swapped.says(&["other direction", "swap"]);
+}
+
 const PAIR: &str = "flow pair up.ipfix down.ipfix --inactive-timeout 1s";
 
 #[test]
@@ -222,7 +289,8 @@ fn delays_of_flows_are_written_for_collectors() {
     let found = tshark_delays(&folder.path().join("delays.ipfix"));
     assert_eq!(found, [(530, 4, 2_000), (533, 8, 40_000)]);
     // IPFIX has no negative delays.
-    let swapped = "flow pair down.ipfix up.ipfix --inactive-timeout 1s -w no.ipfix -F json";
+    let swapped = "flow pair down.ipfix up.ipfix --inactive-timeout 1s --toward 10.0.1.9 \
+                   -w no.ipfix -F json";
     let found = twixt_in(folder.path(), swapped).expect(3).says(&["20 flows have delays"]);
     let document: Value = found.json();
     assert_eq!(number(&document, "/estimates/0/mean_ns"), -2_000_000);

@@ -100,7 +100,7 @@ fn people_and_spreadsheets_get_tables() {
     assert!(report.contains("… and 20 more"), "{report}");
     assert!(report.contains("1 skipped:"), "{report}");
     let table = heavy(3, "-F csv").expect(0).stdout;
-    assert!(table.starts_with("scope,packets,bytes,packets_at_least,packets_at_most\n"));
+    assert!(table.starts_with("scope,packets,bytes,packets_at_least,packets_at_most,source,"));
     assert_eq!(table.lines().count(), 4);
 }
 

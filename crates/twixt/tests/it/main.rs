@@ -27,12 +27,15 @@ mod doctor;
 #[cfg(target_os = "linux")]
 mod end_to_end;
 mod evaluate;
+mod findings;
 mod flow_pair;
 mod flow_programs;
 mod flow_records;
 mod flows;
 mod grafana;
 mod heavy;
+#[cfg(unix)]
+mod interruption;
 #[cfg(target_os = "linux")]
 mod live;
 #[cfg(target_os = "linux")]
@@ -41,6 +44,8 @@ mod live_one_point;
 mod live_percentiles;
 #[cfg(target_os = "linux")]
 mod live_system;
+mod looking;
+mod merged_segments;
 mod outage;
 mod pages;
 mod path;
@@ -50,7 +55,11 @@ mod query_estimates;
 mod query_zones;
 mod record;
 mod reorder;
+mod rtp;
 mod rtt;
+mod samples;
+mod selection;
+mod series;
 mod simulate;
 mod stalls;
 mod store;

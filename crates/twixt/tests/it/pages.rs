@@ -32,6 +32,12 @@ fn tutorial() {
 }
 
 #[test]
+fn answers() {
+    let inputs = [inputs::BEFORE, inputs::AFTER, inputs::EDGE, inputs::DNS];
+    check("docs/howto/answers.md", &[&inputs[..], &[inputs::OFFICE, inputs::PROVIDER]].concat());
+}
+
+#[test]
 fn captures() {
     let inputs = [inputs::BEFORE, inputs::AFTER, inputs::SHORT, inputs::NATTED];
     check("docs/howto/captures.md", &[&inputs[..], &[inputs::LEFT, inputs::RIGHT]].concat());
@@ -55,6 +61,11 @@ fn doctor() {
 #[test]
 fn flow_records() {
     check("docs/howto/flow-records.md", &[inputs::BEFORE, inputs::AFTER]);
+}
+
+#[test]
+fn look() {
+    check("docs/howto/look.md", &[inputs::BEFORE, inputs::AFTER, inputs::EDGE]);
 }
 
 #[test]

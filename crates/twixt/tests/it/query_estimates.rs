@@ -139,7 +139,6 @@ fn what_makes_no_sense_is_a_usage_error() {
         text(&query("--directory", directory, options), 2);
     }
     text(&query("--store", directory, "--from a --to b --segment a:b"), 2);
-    text(&query("--store", directory, "--from a --to b -F parquet"), 2);
     text(&query("--store", directory, ""), 2);
     text(&query("--collector", "ftp://x", ""), 2);
     text(&query("--collector", "http://127.0.0.1:1", ""), 1);

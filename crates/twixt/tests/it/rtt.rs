@@ -8,6 +8,7 @@ use twixt_testing::require;
 
 use crate::support::{number, twixt, twixt_in};
 
+mod response;
 mod tshark;
 
 /// Runs `twixt rtt` on a capture and takes its document.
@@ -272,7 +273,7 @@ fn what_makes_no_sense_is_refused() {
     for (arguments, said) in [
         ("--samples", "-F jsonl"),
         ("--kind tls", "unknown kind of round trip"),
-        ("--by host", "use all, flow"),
+        ("--by size", "use all, flow"),
         ("-a lda", "unknown algorithm"),
         ("-a exact --entries 5", "no option --entries"),
         ("-a fridge --entries 5 --memory 64KiB", "either --memory"),

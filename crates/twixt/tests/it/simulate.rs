@@ -1,4 +1,4 @@
-//! `twixt simulate` and `twixt demo` as users run them.
+//! `twixt simulate` as users run it.
 
 use std::fs;
 use std::path::Path;
@@ -178,47 +178,4 @@ fn a_capture_without_packets_is_not_enough() {
     fs::write(&empty, header).unwrap();
     let words = format!("simulate --arrivals {}", empty.display());
     check_refused(&words, directory.path(), 4, "no IP packets");
-}
-
-#[test]
-fn the_demo_tells_what_to_try_next() {
-    let output = twixt("demo", None);
-    assert_eq!(output.status.code(), Some(0));
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(output.stderr.is_empty());
-    assert!(text.contains("What to try next:"), "{text}");
-    assert!(!text.contains('\u{1b}'), "no colour without a terminal");
-    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-}
-
-#[test]
-fn the_demo_speaks_json() {
-    let output = twixt("demo --once -F json", None);
-    assert_eq!(output.status.code(), Some(0));
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let segment = &document["segments"][0];
-    assert_eq!(segment["segment"], "upstream > downstream");
-    assert!(segment["class"].is_null());
-    assert!(segment["mean_ns"].as_i64().unwrap() > 0);
-    assert!(segment["p99_ns"].as_i64() > segment["mean_ns"].as_i64());
-    assert!((0.0..1.0).contains(&segment["loss"].as_f64().unwrap()));
-    assert_eq!(segment["verdict"], "congested");
-    assert_eq!(document["incidents"], Value::Array(Vec::new()));
-}
-
-/// The commands that the demo recommends work, with a directory of the test's own.
-#[test]
-fn the_demo_recommends_what_works() {
-    let text = String::from_utf8(twixt("demo", None).stdout).unwrap();
-    let directory = tempfile::tempdir().unwrap();
-    let own = directory.path().to_str().unwrap();
-    let (_, next) = text.split_once("What to try next:").unwrap();
-    let commands: Vec<&str> =
-        next.lines().filter_map(|line| line.trim().strip_prefix("twixt ")).collect();
-    assert!(commands.len() >= 4, "{next}");
-    for command in commands {
-        let output = twixt(&command.replace("/tmp/twixt", own), None);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{command}: {errors}");
-    }
 }

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 use twixt_testing::require;
 
-use crate::support::{Run, evidence, number, twixt, twixt_in};
+use crate::series::check_adds_up;
+use crate::support::{Run, evidence, folder, number, twixt, twixt_in};
 
 /// Runs `twixt delay` on the captures around a real token bucket.
 #[track_caller]
@@ -230,6 +231,55 @@ fn every_pair_of_captures_gives_the_delays_that_an_independent_matcher_found() {
         assert_eq!(segments.len(), seen.clone().count(), "{}", pair.truth);
         for (segment, (delays_ns, alone)) in segments.iter().zip(seen) {
             check_segment(pair.truth, segment, delays_ns, alone);
+        }
+    }
+}
+
+#[test]
+fn rows_add_up_to_the_whole_on_every_pair_of_captures() {
+    let traces = require!(shared "traces");
+    let tbf = ["tbf-queue/upstream.pcap", "tbf-queue/downstream.pcap"];
+    let pairs = PAIRS.iter().map(|pair| (pair.captures, pair.filter)).chain([(tbf, "ip")]);
+    for ([first, second], filter) in pairs {
+        let segments = |options: &str| {
+            let arguments = format!("delay {first} {second} --both -F json {options} {filter}");
+            twixt_in(&traces, &arguments).expect(0).json()["segments"].clone()
+        };
+        let whole = segments("");
+        for length in ["100ms", "1s", "auto"] {
+            let series = segments(&format!("--epoch {length}"));
+            let (whole, series) = (whole.as_array().unwrap(), series.as_array().unwrap());
+            assert_eq!(whole.len(), series.len(), "{first}");
+            series.iter().zip(whole).for_each(|(series, whole)| check_adds_up(series, whole));
+        }
+    }
+}
+
+/// Flow records of both directions: each is told apart, and has delays that packets of it had.
+#[test]
+fn two_way_records_of_every_pair_give_the_delays_of_their_direction() {
+    let traces = require!(shared "traces");
+    let folder = folder();
+    for pair in PAIRS {
+        for (capture, point) in pair.captures.iter().zip(["a", "b"]) {
+            let file = folder.path().join(point).display().to_string();
+            let export = format!("flow export -r {capture} -w {file}.ipfix {}", pair.filter);
+            twixt_in(&traces, &export).expect(0);
+        }
+        let ways = [("a.ipfix b.ipfix", 0), ("b.ipfix a.ipfix", 1)];
+        let expected = true_delays(&traces, pair.truth);
+        for (files, way) in ways.into_iter().filter(|(_, way)| !expected[*way].is_empty()) {
+            let delays_ns = &expected[way];
+            for estimator in ["hybrid", "multiflow", "endpoint"] {
+                let arguments =
+                    format!("flow pair {files} --by all --estimator {estimator} -F json");
+                let document = twixt_in(folder.path(), &arguments).expect(0).json();
+                let estimate = &document["estimates"][0];
+                let mean_ns = number(estimate, "/mean_ns");
+                let possible = delays_ns[0]..=delays_ns[delays_ns.len() - 1];
+                assert!(possible.contains(&mean_ns), "{} {files}: {estimate}", pair.truth);
+                assert!(number(estimate, "/used") <= number(estimate, "/packets"), "{estimate}");
+            }
         }
     }
 }

@@ -22,6 +22,10 @@ fn gather_help(command: &mut Vec<String>, texts: &mut String) {
     let run = twixt(command.iter().map(String::as_str).chain(["--help"])).expect(0);
     let names = [&["twixt".to_owned()], command.as_slice()].concat().join(" ");
     let _ = writeln!(texts, "$ {names} --help\n{}", run.stdout);
+    if run.stdout.contains("--help-algorithms") {
+        let words = command.iter().map(String::as_str).chain(["--help-algorithms"]);
+        let _ = writeln!(texts, "$ {names} --help-algorithms\n{}", twixt(words).expect(0).stdout);
+    }
     for name in subcommands(&run.stdout) {
         command.push(name);
         gather_help(command, texts);

@@ -42,6 +42,7 @@ fn epoch(packets: u64, lost: Option<u64>, delay_ns: i64, level: Option<u16>) -> 
         delay,
         reason: delay.is_none().then(|| "nothing came through".to_owned()),
         sample,
+        crossings: None,
     }
 }
 

@@ -8,11 +8,8 @@ use anyhow::Context;
 use twixt_evaluate::Size;
 
 use super::Evaluated;
-use super::report::{Document, shown};
+use super::report::{Document, shown_like};
 use crate::plot;
-
-/// Folder of the plots, beside the page.
-const PLOTS: &str = "accuracy";
 
 /// Writes page, plots and numbers.
 pub(super) fn write(
@@ -21,22 +18,25 @@ pub(super) fn write(
     seeds: Option<u64>,
     evaluated: &[Evaluated],
 ) -> anyhow::Result<()> {
-    let stem = match size {
-        Size::Quick => "accuracy-quick",
-        Size::Full => "accuracy",
-    };
-    let plots = folder.join(PLOTS);
-    if size == Size::Full {
-        fs::create_dir_all(&plots)
-            .with_context(|| format!("cannot create directory {}", plots.display()))?;
-        for figure in evaluated.iter().flat_map(|run| (run.experiment.figures)(&run.summary)) {
-            put(&plots.join(format!("{}.svg", figure.name)), plot::svg(&figure).as_bytes())?;
-            put(&plots.join(format!("{}.png", figure.name)), &plot::png(&figure)?)?;
-        }
+    let stem = stem(size);
+    let plots = folder.join(stem);
+    fs::create_dir_all(&plots)
+        .with_context(|| format!("cannot create directory {}", plots.display()))?;
+    for figure in evaluated.iter().flat_map(|run| (run.experiment.figures)(&run.summary)) {
+        put(&plots.join(format!("{}.svg", figure.name)), plot::svg(&figure).as_bytes())?;
+        put(&plots.join(format!("{}.png", figure.name)), &plot::png(&figure)?)?;
     }
     put(&folder.join(format!("{stem}.md")), page(size, seeds, evaluated).as_bytes())?;
     let numbers = serde_json::to_string_pretty(&Document::of(evaluated))? + "\n";
     put(&folder.join(format!("{stem}.json")), numbers.as_bytes())
+}
+
+/// Name of the page, without its ending, and of the folder of its plots.
+const fn stem(size: Size) -> &'static str {
+    match size {
+        Size::Quick => "accuracy-quick",
+        Size::Full => "accuracy",
+    }
 }
 
 fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
@@ -55,7 +55,7 @@ fn page(size: Size, seeds: Option<u64>, evaluated: &[Evaluated]) -> String {
         }
     });
     page += " Written by `twixt evaluate`; do not edit. Numbers are means over seeds ± their \
-         standard deviation; errors are relative (0.01 is 1 %) unless the claim says otherwise.\n";
+         standard deviation; errors are relative (0.01 is 1 %) unless the claim or a % sign says otherwise.\n";
     let mut section = "";
     for run in evaluated {
         if run.experiment.algorithm != section {
@@ -74,8 +74,8 @@ fn experiment(page: &mut String, size: Size, seeds: Option<u64>, run: &Evaluated
     line(format!("{}. {}\n", experiment.paper, experiment.about));
     line("| claim | published | measured | verdict | |\n|---|---|---|---|---|".to_owned());
     for judged in experiment.judge(&run.summary) {
-        let measured = judged.measured.map_or_else(|| "–".to_owned(), shown);
         let claim = judged.claim;
+        let measured = shown_like(judged.measured, claim.published);
         line(format!(
             "| {} | {} | {measured} | {} | {} |",
             claim.claim,
@@ -84,9 +84,10 @@ fn experiment(page: &mut String, size: Size, seeds: Option<u64>, run: &Evaluated
             claim.note
         ));
     }
+    // Those of a quick run are beside the page, and not in it: the page is a table to compare.
     if size == Size::Full {
         for figure in (experiment.figures)(&run.summary) {
-            line(format!("\n![{}]({PLOTS}/{}.svg)", figure.title, figure.name));
+            line(format!("\n![{}]({}/{}.svg)", figure.title, stem(size), figure.name));
         }
     }
     let quick = if size == Size::Quick { " --quick" } else { "" };

@@ -115,7 +115,7 @@ pub(super) fn text(evaluated: &[Evaluated]) -> String {
             table.row(vec![
                 judged.claim.claim.to_owned(),
                 judged.claim.published.to_owned(),
-                judged.measured.map_or_else(|| "–".to_owned(), shown),
+                shown_like(judged.measured, judged.claim.published),
                 judged.verdict.name().to_owned(),
             ]);
             if judged.verdict != Verdict::Pass && !judged.claim.note.is_empty() {
@@ -128,10 +128,27 @@ pub(super) fn text(evaluated: &[Evaluated]) -> String {
     text + &format!("{pass} claims hold, {differs} differ, {cannot} cannot be rerun here\n")
 }
 
-/// Four digits, and the spread over seeds where there are several.
-pub(super) fn shown(value: Value) -> String {
-    let mean = digits(value.mean);
-    if value.trials > 1 { format!("{mean} ± {}", digits(value.spread)) } else { mean }
+/// What was measured, in per cent where the published result is a percentage, with the spread over
+/// seeds where there are several.
+pub(super) fn shown_like(measured: Option<Value>, published: &str) -> String {
+    let Some(value) = measured else { return "–".to_owned() };
+    let (shown, unit): (fn(f64) -> String, &str) = match is_percentage(published) {
+        true => (|share| format!("{:.2}", 100.0 * share), " %"),
+        false => (digits, ""),
+    };
+    match value.trials > 1 {
+        true => format!("{} ± {}{unit}", shown(value.mean), shown(value.spread)),
+        false => format!("{}{unit}", shown(value.mean)),
+    }
+}
+
+/// Whether a published result is one percentage and words that bound it. A share of flows within a
+/// share of error has two; what is told in a sentence is none.
+fn is_percentage(published: &str) -> bool {
+    const BOUNDS: [&str; 8] = ["almost", "and", "at", "e", "least", "less", "most", "to"];
+    let mut words = published.split(|letter: char| !letter.is_alphabetic());
+    let is_bound = |word: &str| word.is_empty() || BOUNDS.contains(&word);
+    published.matches('%').count() == 1 && words.all(is_bound)
 }
 
 fn digits(number: f64) -> String {
@@ -144,5 +161,25 @@ fn digits(number: f64) -> String {
         1.0.. => format!("{number:.2}"),
         0.001.. => format!("{number:.4}"),
         _ => format!("{number:.2e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn like_is_compared_with_like() {
+        let value = Value { mean: 0.0028, spread: 0.0001, trials: 1 };
+        assert_eq!(shown_like(Some(value), "< 0.3 %"), "0.28 %");
+        assert_eq!(shown_like(Some(value), "about 1"), "0.0028");
+        for published in ["within 5 % for 95 % of flows", "stable from 1 % on (CHIC)", "–"] {
+            assert_eq!(shown_like(Some(value), published), "0.0028");
+        }
+        assert_eq!(shown_like(Some(value), "0.4 % and less"), "0.28 %");
+        assert_eq!(shown_like(Some(value), "e⁻³ = 5.0 %"), "0.28 %");
+        let several = Value { trials: 5, ..value };
+        assert_eq!(shown_like(Some(several), "< 0.3 %"), "0.28 ± 0.01 %");
+        assert_eq!(shown_like(None, "11 %"), "–");
     }
 }

@@ -165,7 +165,8 @@ impl Args {
             now: None,
         };
         let path = PacketPath::new(observer, metering);
-        Ok(path.toward(self.traffic.toward).at_most(self.count))
+        let path = path.toward(self.traffic.toward).within(self.traffic.within()?);
+        Ok(path.at_most(self.count))
     }
 }
 

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use twixt_flow::EXAMPLE_ENTERPRISE;
+use twixt_measure::survey::{ClockDifference, Comparison};
 use twixt_model::quantity::Nanoseconds;
-use twixt_model::{Estimate, FlowRecord, Prefix, Span};
+use twixt_model::{Delay, Estimate, FlowRecord, Prefix, Span};
 use twixt_offline::{ChosenAlgorithm, Concluded, DirectionFound, Files, Measured, Split};
 use twixt_synopsis::cnf::{AssociationCounts, CnfConfig, RecordEstimator, RecordPairingCounts};
 use twixt_synopsis::{By, Purpose, find};
 
-use super::point_records::PointRecords;
+use super::direction::{FlowHashes, RecordSurvey};
+use super::point_records::{PointRecords, Selection};
 use super::results;
 use super::streams::Streams;
 use crate::exit::{Exit, no_answer, usage};
@@ -89,17 +91,18 @@ struct AssociationArgs {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    if args.write.is_some() && args.by.by() != By::Flow {
-        return Err(usage("delays are written by flow: omit --by, or --write"));
-    }
-    let open = |path: &Path| PointRecords::open(path, args.enterprise, args.toward);
+    args.check()?;
     let window_ns = args.settings("label", 1.0)?.1.window_ns();
-    let (upstream, downstream) = (open(&args.upstream)?, open(&args.downstream)?);
+    let (upstream, downstream, mut found) = args.open()?;
     let mut streams = Streams::begin(upstream, downstream, window_ns, args.sampling)?;
     let associate = args.associate(streams.are_labelled())?;
     let (_, config) = args.settings(associate, 1.0)?;
     let estimator = RecordEstimator::of_name(Some(&args.estimator));
     let pairing = streams.pair(&config, args.by.by(), estimator)?;
+    if let Some(comparison) = streams.compare() {
+        check_one_way(&comparison)?;
+        found = Found::by(&comparison);
+    }
     let counts = pairing.counts();
     let partial = streams.note_problems(config.rule(), &counts);
     let Some(span) = streams.upstream.span else {
@@ -113,7 +116,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         .write
         .as_deref()
         .map_or(Ok(0), |path| results::write(path, &estimates, args.enterprise))?;
-    args.print(&chosen, &args.paired(&streams, estimates, span, &counts))?;
+    args.print(&chosen, &args.paired(&streams, estimates, span, &counts, found))?;
     let exit = if known { Exit::Done } else { Exit::NoAnswer };
     Ok(exit.or_partial(partial || unwritten > 0))
 }
@@ -161,7 +164,105 @@ struct PairDocument<'a> {
     records: &'a AssociationDocument,
 }
 
+/// What was found out about both points together.
+struct Found {
+    direction: DirectionFound,
+    clock: Option<ClockDifference>,
+}
+
+impl Found {
+    /// By the records that both have.
+    fn by(comparison: &Comparison) -> Self {
+        let unknown_flows = comparison.unknown_flows();
+        let decided_by = comparison.decided_by.name();
+        // One direction tells nothing of the clocks that records of it do not include.
+        let clock = comparison.clock().filter(|clock| clock.error_bound.is_some());
+        Self { direction: DirectionFound { decided_by, unknown_flows }, clock }
+    }
+
+    /// Nothing: as the user says.
+    const fn as_named(decided_by: &'static str) -> Self {
+        Self { direction: DirectionFound { decided_by, unknown_flows: 0 }, clock: None }
+    }
+}
+
+/// Refuses records of which nothing goes downstream.
+fn check_downstream(comparison: &Comparison) -> anyhow::Result<()> {
+    match comparison.downstream_delays {
+        Some(_) => Ok(()),
+        None => Err(no_answer(
+            "all common records go in the other direction: swap the two files, or use --toward PREFIX \
+             if the clocks differ by more than delays",
+        )),
+    }
+}
+
+/// Refuses records of both directions that were read once, and so together.
+fn check_one_way(comparison: &Comparison) -> anyhow::Result<()> {
+    check_downstream(comparison)?;
+    match comparison.upstream_delays {
+        None => Ok(()),
+        Some(_) => Err(usage(
+            "the records are of both directions, which a pipe can be read only once to distinguish: \
+             use --toward PREFIX, or files",
+        )),
+    }
+}
+
 impl Args {
+    /// Refuses what cannot be answered.
+    fn check(&self) -> anyhow::Result<()> {
+        if self.by == Split::Class {
+            return Err(usage(
+                "flow records do not name classes: use --by flow, all or prefix/24, or export each \
+                 class with a filter",
+            ));
+        }
+        if self.write.is_some() && self.by.by() != By::Flow {
+            return Err(usage("delays are written by flow: omit --by, or --write"));
+        }
+        Ok(())
+    }
+
+    /// Opens both points, of which only records count that go downstream. A pipe can be read only
+    /// once: which way its flows go is checked when it was.
+    fn open(&self) -> anyhow::Result<(PointRecords, PointRecords, Found)> {
+        if let Some(toward) = self.toward {
+            let selected = [Selection::Toward(toward), Selection::Toward(toward)];
+            return self.open_selected(selected, Found::as_named("toward"));
+        }
+        let paths = [&self.upstream, &self.downstream];
+        let found = match paths.iter().all(|path| path.is_file()) {
+            true => {
+                let [up, down] = paths.map(|path| RecordSurvey::of_file(path, self.enterprise));
+                up?.compare(&down?)
+            }
+            false => None,
+        };
+        match found {
+            None => {
+                let all = [(); 2].map(|()| Selection::Surveyed(RecordSurvey::new()));
+                self.open_selected(all, Found::as_named("order"))
+            }
+            Some(comparison) => {
+                check_downstream(&comparison)?;
+                let found = Found::by(&comparison);
+                let verdicts = [comparison.upstream, comparison.downstream];
+                let going = verdicts.map(|going| Selection::Going(going, FlowHashes::default()));
+                self.open_selected(going, found)
+            }
+        }
+    }
+
+    fn open_selected(
+        &self,
+        [upstream, downstream]: [Selection; 2],
+        found: Found,
+    ) -> anyhow::Result<(PointRecords, PointRecords, Found)> {
+        let open = |path: &Path, selection| PointRecords::open(path, self.enterprise, selection);
+        Ok((open(&self.upstream, upstream)?, open(&self.downstream, downstream)?, found))
+    }
+
     /// How records are recognised: as the user says, else by labels if there are any.
     fn associate(&self, labelled: bool) -> anyhow::Result<&'static str> {
         match self.association.associate.as_deref() {
@@ -206,22 +307,28 @@ impl Args {
         estimates: Vec<Estimate>,
         span: Span,
         counts: &RecordPairingCounts,
+        Found { direction, clock }: Found,
     ) -> Paired {
         let Streams { upstream, downstream, .. } = streams;
         let bytes = upstream.records * size_of::<FlowRecord>() as u64;
+        let resolution_ns = upstream.resolution_ns.max(downstream.resolution_ns);
+        // Times are no more precise than that.
+        let clock = clock.map(|clock| ClockDifference {
+            error_bound: clock
+                .error_bound
+                .map(|bound| bound + Delay::from_nanos(resolution_ns as i64)),
+            ..clock
+        });
         Paired {
-            resolution_ns: upstream.resolution_ns.max(downstream.resolution_ns),
+            resolution_ns,
             association: counts.association.into(),
             measured: Measured {
                 concluded: vec![Concluded::whole(estimates, bytes, span)],
                 upstream: upstream.counts(),
                 downstream: downstream.counts(),
-                direction: DirectionFound {
-                    decided_by: if self.toward.is_some() { "toward" } else { "order" },
-                    unknown_flows: 0,
-                },
+                direction,
                 stretch: Some(span),
-                clock: None,
+                clock,
                 clocks: None,
                 corrected: false,
                 beside: None,

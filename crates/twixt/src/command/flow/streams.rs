@@ -1,5 +1,6 @@
 //! The records of two points, read side by side and brought together as they come.
 
+use twixt_measure::survey::Comparison;
 use twixt_model::Side;
 use twixt_synopsis::By;
 use twixt_synopsis::cnf::{
@@ -39,6 +40,11 @@ impl Streams {
     /// Whether all records so far have labels of their first and last packets.
     pub(super) fn are_labelled(&self) -> bool {
         self.upstream.unlabelled == 0 && self.downstream.unlabelled == 0
+    }
+
+    /// Which way flows go, where records were read without knowing it.
+    pub(super) fn compare(&self) -> Option<Comparison> {
+        self.upstream.survey()?.compare(self.downstream.survey()?)
     }
 
     /// Pairs all records.

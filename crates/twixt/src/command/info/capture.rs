@@ -6,9 +6,12 @@ use serde::Serialize;
 use twixt_capture::{CaptureFile, Frame, InterfaceDescription, LiveCounts, SourceCounts};
 use twixt_model::{DigestHash, DigestProfile, FlowHash, Needs, Span, Timestamp, protocol};
 use twixt_observe::is_timeless;
-use twixt_wire::{Digester, FrameBytes, HashKey, LinkType, Observer, Packet, Skip, SkipCounts};
+use twixt_wire::{
+    Digester, FrameBytes, HashKey, LinkType, Observer, PAYLOAD_BYTES_MAX, Packet, Skip, SkipCounts,
+};
 
 use super::Args;
+use super::findings::{Finding, Noting};
 use crate::args::TrafficArgs;
 use crate::exit::Exit;
 use crate::frame_input::{FrameSource, LiveInterface, OnePass};
@@ -22,14 +25,15 @@ pub(super) fn run(
     traffic: &TrafficArgs,
     args: &Args,
 ) -> anyhow::Result<Exit> {
-    // Flow hashes never leave this command: a fixed key will do.
-    let digester =
-        Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, HashKey::from_seed(0));
-    let needs = Needs { digest: false, flow: true, detail: false, group: false };
+    // Hashes never leave this command: a fixed key will do.
+    let (profile, hash) = (DigestProfile::Default, DigestHash::Xxh3);
+    let digester = Digester::new(profile, hash, PAYLOAD_BYTES_MAX, HashKey::from_seed(0));
+    let needs = Needs { digest: true, flow: true, detail: false, group: false };
     let mut looking = Looking {
         observer: traffic.observer(needs, digester)?,
         most: args.count.unwrap_or(u64::MAX),
         content: Content::default(),
+        within: traffic.within()?,
     };
     source.read(&mut looking)?;
     let document = CaptureDocument::new(&source, &looking.content);
@@ -47,11 +51,14 @@ struct Looking {
     /// Frames wanted.
     most: u64,
     content: Content,
+    within: Option<Span>,
 }
 
 impl OnePass for Looking {
     fn take(&mut self, frame: &Frame<'_>) {
-        if !self.has_enough() {
+        if self.within.is_some_and(|span| !span.contains(frame.time)) {
+            self.content.skipped.count(Skip::OutsideStretch);
+        } else if !self.has_enough() {
             self.content.add(&self.observer, frame);
         }
     }
@@ -75,6 +82,7 @@ struct Content {
     flows: HashSet<FlowHash>,
     flows_refused: bool,
     skipped: SkipCounts,
+    noting: Noting,
 }
 
 impl Content {
@@ -86,13 +94,19 @@ impl Content {
         if is_timeless(frame.time) {
             return self.skipped.count(Skip::NoTime);
         }
-        self.out_of_order += u64::from(self.span.is_some_and(|span| frame.time < span.end));
+        if let Some(span) = self.span.filter(|span| frame.time < span.end) {
+            self.out_of_order += 1;
+            self.noting.note_behind(span.end - frame.time);
+        }
         self.span = Some(self.span.map_or(Span::at(frame.time), |span| span.including(frame.time)));
         let link = LinkType(frame.link_type);
         let bytes = FrameBytes::within(frame.memory, frame.bytes.len());
         match observer.observe_packet(link, bytes, frame.wire_length, frame.time) {
             Err(skip) => self.skipped.count(skip),
-            Ok((observation, packet)) => self.add_packet(observation.flow, &packet),
+            Ok((observation, packet)) => {
+                self.noting.note(&observation, &packet);
+                self.add_packet(observation.flow, &packet);
+            }
         }
     }
 
@@ -145,6 +159,7 @@ struct CaptureDocument {
     ending: String,
     /// Of interfaces only.
     live: Option<LiveDocument>,
+    findings: Vec<Finding>,
 }
 
 /// What the kernel did with frames before they were captured.
@@ -247,6 +262,7 @@ impl CaptureDocument {
             skipped: skipped.iter().map(|(skip, count)| (skip.name(), count)).collect(),
             ending: "not reached".to_owned(),
             live: None,
+            findings: content.noting.findings(content.packets, counts.dropped),
         }
     }
 
@@ -266,6 +282,7 @@ impl CaptureDocument {
             self.dropped.map(|count| ("dropped", counted("by the capturing kernel", count))),
         );
         lines.extend(self.live_lines());
+        lines.extend(self.findings.iter().map(|finding| ("finding", finding.text.clone())));
         lines.iter().map(|(name, value)| format!("{name:<10} {value}\n")).collect()
     }
 

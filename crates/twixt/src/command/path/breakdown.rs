@@ -125,6 +125,7 @@ mod tests {
             delay: Some(delay),
             reason: None,
             sample: None,
+            crossings: None,
         })
     }
 

@@ -2,8 +2,6 @@
 
 mod document;
 
-use std::path::PathBuf;
-
 use clap::ValueEnum;
 use twixt_model::quantity::Nanoseconds;
 use twixt_synopsis::{ColateGoal, ColatePlan, ColateTraffic, PlannedEstimator, Reliability};
@@ -12,6 +10,7 @@ use self::document::{ColateDocument, ErrorDocument, ReachableDocument, StorageDo
 use crate::args::bytes;
 use crate::exit::{Exit, usage};
 use crate::output::{self, Format};
+use crate::plot::PlotFile;
 
 /// Counters of COLATE and packets per epoch, for an error that is rarely exceeded
 #[derive(clap::Args)]
@@ -52,9 +51,9 @@ pub(crate) struct Args {
     /// Estimator to plan for
     #[arg(long, value_enum, default_value_t)]
     estimator: EstimatorName,
-    /// Plot packets per epoch and storage by memory into this file; SVG or PNG, by the extension
+    /// Draw packets per epoch and storage by memory into a file: .svg, .png or .html
     #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
+    plot: Option<PlotFile>,
     /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
@@ -63,8 +62,8 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.check()?;
     let document = args.document()?;
-    if let Some(path) = &args.plot {
-        document.draw(path)?;
+    if let Some(file) = &args.plot {
+        file.write_any(document.picture())?;
     }
     match args.format {
         Format::Human => output::text(&args.report(&document))?,

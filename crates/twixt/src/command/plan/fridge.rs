@@ -4,10 +4,12 @@ use serde::Serialize;
 use twixt_model::quantity::{Nanoseconds, PacketRate};
 use twixt_synopsis::rtt::{FridgeNeed, FridgePlan};
 
+use super::picture::expected_error_picture;
 use super::show;
 use crate::args::bytes;
 use crate::exit::{Exit, usage};
 use crate::output::{Format, Table, units};
+use crate::plot::{PlotFile, Quantity};
 
 /// Entries and entry probability of a fridge, and the error to expect
 #[derive(clap::Args)]
@@ -27,6 +29,9 @@ pub(crate) struct Args {
     /// Share of requests that are answered
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
     answered: f64,
+    /// Draw the expected error into a file: .svg, .png or .html
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PlotFile>,
     /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
@@ -34,6 +39,15 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let document = args.document()?;
+    if let Some(file) = &args.plot {
+        let points =
+            document.expected.iter().map(|one| (one.percentile, one.relative_error)).collect();
+        file.write_any(expected_error_picture(
+            "Fridge: error by percentile",
+            ("percentile", Quantity::Number),
+            points,
+        ))?;
+    }
     show(args.format, &document, &document.report(), &document.expected)
 }
 

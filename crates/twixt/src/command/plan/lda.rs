@@ -6,10 +6,12 @@ use serde::Serialize;
 use twixt_model::quantity::{Nanoseconds, PacketRate};
 use twixt_synopsis::{Lda, LdaConfig, Synopsis};
 
+use super::picture::expected_error_picture;
 use super::show;
 use crate::args::bytes;
 use crate::exit::{Exit, usage};
 use crate::output::{Format, Table, units};
+use crate::plot::{PlotFile, Quantity};
 
 /// Banks and sampling rates of LDA, and the error to expect
 #[derive(clap::Args)]
@@ -29,6 +31,9 @@ pub(crate) struct Args {
     /// Deviation of the delay, relative to its mean
     #[arg(long, value_name = "RATIO", default_value_t = 1.0)]
     variation: f64,
+    /// Draw the expected error into a file: .svg, .png or .html
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PlotFile>,
     /// Output format: human or json
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
@@ -56,6 +61,14 @@ impl FromStr for LossRange {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let document = args.document()?;
+    if let Some(file) = &args.plot {
+        let points = document.expected.iter().map(|one| (one.loss, one.relative_error)).collect();
+        file.write_any(expected_error_picture(
+            "LDA: error by loss",
+            ("loss", Quantity::Share),
+            points,
+        ))?;
+    }
     show(args.format, &document, &document.report(), &document.expected)
 }
 

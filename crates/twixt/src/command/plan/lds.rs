@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use serde::Serialize;
 use twixt_synopsis::{Lds, LdsNeed, Pareto, RowPlan, Synopsis, expected_error, expected_survival};
 
+use super::picture::expected_error_picture;
 use super::show;
 use crate::args::bytes;
 use crate::exit::{Exit, usage};
 use crate::output::{Format, Table, units};
+use crate::plot::{PlotFile, Quantity};
 
 /// Rows, columns and sampling rates of LDS, and the error to expect by flow size
 #[derive(clap::Args)]
@@ -45,6 +47,9 @@ pub(crate) struct Args {
     /// Deviation of the flows' mean delays, relative to their mean
     #[arg(long, value_name = "RATIO", default_value_t = 1.0)]
     variation: f64,
+    /// Draw the expected error into a file: .svg, .png or .html
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PlotFile>,
     /// Output format: human or json
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
@@ -55,6 +60,15 @@ const SIZES: [u64; 6] = [10, 100, 500, 1_000, 10_000, 100_000];
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let document = args.document()?;
+    if let Some(file) = &args.plot {
+        let points =
+            document.expected.iter().map(|one| (one.packets as f64, one.relative_error)).collect();
+        file.write_any(expected_error_picture(
+            "LDS: error by flow size",
+            ("packets of the flow", Quantity::Count),
+            points,
+        ))?;
+    }
     show(args.format, &document, &document.report(), &document.expected)
 }
 
@@ -209,7 +223,7 @@ mod tests {
     /// Two flows per cell of the paper's traffic: its own example of the formula.
     #[test]
     fn the_papers_example() {
-        let found = document("--flows 140000 --memory 2240016");
+        let found = document("--flows 140000 --memory 1426288");
         assert_eq!((found.rows, found.columns), (4, 17_500));
         assert!((found.load - 0.0875).abs() < 5e-4, "{}", found.load);
         assert_eq!(format!("{:.1}", found.ideal_rows), "4.2");

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::ValueEnum;
 use serde::Serialize;
-use twixt_evaluate::{Axis, Curve, Figure, Mark};
 use twixt_network::{
     FILE_BYTES_MAX, ShortestPaths, Strategy, Topology, UpgradePlan, UpgradeStep, import,
 };
@@ -15,7 +14,7 @@ use twixt_offline::is_standard_input;
 
 use crate::exit::{Exit, note};
 use crate::output::{self, Format, Table, units};
-use crate::plot;
+use crate::plot::{Axis, Colour, Layer, Panel, Picture, PlotFile, Quantity, Shape};
 
 /// The gain is flat where an upgrade saves less than this share of the hops before any.
 const FLAT_SHARE: f64 = 0.01;
@@ -37,9 +36,9 @@ pub(crate) struct Args {
     /// Seed of random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Plot hops by upgraded routers into this file; SVG or PNG, by the extension
+    /// Draw hops by upgraded routers into a file: .svg, .png or .html
     #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
+    plot: Option<PlotFile>,
     /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
@@ -64,8 +63,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         note(format_args!("there are only {} routers: all are upgraded", topology.routers()));
     }
     let plan = UpgradePlan::new(&paths, args.strategy(), args.count);
-    if let Some(path) = &args.plot {
-        draw(path, &plan)?;
+    if let Some(file) = &args.plot {
+        file.write_any(picture(&plan))?;
     }
     let document = Document::new(args, &topology, &paths, &plan);
     match args.format {
@@ -86,28 +85,37 @@ impl Args {
     }
 }
 
-fn draw(path: &Path, plan: &UpgradePlan) -> anyhow::Result<()> {
-    let series = |label: &str, of: fn(&UpgradeStep) -> Option<f64>| Curve {
-        label: label.to_owned(),
-        mark: Mark::Line,
-        points: plan
-            .steps()
-            .iter()
-            .filter_map(|step| Some((step.upgraded as f64, of(step)?, 0.0)))
-            .collect(),
+/// What is left to be probed, by upgraded routers.
+fn picture(plan: &UpgradePlan) -> Option<Picture> {
+    let line = |index, label: &str, of: fn(&UpgradeStep) -> Option<f64>| {
+        let steps = plan.steps().iter().filter_map(|step| Some((step.upgraded as f64, of(step)?)));
+        // By powers of ten there is no 0.
+        let points: Vec<(f64, f64)> = steps.filter(|&(_, hops)| hops > 0.0).collect();
+        Layer::new(label, Colour::Series(index), Shape::Line(points))
     };
-    let figure = Figure {
-        name: "upgrade".to_owned(),
+    let layers = vec![
+        line(0, "all segments", |step| Some(step.segments.hops as f64)),
+        line(1, "a segment, mean", |step| step.segments.mean_hops()),
+        line(2, "saved by the upgrade", |step| step.saved_hops.map(|hops| hops as f64)),
+    ];
+    let drawn = layers.iter().filter_map(|layer| match &layer.shape {
+        Shape::Line(points) => Some(points),
+        _ => None,
+    });
+    let hops = drawn.flatten().map(|point| point.1);
+    let (low, high) = (hops.clone().reduce(f64::min)?, hops.reduce(f64::max)?);
+    let last = plan.steps().last()?.upgraded as f64;
+    Some(Picture {
         title: "What is left to be probed, by upgraded routers".to_owned(),
-        x: Axis::linear("upgraded routers"),
-        y: Axis::logarithmic("hops"),
-        series: vec![
-            series("hops of all segments", |step| Some(step.segments.hops as f64)),
-            series("hops of a segment, mean", |step| step.segments.mean_hops()),
-            series("hops saved by the upgrade", |step| step.saved_hops.map(|hops| hops as f64)),
-        ],
-    };
-    plot::write(path, &figure)
+        subtitle: String::new(),
+        panels: vec![Panel {
+            title: "Hops".to_owned(),
+            height: 300.0,
+            x: Axis::new("upgraded routers", Quantity::Count, 0.0, last),
+            y: Axis::new("hops", Quantity::Count, low, high).logarithmic_if_wide(),
+            layers,
+        }],
+    })
 }
 
 /// The file, or as much of it as is enough to refuse it.

@@ -130,7 +130,7 @@ impl<'a> Epochs<'a> {
     /// The flows that are asked about, if nothing else is: epochs are read no further than that.
     /// Points with different settings are compared by folding, which takes all there is.
     fn only_flows(&self, plan: &Plan) -> Vec<KnownFlow> {
-        let by_flow = matches!(plan.split, Split::By(By::Flow | By::Prefix { .. }));
+        let by_flow = matches!(plan.split, Split::By(By::Flow | By::Prefix { .. } | By::Port));
         match by_flow && self.are_alike {
             true => plan.flows.known(&plan.digest.digester()),
             false => Vec::new(),

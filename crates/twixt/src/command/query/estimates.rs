@@ -15,9 +15,8 @@ use twixt_model::{PointId, Scope, Segment};
 use twixt_offline::Split;
 use twixt_synopsis::By;
 
-use super::QueryFormat;
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::output;
+use crate::output::{self, TableFormat};
 use asking::Collector;
 
 /// Every scope.
@@ -86,7 +85,7 @@ impl EstimateArgs {
             algorithm: args.algorithm.clone(),
             scope: Some(scope).filter(|scope| scope != ANY_SCOPE),
             span: args.span()?,
-            histograms: args.format == QueryFormat::Parquet,
+            histograms: args.format == TableFormat::Parquet,
             limit: ROWS_MAX,
             ..RowQuestion::all(self.step.unwrap_or(Step::Minute))
         })
@@ -110,14 +109,14 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
         (Some(url), _) => {
             let collector = Collector::new(url, &args.estimates.source)?;
             match args.format {
-                QueryFormat::Parquet => collector.table(&question),
+                TableFormat::Parquet => collector.table(&question),
                 _ => show(args, &collector.estimates(&question)?),
             }
         }
         (None, Some(directory)) => {
             let reader = HistoryReader::open(&folder(directory)?);
             match args.format {
-                QueryFormat::Parquet => table(&reader, &question),
+                TableFormat::Parquet => table(&reader, &question),
                 _ => show(args, &read(&reader, &question)?),
             }
         }
@@ -222,9 +221,9 @@ fn show(args: &super::Args, document: &EstimatesDocument) -> anyhow::Result<Exit
     let is_complete = document.completeness.complete;
     document.completeness.problems.iter().for_each(note);
     match args.format {
-        QueryFormat::Json => output::json(document)?,
-        QueryFormat::Jsonl => output::jsonl(&document.estimates)?,
-        QueryFormat::Csv => output::csv(&document.estimates)?,
+        TableFormat::Json => output::json(document)?,
+        TableFormat::Jsonl => output::jsonl(&document.estimates)?,
+        TableFormat::Csv => output::csv(&document.estimates)?,
         _ if document.estimates.is_empty() => {
             return Err(no_answer("no estimate is stored for that segment and time"));
         }

@@ -54,6 +54,9 @@ impl<'a> Showing<'a> {
             let epochs = units::count(self.left_out);
             note(format_args!("{epochs} more epochs are left out; -F jsonl has no limit"));
         }
+        if let Show::Samples { rows, .. } | Show::EpochRows(rows) = self.show {
+            rows.finish()?;
+        }
         Ok((self.path, self.kept))
     }
 

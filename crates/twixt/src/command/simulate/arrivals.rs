@@ -82,7 +82,7 @@ impl OwnTrace {
     }
 
     fn read_frames(&mut self, capture: &mut Capture) -> anyhow::Result<()> {
-        let progress = ReadProgress::new(capture.size_bytes());
+        let progress = ReadProgress::new(capture.size_bytes(), "reading");
         let mut problem = None;
         loop {
             let end = capture.read_batch(&progress, |frame| {

@@ -13,6 +13,8 @@ use twixt_wire::LinkType;
 use super::Made;
 use super::arrivals::{FRAME_BYTES_KEPT, OwnFrames};
 use super::markers::markers;
+use crate::exit::interrupted;
+use crate::interruption;
 
 /// Where frames come from.
 pub(super) enum Frames {
@@ -32,11 +34,15 @@ pub(super) struct Written {
 }
 
 const BUFFER_BYTES: usize = 1 << 18;
+/// Packets that are written before it is asked whether the user wants no more.
+const CHECKED_EVERY: usize = 1 << 12;
 
 /// Writes all three files, under other names at first: when one of them fails, earlier files of
 /// these names are still whole.
 pub(super) fn write_all(directory: &Path, made: &Made, truth: &Truth) -> anyhow::Result<Written> {
-    fs::create_dir_all(directory)
+    // From here on there is something to remove.
+    interruption::watch().context("cannot handle signals")?;
+    let _directory = NewDirectory::create(directory)
         .with_context(|| format!("cannot create directory {}", directory.display()))?;
     let upstream = Unfinished::write(&directory.join("upstream.pcap"), |out| {
         write_capture(made, Side::Upstream, out)
@@ -71,7 +77,10 @@ fn write_capture(made: &Made, point: Side, out: &mut impl Write) -> anyhow::Resu
     let mut buffer = Vec::with_capacity(FRAME_BYTES_KEPT);
     let mut markers = made.markers.map(|rule| markers(simulation, rule, point)).unwrap_or_default();
     markers.reverse();
-    for sighting in simulation.sightings(point) {
+    for (number, sighting) in simulation.sightings(point).enumerate() {
+        if number % CHECKED_EVERY == 0 && interruption::is_requested() {
+            return Err(interrupted("nothing was written"));
+        }
         // A marker lies behind the packets of its own time.
         while let Some(marker) = markers.pop_if(|marker| marker.time < sighting.time) {
             capture.write(marker.time, &marker.bytes, marker.bytes.len() as u32)?;
@@ -118,6 +127,25 @@ impl<W: Write> fmt::Write for TextWriter<'_, W> {
             self.problem = Some(problem);
             fmt::Error
         })
+    }
+}
+
+/// Directories that were created, the outermost last. They are removed if they are empty in the end.
+struct NewDirectory(Vec<PathBuf>);
+
+impl NewDirectory {
+    fn create(directory: &Path) -> io::Result<Self> {
+        let is_new = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let new = directory.ancestors().take_while(is_new).map(Path::to_owned).collect();
+        fs::create_dir_all(directory)?;
+        Ok(Self(new))
+    }
+}
+
+impl Drop for NewDirectory {
+    fn drop(&mut self) {
+        // Fails, as it should, where there are files in it.
+        self.0.iter().for_each(|directory| _ = fs::remove_dir(directory));
     }
 }
 

@@ -1,17 +1,25 @@
 //! Round trips as a table for people, with the shape of each distribution.
 
-use twixt_model::Timestamp;
+use twixt_model::{RoundTripKind, RoundTripPart, Timestamp};
 
-use super::{EpochDocument, KindDocument, RoundTripDocument, TimesDocument};
+use super::{
+    EpochDocument, FirstByteDocument, KindDocument, RoundTripDocument, SpinUseDocument,
+    TimesDocument,
+};
 use crate::command::WatchedEpoch;
-use crate::output::human::{Table, UNKNOWN};
+use crate::output::human::UNKNOWN;
+use crate::output::shape::distribution;
+use crate::output::table::Table;
 use crate::output::units;
 
 /// A table for people: kinds, then groups of each, largest first.
 pub(crate) fn round_trip_report(name: &str, document: &RoundTripDocument, rows: usize) -> String {
     let mut report =
         format!("{name}   ({}, {})\n\n", document.algorithm, units::bytes(document.synopsis_bytes));
-    let kinds = document.kinds.iter().map(|kind| (kind.kind.to_owned(), &kind.times));
+    let kinds = document.kinds.iter().flat_map(|kind| {
+        let parts = kind.parts.iter().map(|of| (format!("  {}", of.part), &of.times));
+        [(kind.kind.to_owned(), &kind.times)].into_iter().chain(parts)
+    });
     report += &table(kinds).to_string();
     let series = document.epochs.iter().flat_map(series);
     let more: Vec<(String, &TimesDocument)> = series.chain(groups(&document.kinds)).collect();
@@ -55,11 +63,13 @@ fn table<'a>(rows: impl Iterator<Item = (String, &'a TimesDocument)>) -> Table {
         "of about",
         "mean ± 95 %",
         "deviation",
+        "min",
         "p50",
         "p95",
         "p99",
         "p99.9",
-    ]);
+    ])
+    .expending(&["p99.9", "deviation", "of about", "p99", "min"]);
     for (name, times) in rows {
         let shown = |value: Option<i64>| {
             value.map_or_else(|| UNKNOWN.to_owned(), |ns| units::duration(ns as f64))
@@ -77,6 +87,7 @@ fn table<'a>(rows: impl Iterator<Item = (String, &'a TimesDocument)>) -> Table {
             units::count(times.weighted.round() as u64),
             mean,
             shown(times.stddev_ns),
+            shown(times.min_ns),
         ];
         cells.extend([0.5, 0.95, 0.99, 0.999].map(|share| shown(times.percentile_ns(share))));
         table.row(cells);
@@ -93,30 +104,68 @@ fn shapes(document: &RoundTripDocument) -> String {
 }
 
 fn shape(kind: &KindDocument) -> Option<String> {
-    const COLUMNS: usize = 40;
-    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let (low, high) = (kind.times.min_ns?.max(1) as f64, kind.times.max_ns?.max(1) as f64);
-    if high <= low {
-        return None;
-    }
-    let column = |ns: i64| {
-        let position = (ns.max(1) as f64 / low).ln() / (high / low).ln();
-        ((position * COLUMNS as f64) as usize).min(COLUMNS - 1)
+    let (low, high) = (kind.times.min_ns?.max(1), kind.times.max_ns?.max(1));
+    distribution(&kind.cdf, low, high)
+}
+
+/// Who waits for whom, in one line.
+fn waiting(kinds: &[KindDocument]) -> String {
+    let Some(kind) = kinds.iter().find(|kind| kind.kind == RoundTripKind::ServerResponse.name())
+    else {
+        return String::new();
     };
-    let mut shares = [0.0; COLUMNS];
-    let mut before = 0.0;
-    for &(ns, up_to) in &kind.cdf {
-        shares[column(ns)] += up_to - before;
-        before = up_to;
+    match &kind.first_byte {
+        Some(wait) => first_byte(wait),
+        None if kind.parts.iter().any(|of| of.part != RoundTripPart::Dns.name()) => {
+            "waiting    for network or server: unknown, no handshake of a connection with responses was \
+             captured\n"
+                .to_owned()
+        }
+        None => String::new(),
     }
-    let most = shares.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let bar = |share: &f64| BARS[(share / most * 8.0).ceil().min(8.0) as usize];
-    let (low, high) = (units::duration(low), units::duration(high));
-    Some(format!("{low:>10} {} {high}", shares.iter().map(bar).collect::<String>()))
+}
+
+fn first_byte(wait: &FirstByteDocument) -> String {
+    let shown = |ns: u64| units::duration(ns as f64);
+    let verdict = match wait.mostly {
+        Some("server") => "mostly for the server",
+        Some(_) => "mostly for the network",
+        None => "for network or server, unclear which",
+    };
+    let between =
+        |least_ns: u64, most_ns: u64| format!("{} to {}", shown(least_ns), shown(most_ns));
+    let (least_ns, most_ns) = (wait.server_at_least_ns, wait.server_at_most_ns);
+    let rest = |server_ns: u64| wait.wait_mean_ns.saturating_sub(server_ns);
+    format!(
+        "waiting    {verdict}: {} to the first byte of {}, on average; server {}, network {}\n",
+        shown(wait.wait_mean_ns),
+        units::counted(wait.responses, "response", "responses"),
+        between(least_ns, most_ns),
+        between(rest(most_ns), rest(least_ns)),
+    )
+}
+
+fn spin_use(uses: &SpinUseDocument) -> String {
+    let all = units::counted(uses.connections, "connection", "connections");
+    let others = [
+        (uses.constant, "constant"),
+        (uses.random, "random"),
+        (uses.undecided, "too few packets to tell"),
+    ];
+    let others: Vec<String> = others
+        .into_iter()
+        .filter(|&(connections, _)| connections > 0)
+        .map(|(connections, what)| format!("{} {what}", units::count(connections)))
+        .collect();
+    let share = 100.0 * uses.usable as f64 / uses.connections.max(1) as f64;
+    let others = if others.is_empty() { String::new() } else { format!(": {}", others.join(", ")) };
+    format!("spin bit   usable in {} of {all} ({share:.0} %){others}\n", units::count(uses.usable))
 }
 
 fn footer(document: &RoundTripDocument) -> String {
-    let mut footer = String::new();
+    let mut footer = waiting(&document.kinds);
+    let spins = document.kinds.iter().filter_map(|kind| kind.spin_use.as_ref());
+    footer.extend(spins.map(spin_use));
     let horizons =
         document.kinds.iter().filter_map(|kind| Some((kind.kind, kind.times.horizon_ns?)));
     if let Some((kind, horizon_ns)) = horizons.min_by_key(|(_, horizon_ns)| *horizon_ns) {

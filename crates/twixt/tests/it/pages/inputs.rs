@@ -26,6 +26,18 @@ pub(super) const SHORT: Input = Input { name: "short.pcap", change: cut_frames, 
 /// `after.pcap`, with source addresses translated.
 pub(super) const NATTED: Input = Input { name: "natted.pcap", change: translate, ..AFTER };
 
+/// A call over UDP, at two points.
+pub(super) const OFFICE: Input = Input { name: "office.pcap", change: office, ..BEFORE };
+pub(super) const PROVIDER: Input = Input { name: "provider.pcap", change: provider, ..BEFORE };
+
+fn office(_: &[u8]) -> Vec<u8> {
+    crate::rtp::lossy_call()[0].bytes()
+}
+
+fn provider(_: &[u8]) -> Vec<u8> {
+    crate::rtp::lossy_call()[1].bytes()
+}
+
 const fn plain(name: &'static str, source: &'static str) -> Input {
     Input { name, source, change: <[u8]>::to_vec }
 }

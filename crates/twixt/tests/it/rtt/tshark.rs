@@ -147,7 +147,7 @@ fn last(field: &str) -> &str {
 }
 
 /// Seconds with nine decimals.
-fn nanos(text: &str) -> i64 {
+pub(crate) fn nanos(text: &str) -> i64 {
     let (seconds, fraction) = text.split_once('.').expect("a fraction");
     let padded = format!("{fraction:0<9}");
     let seconds: i64 = seconds.parse().expect("a number");

@@ -53,6 +53,11 @@ impl Packet {
         Self { ttl, ..self }
     }
 
+    /// With this sequence number, for TCP.
+    pub(crate) fn sequence(self, sequence: u32) -> Self {
+        Self { transport: Transport::Tcp { sequence }, ..self }
+    }
+
     /// With this payload, which makes two packets differ as much as `number` does.
     pub(crate) fn payload(self, payload: &[u8]) -> Self {
         Self { payload: payload.to_vec(), ..self }

@@ -1,14 +1,11 @@
 //! The plan as a document, as text and as a picture.
 
-use std::path::Path;
-
 use serde::Serialize;
-use twixt_evaluate::{Axis, Curve, Figure, Mark};
 use twixt_synopsis::Reliability;
 
 use super::{Args, EstimatorName};
 use crate::output::{Table, units};
-use crate::plot;
+use crate::plot::{Axis, Colour, Layer, Panel, Picture, Quantity, Shape};
 
 /// `twixt plan colate -F json`. The threshold is in packets, bits are those of a sum of times.
 #[derive(Serialize)]
@@ -126,27 +123,30 @@ impl ColateDocument {
         table
     }
 
-    /// Figures 3 and 4 of the paper in one.
-    pub(super) fn draw(&self, path: &Path) -> anyhow::Result<()> {
-        let series = |label: &str, of: fn(&StorageDocument) -> f64| Curve {
-            label: label.to_owned(),
-            mark: Mark::Line,
-            points: self
-                .by_memory
-                .iter()
-                .map(|line| (line.memory_bytes as f64 / f64::from(1 << 20), of(line), 0.0))
-                .collect(),
+    /// Figures 3 and 4 of the paper.
+    pub(super) fn picture(&self) -> Option<Picture> {
+        let panel = |title: &str, of: fn(&StorageDocument) -> f64| {
+            let memory = |line: &StorageDocument| line.memory_bytes as f64 / f64::from(1 << 20);
+            let points: Vec<(f64, f64)> =
+                self.by_memory.iter().map(|line| (memory(line), of(line))).collect();
+            let values = points.iter().map(|point| point.1);
+            let (low, high) = (values.clone().reduce(f64::min)?, values.reduce(f64::max)?);
+            let (first, last) = (points.first()?.0, points.last()?.0);
+            Some(Panel {
+                title: title.to_owned(),
+                height: 200.0,
+                x: Axis::new("memory (MiB)", Quantity::Number, first, last).logarithmic_if_wide(),
+                y: Axis::new("", Quantity::Number, low, high).logarithmic_if_wide(),
+                layers: vec![Layer::new("", Colour::Series(0), Shape::Line(points))],
+            })
         };
-        let figure = Figure {
-            name: "colate-memory".to_owned(),
+        Some(Picture {
             title: "COLATE: memory against storage".to_owned(),
-            x: Axis::logarithmic("memory (MiB)"),
-            y: Axis::logarithmic("bits per packet; million packets per epoch"),
-            series: vec![
-                series("stored bits per packet", |line| line.bits_per_packet),
-                series("million packets per epoch", |line| line.threshold as f64 / 1e6),
+            subtitle: String::new(),
+            panels: vec![
+                panel("Stored bits per packet", |line| line.bits_per_packet)?,
+                panel("Million packets per epoch", |line| line.threshold as f64 / 1e6)?,
             ],
-        };
-        plot::write(path, &figure)
+        })
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn flow_sizes(path: &Path) -> anyhow::Result<Vec<u64>> {
     let needs = Needs { flow: true, ..Needs::default() };
     let mut path =
         PacketPath::new(Traffic::default().observer(needs, digester)?, FlowCounts::default());
-    let progress = ReadProgress::new(capture.size_bytes());
+    let progress = ReadProgress::new(capture.size_bytes(), "reading");
     capture.read_to_end(&progress, |frame| path.take(&frame));
     drop(progress);
     let found = path.into_sink();

@@ -9,12 +9,12 @@ use twixt_history::HistoryReader;
 use twixt_model::{Delay, Span};
 use twixt_store::{Log, Options};
 
-use super::super::{Args, QueryFormat};
+use super::super::Args;
 use super::asking::Collector;
 use super::{exit, showing};
 use crate::args::Moment;
 use crate::exit::{Exit, no_answer, note, usage};
-use crate::output;
+use crate::output::{self, TableFormat};
 
 /// Default number of flows shown.
 const FLOWS_DEFAULT: u64 = 20;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if estimates.scope.is_some() || estimates.step.is_some() {
         return Err(usage("--scope and --step cannot be combined with --by flow"));
     }
-    if args.format == QueryFormat::Parquet {
+    if args.format == TableFormat::Parquet {
         return Err(usage("-F parquet is not available with --by flow"));
     }
     let segment = estimates.segment.clone();
@@ -99,16 +99,16 @@ fn read(directory: &Path, question: &FlowQuestion) -> anyhow::Result<FlowsDocume
 fn show(args: &Args, document: &FlowsDocument) -> anyhow::Result<Exit> {
     document.completeness.problems.iter().for_each(note);
     match args.format {
-        QueryFormat::Json => output::json(document)?,
-        QueryFormat::Jsonl => output::jsonl(&document.flows)?,
-        QueryFormat::Csv => output::csv(&document.flows)?,
+        TableFormat::Json => output::json(document)?,
+        TableFormat::Jsonl => output::jsonl(&document.flows)?,
+        TableFormat::Csv => output::csv(&document.flows)?,
         _ if document.flows.is_empty() => {
             let reason = document.reason.as_deref().unwrap_or("no flow was seen");
             return Err(no_answer(reason));
         }
         _ => output::text(&showing::flow_report(document, args.rows_shown))?,
     }
-    if args.format != QueryFormat::Json {
+    if args.format != TableFormat::Json {
         document.reason.iter().for_each(note);
     }
     Ok(exit(!document.flows.is_empty(), document.completeness.complete))
