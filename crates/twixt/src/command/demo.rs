@@ -1,48 +1,98 @@
-//! `twixt demo`: a first look, without a network, a capture or root.
+//! `twixt demo`: a whole small network in one process, without root, a capture or a configuration.
 
-mod chart;
-mod measurement;
+mod document;
 mod report;
-mod scenario;
+mod spark;
 
-use serde::Serialize;
-use twixt_model::{EpochRule, Estimate};
-use twixt_offline::segment;
-use twixt_sim::Simulation;
-use twixt_synopsis::By;
+use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
 
-use crate::exit::Exit;
+use clap::ValueEnum;
+use twixt_collector::StopRequest;
+use twixt_demo::{InjectedIncidents, LiveDemo, LiveNews, run_once};
+
+use crate::exit::{Exit, note, usage};
 use crate::output::{self, Format};
-use measurement::{Asked, Finding, measure};
-use scenario::Scenario;
+use crate::signals::{SecondSignal, Signals};
+use document::Document;
 
-/// A first look: simulate a segment with a queue that fills, and measure it
+/// A first look: a simulated network, what goes wrong in it, and how twixt finds that
 ///
-/// Runs in memory and takes a few seconds; no root, no files, no network. LDA, which keeps
-/// kilobytes, is compared with the exact referee, which keeps every packet.
+/// Six routers, three routes, three classes of traffic, observation points on every link, and a
+/// collector, in one process. After a while a queue fills for one class, and a line loses packets. Without
+/// --once, on a terminal, it goes on at the pace of the clock, with the collector's dashboard on a
+/// loopback address, until Ctrl-C.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Run once and exit (it always does; accepted for scripts)
-    #[arg(long = "once", hide = true)]
-    _once: bool,
+    /// Simulate 60 seconds as fast as possible, in memory, and exit [default unless standard
+    /// output is a terminal]
+    #[arg(long)]
+    once: bool,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// What goes wrong
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
+    incidents: IncidentsArg,
+    /// Loopback address and port of the dashboard; goes on until Ctrl-C [default: 127.0.0.1, any port]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
+    listen: Option<SocketAddr>,
     /// Output format
     #[arg(short = 'F', long = "format", value_enum, default_value_t)]
     format: Format,
 }
 
-/// Length of the epochs that the chart shows.
-const EPOCH_NS: i64 = 100_000_000;
+/// `--incidents`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum IncidentsArg {
+    /// A queue fills for one class; later another line loses packets
+    #[default]
+    All,
+    /// Only the queue
+    Queue,
+    /// Only the loss
+    Loss,
+    /// Nothing
+    None,
+}
+
+impl From<IncidentsArg> for InjectedIncidents {
+    fn from(argument: IncidentsArg) -> Self {
+        match argument {
+            IncidentsArg::All => Self::All,
+            IncidentsArg::Queue => Self::Queue,
+            IncidentsArg::Loss => Self::Loss,
+            IncidentsArg::None => Self::None,
+        }
+    }
+}
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let scenario = Scenario::new(args.seed);
-    let simulation = scenario.simulate()?;
-    let found = DemoMeasured::measure(&simulation)?;
-    let document = Document { segments: vec![found.segment()], incidents: [] };
+    let is_human = args.format == Format::Human;
+    if args.listen.is_some() && !is_human {
+        return Err(usage("with --listen, ask the API for data: omit -F"));
+    }
+    if let Some(listen) = args.listen
+        && !listen.ip().to_canonical().is_loopback()
+    {
+        return Err(usage(format!(
+            "--listen {listen} is not a loopback address: use 127.0.0.1:PORT"
+        )));
+    }
+    let is_watched = is_human && io::stdout().is_terminal();
+    // Scripts and pipes wait for the end of a command, people for what happens next.
+    let goes_on = !args.once && (is_watched || args.listen.is_some());
+    if goes_on { run_live(args) } else { show_once(args) }
+}
+
+fn show_once(args: &Args) -> anyhow::Result<Exit> {
+    let summary = run_once(args.seed, args.incidents.into())?;
+    let document = Document::of(&summary);
     match args.format {
-        Format::Human => output::text(&report::report(&scenario, &found))?,
+        Format::Human => {
+            output::text(&report::summary(&summary))?;
+            output::text(report::NEXT)?;
+        }
         Format::Json => output::json(&document)?,
         Format::Jsonl => output::jsonl(&document.segments)?,
         Format::Csv => output::csv(&document.segments)?,
@@ -50,79 +100,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What the two algorithms found.
-struct DemoMeasured {
-    exact: Finding,
-    lda: Finding,
-    /// Epoch by epoch.
-    exact_series: Finding,
-    lda_series: Finding,
-    /// By the referee, which alone distinguishes flows.
-    flows: Finding,
-}
-
-impl DemoMeasured {
-    fn measure(simulation: &Simulation) -> anyhow::Result<Self> {
-        let epochs = EpochRule::every(EPOCH_NS).expect("it is positive");
-        let ask = |algorithm, rule, by| measure(simulation, Asked { algorithm, rule, by });
-        Ok(Self {
-            exact: ask("exact", EpochRule::WHOLE, By::All)?,
-            lda: ask("lda", EpochRule::WHOLE, By::All)?,
-            exact_series: ask("exact", epochs, By::All)?,
-            lda_series: ask("lda", epochs, By::All)?,
-            flows: ask("exact", EpochRule::WHOLE, By::Flow)?,
-        })
-    }
-
-    fn segment(&self) -> SegmentRow {
-        let all = self.exact.estimates.first();
-        let delay = all.and_then(|all| all.delay);
-        SegmentRow {
-            segment: segment().to_string(),
-            class: None,
-            mean_ns: delay.map(|delay| delay.mean().as_nanos()),
-            p99_ns: delay.and_then(|delay| delay.order).map(|order| order.p99.as_nanos()),
-            loss: all.and_then(loss),
-            verdict: if self.congested().is_empty() { "ok" } else { "congested" },
-        }
-    }
-
-    /// The epochs in which the queue was full, by LDA.
-    fn congested(&self) -> Vec<&Estimate> {
-        let mean_ns = |estimate: &Estimate| Some(estimate.delay?.mean_ns());
-        let series = &self.lda_series.estimates;
-        let calmest_ns = series.iter().filter_map(mean_ns).fold(f64::INFINITY, f64::min);
-        let is_congested = |estimate: &&Estimate| {
-            loss(estimate).is_some_and(|loss| loss >= CONGESTED_LOSS)
-                && mean_ns(estimate).is_some_and(|mean_ns| mean_ns >= CONGESTED_RISE * calmest_ns)
+fn run_live(args: &Args) -> anyhow::Result<Exit> {
+    let (stop, signals) = (StopRequest::new(), Signals::watch(SecondSignal::Waits)?);
+    signals.stop(stop.clone());
+    let listen = args.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
+    let demo = LiveDemo::start(args.seed, args.incidents.into(), listen, &stop)?;
+    note(format_args!("demo: dashboard on http://{}; Ctrl-C ends it", demo.address()));
+    let (started, address) = (demo.started(), demo.address());
+    demo.run(|news| {
+        let text = match news {
+            LiveNews::Summary(summary) => report::summary(&summary) + &report::how_to_ask(address),
+            LiveNews::Incident(found) => report::news(&found, started),
         };
-        series.iter().filter(is_congested).collect()
-    }
-}
-
-/// An epoch is congested when it loses at least this share of its packets …
-const CONGESTED_LOSS: f64 = 0.01;
-/// … and delays the others at least so many times as long as the calmest epoch does.
-const CONGESTED_RISE: f64 = 5.0;
-
-/// The share of packets that the network lost.
-fn loss(estimate: &Estimate) -> Option<f64> {
-    Some(estimate.evidence.lost? as f64 / estimate.evidence.packets.max(1) as f64)
-}
-
-/// The demo, for programs. Incidents come with the demo of a whole network.
-#[derive(Serialize)]
-struct Document {
-    segments: Vec<SegmentRow>,
-    incidents: [(); 0],
-}
-
-#[derive(Serialize)]
-struct SegmentRow {
-    segment: String,
-    class: Option<&'static str>,
-    mean_ns: Option<i64>,
-    p99_ns: Option<i64>,
-    loss: Option<f64>,
-    verdict: &'static str,
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    })?;
+    Ok(if signals.was_interrupted() { Exit::Interrupted } else { Exit::Done })
 }

@@ -99,6 +99,25 @@ const RULES: &[Rule] = &[
         ],
         pure: false,
     },
+    // The whole product in one process, on packets of `sim`: no row above has it.
+    Rule {
+        name: "demo",
+        may_use: &[
+            "model",
+            "wire",
+            "synopsis",
+            "measure",
+            "observe",
+            "engine",
+            "detect",
+            "sim",
+            "store",
+            "history",
+            "delivery",
+            "collector",
+        ],
+        pure: false,
+    },
     // Of `synopsis` it reads the list of algorithms: it must not share code with what it judges.
     Rule { name: "attack", may_use: &["synopsis"], pure: false },
     // For tests only: no row above has it.

@@ -138,4 +138,11 @@ fn super_packets_are_measured_as_the_packets_of_the_wire() {
     assert!(measured.queue_drops > 0, "the queue overflows, or nothing was tested");
     let [lda, lds] = ["lda", "lds"].map(|algorithm| measured.told[algorithm]["tcp"]);
     lds.check("lds beside lda, tcp", lda);
+    // The captures of tcpdump hold them whole upstream, and as the wire carries them downstream.
+    let line = format!("delay r-in.pcap r-out.pcap -F json {CLASSES}");
+    let document = twixt_in(measured.folder.path(), &line).expect(0).json();
+    let rows = document["estimates"].as_array().expect("there are estimates");
+    let of = |scope: &str| Counted::in_epochs(rows.iter().filter(|row| row["scope"] == scope));
+    of("class udp").check("captures, udp", datagrams);
+    of("class tcp").check("captures, tcp, beside lda", lda);
 }

@@ -21,7 +21,9 @@ mod clock_steps;
 mod collector;
 mod collector_flows;
 mod collisions;
+mod dashboard;
 mod delay;
+mod demo;
 #[cfg(target_os = "linux")]
 mod doctor;
 #[cfg(target_os = "linux")]
