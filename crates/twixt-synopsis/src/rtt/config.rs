@@ -216,7 +216,8 @@ pub(super) fn bytes_of(entries: u32, watch: &Watch) -> u64 {
 const ENTRY_BYTES: u64 = 24;
 /// A range of sequence numbers, and half of a connection.
 const FLOW_BYTES: u64 = 24 + CONNECTION_BYTES / 2;
-const BUCKET_BYTES: u64 = 16;
+/// Of two histograms: most kinds have two parts, toward servers and toward clients.
+const BUCKET_BYTES: u64 = 2 * 16;
 const CONNECTION_BYTES: u64 = FlowTable::<Connection>::PLACE_BYTES as u64;
 /// Counts and sums of one kind.
 const OVERHEAD_BYTES: u64 = 512;

@@ -74,7 +74,7 @@ fn round_trips_are_told_as_they_are_found() {
     in_namespace(|| {
         run("ip link set lo up");
         let folder = folder();
-        let arguments = "rtt -i lo -a exact --samples -F jsonl udp port 53";
+        let arguments = "rtt -i lo -a exact --kind dns --samples -F jsonl udp port 53";
         let mut child = Capturing::start(folder.path(), arguments);
         let lines = child.lines();
         ask_for_names();
@@ -114,7 +114,7 @@ fn round_trips_are_those_of_a_capture() {
                 break;
             }
         }
-        let options = "-a exact --samples -F jsonl udp port 53";
+        let options = "-a exact --kind dns --samples -F jsonl udp port 53";
         let child = Capturing::start(folder.path(), &format!("rtt -i lo -c {count} {options}"));
         ask_for_names();
         let live = child.ended().expect(0).silent().json_lines();
@@ -135,7 +135,7 @@ fn round_trips_of_an_interface_take_bounded_memory() {
     in_namespace(|| {
         run("ip link set lo up");
         let folder = folder();
-        let child = Capturing::start(folder.path(), "rtt -i lo -F json udp port 53");
+        let child = Capturing::start(folder.path(), "rtt -i lo --kind dns -F json udp port 53");
         let marker = Marker::on("lo");
         ask_for_names();
         marker.pass();
@@ -155,7 +155,7 @@ fn epochs_are_told_as_they_end() {
     in_namespace(|| {
         run("ip link set lo up");
         let folder = folder();
-        let options = "-a exact --epoch 100ms udp port 53";
+        let options = "-a exact --kind dns --epoch 100ms udp port 53";
         let mut rows = Capturing::start(folder.path(), &format!("rtt -i lo -F jsonl {options}"));
         let tables = Capturing::start(folder.path(), &format!("rtt -i lo {options}"));
         let lines = rows.lines();

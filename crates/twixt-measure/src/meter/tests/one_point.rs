@@ -1,6 +1,8 @@
 //! Algorithms that learn from one point: what goes on across the end of an epoch.
 
-use twixt_model::{BatchBuffer, Detail, Exchange, FlowKey, Span};
+use twixt_model::{
+    BatchBuffer, Detail, Exchange, FlowKey, RoundTripEstimate, RoundTripKind, Span,
+};
 use twixt_synopsis::{Estimator, Purpose, Question, find};
 
 use super::*;
@@ -20,13 +22,14 @@ fn message(buffer: &mut BatchBuffer, ms: i64, id: u16, response: bool) {
     buffer.push_detailed(packet(ms as u64, at_ms(ms)), detail);
 }
 
-/// Round trips measured in an epoch.
+/// Queries of DNS whose response was measured in an epoch.
 fn matched(sealed: &Sealed) -> u64 {
     let algorithm = find(Purpose::RoundTrip, "exact").unwrap();
     let Estimator::RoundTrip { conclude, .. } = &algorithm.estimator else { unreachable!() };
     let question = Question::about(Span::at(at_ms(0)));
     let estimates = (conclude.conclude)(sealed.synopsis.as_ref(), &question).unwrap();
-    estimates.iter().map(|estimate| estimate.matched).sum()
+    let is_query = |estimate: &&RoundTripEstimate| estimate.kind == RoundTripKind::Dns;
+    estimates.iter().filter(is_query).map(|estimate| estimate.matched).sum()
 }
 
 /// Round trips of epochs of 100 ms, for queries and responses at these times.
