@@ -24,16 +24,22 @@ pub(crate) struct Caller {
     /// For logs and limits.
     pub(crate) name: String,
     points: Vec<PointPattern>,
+    may_silence: bool,
 }
 
 impl Caller {
     pub(crate) fn new(name: String, points: Vec<PointPattern>) -> Self {
-        Self { name, points }
+        Self { name, points, may_silence: false }
     }
 
     /// A process on this machine, where no authentication is required.
     pub(crate) fn anonymous() -> Self {
         Self::new("anonymous".to_owned(), vec![PointPattern::all()])
+    }
+
+    /// Whether it may acknowledge and silence alerts.
+    pub(crate) const fn may_silence(&self) -> bool {
+        self.may_silence
     }
 
     /// Whether epochs of a point are taken from this caller.
@@ -131,6 +137,8 @@ pub struct ReaderConfig {
     pub name: String,
     /// What is known of the token.
     pub hash: TokenHash,
+    /// Whether it allows to acknowledge and silence alerts.
+    pub may_silence: bool,
 }
 
 /// All tokens.
@@ -148,11 +156,12 @@ impl Tokens {
         Self { tokens: tokens.collect() }
     }
 
-    /// Of readers, who may write nothing.
+    /// Of readers, who may write no point.
     pub(crate) fn of_readers(configs: &[ReaderConfig]) -> Self {
         let tokens = configs.iter().map(|config| {
             let name = format!("reader {}", config.name);
-            (config.hash, Arc::new(Caller::new(name, Vec::new())))
+            let reader = Caller::new(name, Vec::new());
+            (config.hash, Arc::new(Caller { may_silence: config.may_silence, ..reader }))
         });
         Self { tokens: tokens.collect() }
     }

@@ -7,6 +7,7 @@
 mod board;
 mod config;
 mod machine;
+mod marks;
 mod measure;
 mod message;
 mod metrics;
@@ -19,6 +20,8 @@ mod window;
 pub(crate) use board::AlertBoard;
 pub use config::{ALERTS_MAX, AlertConfig, SegmentPattern};
 pub use machine::{AlertState, Thresholds, Transition};
+pub use marks::{Acknowledgement, AlertTarget, Silence};
+pub(crate) use marks::{MarkError, Marks};
 pub use measure::{Measure, ParseMeasureError};
 pub use message::AlertMessage;
 pub(crate) use metrics::AlertMetrics;
@@ -73,7 +76,7 @@ impl Alerting {
     /// Starts the threads of webhooks. Alerts stand as the file says.
     pub(crate) fn new(
         alerts: Vec<AlertConfig>,
-        file: AlertsFile,
+        (file, marks): (AlertsFile, Marks),
         metrics: AlertMetrics,
         stop: &StopRequest,
         supervisor: &Supervisor,
@@ -86,7 +89,7 @@ impl Alerting {
         let mut stood = file.read();
         stood.retain(|name, _| alerts.iter().any(|alert| alert.name == name.alert()));
         let (past, is_unwritten) = (PastWindows::new(history), false);
-        let board = AlertBoard::new(&alerts);
+        let board = AlertBoard::new(&alerts, marks);
         Ok(Self {
             alerts,
             watches,
@@ -252,7 +255,7 @@ struct News<'a> {
     is_late: bool,
 }
 
-/// Logs a change, shows it, and sends it to the webhook if there is one.
+/// Logs a change, shows it, and sends it to the webhook if there is one and the alert is not silent.
 fn report(
     alert: &AlertConfig,
     series: &Series,
@@ -261,7 +264,8 @@ fn report(
     board: &AlertBoard,
 ) {
     let message = AlertMessage::new(alert, series, news);
-    board.changed(message.clone());
+    let message = board.changed(message);
+    let is_silent = message.silenced.is_some();
     let message = message.to_json();
     let (name, state) = (alert.name.as_str(), news.transition.to.name());
     let segment = format!("{}:{}", series.segment.upstream, series.segment.downstream);
@@ -270,7 +274,7 @@ fn report(
         AlertState::Clear => info!(alert = name, %segment, state, late, %message, "alert"),
         _ => warn!(alert = name, %segment, state, late, %message, "alert"),
     }
-    if let Some(address) = &alert.webhook {
+    if let Some(address) = alert.webhook.as_ref().filter(|_| !is_silent) {
         webhooks.send(address, &Arc::from(message));
     }
 }

@@ -20,12 +20,12 @@ mod problem;
 mod totals;
 
 pub use documents::{
-    AlertRuleDocument, AlertsDocument, BucketDocument, ClockDocument, ClocksDocument,
-    CompletenessDocument, EndDocument, EpochDocument, EstimateDocument, EstimatesDocument,
-    EvidenceDocument, FlowOrder, FlowSelection, FlowsDocument, GapDocument, GapsDocument,
-    HeatmapColumn, HeatmapDocument, HistogramDocument, KnownLossDocument, MomentRange,
-    PointDocument, PointsDocument, SegmentDocument, SegmentsDocument, TimeRange, TotalDocument,
-    TotalsDocument,
+    AcknowledgeDocument, AlertRuleDocument, AlertsDocument, BucketDocument, ClockDocument,
+    ClocksDocument, CompletenessDocument, EndDocument, EpochDocument, EstimateDocument,
+    EstimatesDocument, EvidenceDocument, FlowOrder, FlowSelection, FlowsDocument, GapDocument,
+    GapsDocument, HeatmapColumn, HeatmapDocument, HistogramDocument, KnownLossDocument,
+    MomentRange, PointDocument, PointsDocument, SegmentDocument, SegmentsDocument, SilenceDocument,
+    TimeRange, TotalDocument, TotalsDocument,
 };
 pub use estimates::{COMPLETE_HEADER, NEXT_HEADER};
 pub use openapi::openapi;
@@ -39,7 +39,7 @@ use axum::extract::Request;
 use axum::extract::State;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use tokio::sync::Semaphore;
 use twixt_history::{HistoryError, RowAnswer, RowQuestion};
 use twixt_store::Log;
@@ -112,6 +112,8 @@ impl Api {
             .route("/v1/clocks", get(now::clocks))
             .route("/v1/estimates", get(estimates::estimates))
             .route("/v1/alerts", get(alerts::alerts))
+            .route("/v1/alerts/acknowledge", post(alerts::acknowledge))
+            .route("/v1/alerts/silence", post(alerts::silence))
             .route("/v1/gaps", get(estimates::gaps))
             .route("/v1/totals", get(totals::totals))
             .route("/v1/flows", get(flows::flows))

@@ -19,7 +19,7 @@ use twixt_store::{
 use twixt_supervise::{Supervisor, ThreadFailure};
 
 use crate::access::{Caller, Tokens};
-use crate::alerts::{AlertBoard, Alerting, AlertsFile};
+use crate::alerts::{AlertBoard, Alerting, AlertsFile, Marks};
 use crate::api::{self, Api};
 use crate::budget::{ByteBudget, HeldBytes};
 use crate::config::{CollectorConfig, CollectorConfigError};
@@ -42,6 +42,8 @@ pub const ESTIMATES_FOLDER: &str = "estimates";
 const PROGRESS_FILE: &str = "concluded.json";
 /// How alerts stood, in the collector's directory.
 const ALERTS_FILE: &str = "alerts.json";
+/// Which of them are acknowledged or silenced.
+const MARKS_FILE: &str = "alert-marks.json";
 /// Epochs that wait for their other half have one part in so many of the memory.
 const WAITING_SHARE: u64 = 4;
 /// Threads that serve connections.
@@ -288,8 +290,10 @@ impl Collector {
     ) -> Result<Alerting, CollectorError> {
         let alerts = self.config.alerts.clone();
         let file = AlertsFile::new(real_disk(), self.config.directory.join(ALERTS_FILE));
+        let marks = Marks::open(real_disk(), self.config.directory.join(MARKS_FILE));
         let metrics = telemetry.alerts.clone();
-        let alerting = Alerting::new(alerts, file, metrics, stop, supervisor, history, next);
+        let alerting =
+            Alerting::new(alerts, (file, marks), metrics, stop, supervisor, history, next);
         alerting.map_err(CollectorError::Start)
     }
 

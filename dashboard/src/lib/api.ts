@@ -172,12 +172,18 @@ export interface Evidence {
   downstream: Epoch[];
 }
 
-export interface Alert {
+/** An alert on one segment and class, as requests about it name it. */
+export interface AlertTarget {
   alert: string;
-  state: 'raised' | 'clear' | 'unknown';
+  domain: string;
   upstream: string;
   downstream: string;
   class: string;
+  algorithm: string;
+}
+
+export interface Alert extends AlertTarget {
+  state: 'raised' | 'clear' | 'unknown';
   measure: string;
   unit: string;
   value: number | null;
@@ -187,6 +193,8 @@ export interface Alert {
   packets: number;
   reason: string | null;
   late: boolean;
+  acknowledged: { by: string; at_ns: number } | null;
+  silenced: { by: string; until_ns: number } | null;
 }
 
 export interface AlertRule {
@@ -206,6 +214,7 @@ export interface Alerts {
   rules: AlertRule[];
   standing: Alert[];
   changes: Alert[];
+  may_silence: boolean;
 }
 
 /** What went wrong, by what can be done about it. */
@@ -253,13 +262,22 @@ export function seconds(ns: number): string {
   return (ns / 1e9).toFixed(6);
 }
 
-export async function ask<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
-  const headers: Record<string, string> = {};
+export function ask<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
+  return request(address(path, parameters), { signal });
+}
+
+/** Changes something at the collector. */
+export function change<T>(path: string, document: object): Promise<T> {
+  return request(address(path), { method: 'POST', body: JSON.stringify(document) });
+}
+
+async function request<T>(url: string, { signal, method, body }: RequestInit): Promise<T> {
+  const headers: Record<string, string> = body ? { 'Content-Type': 'application/json' } : {};
   const shown = token();
   if (shown) headers.Authorization = `Bearer ${shown}`;
   let response: Response;
   try {
-    response = await fetch(address(path, parameters), { headers, signal, cache: 'no-store' });
+    response = await fetch(url, { method, body, headers, signal, cache: 'no-store' });
   } catch (problem) {
     if (signal?.aborted) throw problem;
     throw new Failure('unreachable', 'The collector does not answer.');

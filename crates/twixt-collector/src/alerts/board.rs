@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use twixt_engine::Series;
 
 use super::AlertConfig;
+use super::marks::{Acknowledgement, AlertTarget, MarkError, Marks, Silence};
 use super::message::AlertMessage;
 
 /// Changes that are remembered. Older ones are in the log.
@@ -18,17 +19,19 @@ pub(crate) struct AlertBoard {
     shared: Arc<Mutex<Shown>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shown {
     /// By number of the alert: as many as are watched.
     standing: BTreeMap<(usize, Series), AlertMessage>,
     /// In the order in which they were reported.
     changes: VecDeque<AlertMessage>, // at most CHANGES_MAX
+    marks: Marks,
 }
 
 impl AlertBoard {
-    pub(super) fn new(rules: &[AlertConfig]) -> Self {
-        Self { rules: rules.into(), shared: Arc::default() }
+    pub(super) fn new(rules: &[AlertConfig], marks: Marks) -> Self {
+        let shown = Shown { standing: BTreeMap::new(), changes: VecDeque::new(), marks };
+        Self { rules: rules.into(), shared: Arc::new(Mutex::new(shown)) }
     }
 
     /// What is checked.
@@ -38,7 +41,16 @@ impl AlertBoard {
 
     /// How every alert stood in its last window.
     pub(crate) fn standing(&self) -> Vec<AlertMessage> {
-        self.with(|shown| shown.standing.values().cloned().collect())
+        self.with(|Shown { standing, marks, .. }| {
+            let mut standing: Vec<AlertMessage> = standing.values().cloned().collect();
+            standing.iter_mut().for_each(|message| marks.complete(message));
+            standing
+        })
+    }
+
+    /// How this one stood in its last window; none if it is not watched.
+    pub(crate) fn standing_of(&self, target: &AlertTarget) -> Option<AlertMessage> {
+        self.standing().into_iter().find(|message| AlertTarget::of(message) == *target)
     }
 
     /// What changed since the collector's start, newest last.
@@ -47,16 +59,40 @@ impl AlertBoard {
     }
 
     pub(super) fn stands(&self, alert: usize, series: &Series, message: AlertMessage) {
-        self.with(|shown| shown.standing.insert((alert, series.clone()), message));
+        self.with(|shown| {
+            shown.marks.note(&message);
+            shown.standing.insert((alert, series.clone()), message)
+        });
     }
 
-    pub(super) fn changed(&self, message: AlertMessage) {
+    /// A change, with what is marked.
+    pub(super) fn changed(&self, mut message: AlertMessage) -> AlertMessage {
         self.with(|shown| {
+            shown.marks.complete(&mut message);
             if shown.changes.len() >= CHANGES_MAX {
                 shown.changes.pop_front();
             }
-            shown.changes.push_back(message);
-        });
+            shown.changes.push_back(message.clone());
+            message
+        })
+    }
+
+    /// Notes that somebody attends to an alert, or that nobody does.
+    pub(crate) fn acknowledge(
+        &self,
+        target: &AlertTarget,
+        acknowledgement: Option<Acknowledgement>,
+    ) -> Result<(), MarkError> {
+        self.with(|shown| shown.marks.acknowledge(target, acknowledgement))
+    }
+
+    /// Lets an alert send no messages for a while, or ends that.
+    pub(crate) fn silence(
+        &self,
+        target: &AlertTarget,
+        silence: Option<Silence>,
+    ) -> Result<(), MarkError> {
+        self.with(|shown| shown.marks.silence(target, silence))
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut Shown) -> T) -> T {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use twixt_engine::Series;
 use utoipa::ToSchema;
 
+use super::marks::{Acknowledgement, Silence};
 use super::window::Reading;
 use super::{AlertConfig, News};
 
@@ -51,6 +52,10 @@ pub struct AlertMessage {
     pub reason: Option<String>,
     /// The window was over before: an epoch in it was estimated late.
     pub late: bool,
+    /// Who attends to it; null: nobody said so.
+    pub acknowledged: Option<Acknowledgement>,
+    /// Who silenced it and until when; null if it is not.
+    pub silenced: Option<Silence>,
 }
 
 impl AlertMessage {
@@ -78,6 +83,8 @@ impl AlertMessage {
             gaps: *gaps,
             reason: value.as_ref().err().cloned(),
             late: *is_late,
+            acknowledged: None,
+            silenced: None,
         }
     }
 

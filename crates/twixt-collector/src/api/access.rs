@@ -1,13 +1,13 @@
 //! Who may read, and how often.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use axum::http::{HeaderMap, header};
 
 use super::problem::Problem;
-use crate::access::{ReaderConfig, Tokens};
+use crate::access::{Caller, ReaderConfig, Tokens};
 use crate::server::Limits;
 
 /// Any client, where no authentication is required.
@@ -46,10 +46,23 @@ impl Readers {
         self.charge(self.reader(headers)?, Instant::now())
     }
 
+    /// The reader's name, if it may acknowledge and silence alerts. Without authentication, anybody may.
+    pub(super) fn operator(&self, headers: &HeaderMap) -> Result<String, Problem> {
+        match self.caller(headers) {
+            Some(reader) if reader.may_silence() => Ok(reader.name.clone()),
+            None if self.is_open => Ok(ANYBODY.to_owned()),
+            None => Err(Problem::Unauthorised),
+            Some(_) => Err(Problem::Forbidden),
+        }
+    }
+
+    fn caller(&self, headers: &HeaderMap) -> Option<Arc<Caller>> {
+        let shown = headers.get(header::AUTHORIZATION)?;
+        self.tokens.caller(shown.as_bytes())
+    }
+
     fn reader(&self, headers: &HeaderMap) -> Result<String, Problem> {
-        let shown = headers.get(header::AUTHORIZATION);
-        let known = shown.and_then(|shown| self.tokens.caller(shown.as_bytes()));
-        match known {
+        match self.caller(headers) {
             Some(reader) => Ok(reader.name.clone()),
             None if self.is_open => Ok(ANYBODY.to_owned()),
             None => Err(Problem::Unauthorised),

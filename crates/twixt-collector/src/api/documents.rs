@@ -8,7 +8,7 @@ mod flows;
 mod now;
 mod picture;
 
-pub use alerts::{AlertRuleDocument, AlertsDocument};
+pub use alerts::{AcknowledgeDocument, AlertRuleDocument, AlertsDocument, SilenceDocument};
 pub use completeness::{CompletenessDocument, MomentRange, TimeRange};
 pub use estimate::{
     BucketDocument, EstimateDocument, EstimatesDocument, GapDocument, GapsDocument,

@@ -26,6 +26,8 @@ use super::{
         estimates::estimates,
         estimates::gaps,
         alerts::alerts,
+        alerts::acknowledge,
+        alerts::silence,
         totals::totals,
         flows::flows,
         heatmap::heatmap,

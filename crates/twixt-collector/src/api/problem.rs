@@ -12,6 +12,11 @@ pub(super) enum Problem {
     /// No valid reader token. The answer is the same on every path.
     #[error("authentication required: send a token or a client certificate")]
     Unauthorised,
+    /// The token allows to read only.
+    #[error(
+        "this token may not acknowledge or silence alerts: its [[reader]] needs may_silence = true"
+    )]
+    Forbidden,
     /// More questions than a reader may ask.
     #[error("too many requests: retry in {seconds} s")]
     TooMuch { seconds: u64 },
@@ -38,6 +43,7 @@ impl Problem {
     const fn status(&self) -> StatusCode {
         match self {
             Self::Unauthorised => StatusCode::UNAUTHORIZED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
             Self::TooMuch { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Crowded => StatusCode::SERVICE_UNAVAILABLE,
             Self::Question(_) => StatusCode::BAD_REQUEST,
@@ -61,7 +67,7 @@ impl IntoResponse for Problem {
             Self::Crowded => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from(1));
             }
-            Self::Question(_) | Self::Failed(_) => {}
+            Self::Forbidden | Self::Question(_) | Self::Failed(_) => {}
         }
         response
     }

@@ -6,15 +6,15 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use twixt_collector::CollectorConfig;
 use twixt_collector::alerts::{AlertConfig, Measure, SegmentPattern, Thresholds};
 use twixt_engine::EngineEvent;
 use twixt_testing::{DEADLINE, wait_for};
 
-use crate::api::ask_well;
+use crate::api::{ask_until, ask_well};
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
-use crate::running::{Running, config};
+use crate::running::{Answer, Running, client, config, send};
 
 /// Answers the first request with the given status, if any, all others with 200, and hands over
 /// those.
@@ -107,6 +107,85 @@ fn an_alert_that_was_due_is_reported_late() {
     ] {
         assert!(metrics.contains(line), "{line}{metrics}");
     }
+}
+
+/// What an operator asks for.
+fn mark(collector: &Running, what: &str, document: &Value) -> Answer {
+    let url = format!("http://{}/v1/alerts/{what}", collector.addresses.listen);
+    let json = [("Content-Type", "application/json")];
+    send(&client(), &url, &json, document.to_string().as_bytes())
+}
+
+fn is_in_state(state: &'static str) -> impl Fn(&Value) -> bool {
+    move |document| document["standing"][0]["state"] == state
+}
+
+#[test]
+fn a_silenced_alert_is_shown_and_sends_no_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, heard) = webhook(None);
+    let collector = Running::start(with_short_windows(folder.path(), url));
+    let first = (epoch_now() / 2 - 30) * 2;
+    let feed = |first: i64, delay_ns: i64| {
+        for agent in [Agent::at("up"), Agent::at("down").after(delay_ns)] {
+            collector.send(&body(&agent.seal(first, 10))).counts();
+        }
+    };
+    feed(first, DELAY_NS);
+    assert_eq!(heard.recv_timeout(DEADLINE).unwrap()["state"], "raised");
+    let shown = ask_well(&collector, "/v1/alerts");
+    assert_eq!(shown["may_silence"], true, "anybody on this machine");
+    let stands = &shown["standing"][0];
+    let names = ["alert", "domain", "upstream", "downstream", "class", "algorithm"];
+    let target: serde_json::Map<String, Value> =
+        names.iter().map(|&name| (name.to_owned(), stands[name].clone())).collect();
+
+    let acknowledge = json!({"target": target, "acknowledged": true});
+    let answer = mark(&collector, "acknowledge", &acknowledge);
+    assert_eq!((answer.status, &answer.json()["acknowledged"]["by"]), (200, &"anybody".into()));
+    let hour = json!({"target": target, "seconds": 3_600});
+    assert_eq!(mark(&collector, "silence", &hour).status, 200);
+    feed(first + 10, 0);
+    let shown = ask_until(&collector, "/v1/alerts", is_in_state("clear"));
+    let stands = &shown["standing"][0];
+    assert_eq!(stands["acknowledged"], Value::Null, "nothing is left to attend to");
+    assert_eq!(stands["silenced"]["by"], "anybody");
+
+    let ended = json!({"target": target, "seconds": 0});
+    assert_eq!(mark(&collector, "silence", &ended).json()["silenced"], Value::Null);
+    feed(first + 20, DELAY_NS);
+    let told = heard.recv_timeout(DEADLINE).unwrap();
+    assert_eq!((&told["state"], &told["before"]), (&"raised".into(), &"clear".into()));
+}
+
+#[test]
+fn what_cannot_be_marked_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, _heard) = webhook(None);
+    let collector = raised(folder.path(), url);
+    let target = json!({"alert": "slow", "domain": "x", "upstream": "up", "downstream": "down",
+        "class": "", "algorithm": "lda"});
+    for (what, document, reason) in [
+        ("silence", json!({"target": target, "seconds": 60}), "no alert of this name"),
+        ("silence", json!({"target": target, "seconds": 2_592_001}), "at most 30 days"),
+        ("silence", json!({"target": target}), "missing field"),
+        ("acknowledge", json!({"target": {}, "acknowledged": true}), "missing field"),
+        (
+            "acknowledge",
+            json!({"target": target, "acknowledged": true, "x": "y".repeat(20_000)}),
+            "unreadable body",
+        ),
+    ] {
+        let answer = mark(&collector, what, &document);
+        let problem = answer.json()["error"].to_string();
+        assert_eq!(answer.status, 400, "{what}: {problem}");
+        assert!(problem.contains(reason), "{what}: {problem}");
+    }
+    // What a page of somebody else may send without being asked.
+    let url = format!("http://{}/v1/alerts/silence", collector.addresses.listen);
+    let form = send(&client(), &url, &[("Content-Type", "text/plain")], b"{}");
+    assert_eq!(form.status, 400);
+    assert!(form.json()["error"].to_string().contains("application/json"));
 }
 
 /// An alert of two epochs on long delays.

@@ -256,7 +256,8 @@ fn readers_read_and_writers_write() {
     let folder = tempfile::tempdir().unwrap();
     let mut config = config(folder.path());
     let hash = |token| TokenHash::of_token(token).unwrap();
-    config.readers = vec![ReaderConfig { name: "grafana".to_owned(), hash: hash(READER) }];
+    config.readers =
+        vec![ReaderConfig { name: "grafana".to_owned(), hash: hash(READER), may_silence: false }];
     config.tokens = vec![TokenConfig {
         name: "agents".to_owned(),
         hash: hash(WRITER),
@@ -269,6 +270,12 @@ fn readers_read_and_writers_write() {
     assert_eq!(ask(&collector, path).0, 401);
     assert_eq!(ask_as(&collector, path, Some(WRITER)).0, 401);
     assert_eq!(ask_as(&collector, path, Some(READER)).0, 200);
+    let mark = |token: Option<&str>| {
+        let url = format!("http://{}/v1/alerts/silence", collector.addresses.listen);
+        let header = token.map(|token| format!("Bearer {token}")).unwrap_or_default();
+        send(&client(), &url, &[("Authorization", &header)], b"{}").status
+    };
+    assert_eq!([mark(None), mark(Some(WRITER)), mark(Some(READER))], [401, 401, 403]);
     let epochs = body(&Agent::at("up").seal(epoch_now() - 5, 2));
     let write = |token: &str| {
         let header = format!("Bearer {token}");

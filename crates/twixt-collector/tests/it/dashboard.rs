@@ -119,8 +119,11 @@ fn guarded(folder: &Path) -> Running {
     let segment = Segment { upstream: point(HOSTILE[0]), downstream: point(HOSTILE[1]) };
     config.engine.segments = vec![SegmentConfig { segment, class: None }];
     config.engine.patience = Delay::from_nanos(6_000_000_000);
-    config.readers =
-        vec![ReaderConfig { name: "wall".to_owned(), hash: TokenHash::of_token(READER).unwrap() }];
+    config.readers = vec![ReaderConfig {
+        name: "wall".to_owned(),
+        hash: TokenHash::of_token(READER).unwrap(),
+        may_silence: false,
+    }];
     config.tokens = vec![TokenConfig {
         name: "agent".to_owned(),
         hash: TokenHash::of_token(WRITER).unwrap(),

@@ -94,7 +94,7 @@ fn schemathesis_finds_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut config = config(folder.path());
     let hash = TokenHash::of_token(READER).unwrap();
-    config.readers = vec![ReaderConfig { name: "tests".to_owned(), hash }];
+    config.readers = vec![ReaderConfig { name: "tests".to_owned(), hash, may_silence: false }];
     let collector = fed(config);
     let url = format!("http://{}/v1/openapi.json", collector.addresses.listen);
     let output = Command::new(schemathesis)

@@ -149,6 +149,12 @@ impl Answer {
         (document["stored"].as_u64().unwrap(), document["duplicates"].as_u64().unwrap())
     }
 
+    /// The document that it is.
+    #[track_caller]
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
     /// The reasons of what was refused.
     pub(crate) fn reasons(&self) -> Vec<String> {
         let document: serde_json::Value = serde_json::from_str(&self.text).unwrap();

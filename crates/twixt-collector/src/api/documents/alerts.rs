@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::alerts::{AlertConfig, AlertMessage};
+use crate::alerts::{AlertConfig, AlertMessage, AlertTarget};
 
 /// What is checked.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -39,6 +39,29 @@ pub struct AlertsDocument {
     pub standing: Vec<AlertMessage>,
     /// What changed since the collector's start, newest last; at most 1,000.
     pub changes: Vec<AlertMessage>,
+    /// Whether this reader may acknowledge and silence alerts.
+    pub may_silence: bool,
+}
+
+/// Somebody attends to an alert, or nobody does any more.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcknowledgeDocument {
+    /// Which alert, on which segment and class.
+    pub target: AlertTarget,
+    /// Whether somebody does.
+    pub acknowledged: bool,
+}
+
+/// An alert is to send no messages for a while.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SilenceDocument {
+    /// Which alert, on which segment and class.
+    pub target: AlertTarget,
+    /// For how long from now; 0 ends a silence. At most 30 days.
+    #[schema(maximum = 2_592_000)]
+    pub seconds: u32,
 }
 
 impl From<&AlertConfig> for AlertRuleDocument {

@@ -66,6 +66,8 @@ struct Reader {
     name: String,
     token_file: Option<PathBuf>,
     hash: Option<String>,
+    #[serde(default)]
+    may_silence: bool,
 }
 
 /// How estimates are kept.
@@ -191,7 +193,7 @@ impl Reader {
     fn config(&self) -> anyhow::Result<ReaderConfig> {
         let what = format!("reader {:?}", self.name);
         let hash = token_hash(&what, self.token_file.as_deref(), self.hash.as_deref())?;
-        Ok(ReaderConfig { name: self.name.clone(), hash })
+        Ok(ReaderConfig { name: self.name.clone(), hash, may_silence: self.may_silence })
     }
 }
 
