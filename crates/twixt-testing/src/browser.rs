@@ -20,12 +20,12 @@ pub(crate) fn has_packages() -> bool {
         && dashboard_folder().join("node_modules/vite").is_dir()
 }
 
-/// Runs a file of `dashboard/tests/` against a collector.
+/// Runs a file of `dashboard/tests/` against a collector, and hands over what it printed.
 ///
 /// # Panics
 ///
 /// If a test fails; the output says which.
-pub fn check_in_browser(file: &str, url: &str, variables: &[(&str, &str)]) {
+pub fn check_in_browser(file: &str, url: &str, variables: &[(&str, &str)]) -> String {
     let output = Command::new("node")
         .args([RUNNER, "test", file])
         .current_dir(dashboard_folder())
@@ -35,5 +35,7 @@ pub fn check_in_browser(file: &str, url: &str, variables: &[(&str, &str)]) {
         .output()
         .expect("node can be run");
     let text = [output.stdout, output.stderr].concat();
-    assert!(output.status.success(), "{file}:\n{}", String::from_utf8_lossy(&text));
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert!(output.status.success(), "{file}:\n{text}");
+    text
 }

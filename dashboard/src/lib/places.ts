@@ -126,20 +126,39 @@ function order(columns: string[][], lines: { from: string; to: string }[]): void
   }
 }
 
+/** How a place is reached: by how many segments, and the last of them. */
+interface Reached {
+  length: number;
+  last: Ends | null;
+  before: string | null;
+}
+
+/** Finds what can be reached from a place by the fewest segments. What is asked again and again is prepared once. */
+export function walker(segments: Ends[]): (from: string) => Map<string, Reached> {
+  const places = placesOf(segments.flatMap(({ upstream, downstream }) => [upstream, downstream]));
+  const leaving = new Map<string, Ends[]>();
+  for (const segment of segments) {
+    const place = places.get(segment.upstream)!;
+    leaving.set(place, [...(leaving.get(place) ?? []), segment]);
+  }
+  return (from) => {
+    const reached = new Map<string, Reached>([[from, { length: 0, last: null, before: null }]]);
+    // What is added while it is walked is walked as well.
+    for (const [place, { length }] of reached) {
+      for (const last of leaving.get(place) ?? []) {
+        const next = places.get(last.downstream)!;
+        if (!reached.has(next)) reached.set(next, { length: length + 1, last, before: place });
+      }
+    }
+    return reached;
+  };
+}
+
 /** The fewest segments that lead from one place to another, in order; null if none do. */
 export function chain(segments: Ends[], from: string, to: string): Ends[] | null {
-  const places = placesOf(segments.flatMap(({ upstream, downstream }) => [upstream, downstream]));
-  const at = (point: string) => places.get(point)!;
-  const reached = new Map<string, Ends[]>([[from, []]]);
-  const queue = [from];
-  for (const place of queue) {
-    if (place === to) return reached.get(place)!;
-    for (const segment of segments) {
-      const next = at(segment.downstream);
-      if (at(segment.upstream) !== place || reached.has(next)) continue;
-      reached.set(next, [...reached.get(place)!, segment]);
-      queue.push(next);
-    }
-  }
-  return null;
+  const reached = walker(segments)(from);
+  if (!reached.has(to)) return null;
+  const found: Ends[] = [];
+  for (let at = reached.get(to); at?.last; at = reached.get(at.before!)) found.push(at.last);
+  return found.reverse();
 }

@@ -14,6 +14,7 @@ pub(crate) const EPOCH_NS: i64 = 100_000_000;
 /// From one point to the next.
 pub(crate) const DELAY_NS: i64 = 1_000_000;
 const PACKETS: i64 = 50;
+const FLOWS: u64 = 7;
 
 /// What an agent at a point seals.
 #[derive(Clone, Debug)]
@@ -26,12 +27,14 @@ pub(crate) struct Agent {
     pub(crate) spread_ns: i64,
     pub(crate) purpose: Purpose,
     pub(crate) algorithm: &'static str,
+    pub(crate) flows: u64,
 }
 
 impl Agent {
     pub(crate) fn at(point: &'static str) -> Self {
         let (purpose, algorithm) = (Purpose::Delay, "lda");
-        Self { point, domain: "lab", run: 1, delay_ns: 0, spread_ns: 1, purpose, algorithm }
+        let (domain, flows) = ("lab", FLOWS);
+        Self { point, domain, run: 1, delay_ns: 0, spread_ns: 1, purpose, algorithm, flows }
     }
 
     pub(crate) fn after(self, delay_ns: i64) -> Self {
@@ -40,6 +43,11 @@ impl Agent {
 
     pub(crate) fn spread(self, spread_ns: i64) -> Self {
         Self { spread_ns, ..self }
+    }
+
+    /// Of so many flows, with a packet of each in an epoch if there are many.
+    pub(crate) fn of_flows(self, flows: u64) -> Self {
+        Self { flows, ..self }
     }
 
     /// With a sample in place of sums.
@@ -72,7 +80,7 @@ impl Agent {
         // An epoch before and after, so that those in between are whole downstream as well.
         for epoch in first - 1..=first + count {
             let packets: Vec<Observation> =
-                (0..PACKETS).map(|number| self.packet(epoch, number)).collect();
+                (0..self.packets()).map(|number| self.packet(epoch, number)).collect();
             let details: Vec<Detail> = packets.iter().map(|packet| detail(packet.flow)).collect();
             meter.observe(Batch { observations: &packets, details: &details });
             sealed.extend(std::iter::from_fn(|| meter.poll()));
@@ -83,16 +91,21 @@ impl Agent {
         sealed
     }
 
+    /// Packets in an epoch.
+    fn packets(&self) -> i64 {
+        PACKETS.max(self.flows as i64)
+    }
+
     fn packet(&self, epoch: i64, number: i64) -> Observation {
-        let left_ns = epoch * EPOCH_NS + number * (EPOCH_NS / PACKETS);
-        let digest = (epoch * PACKETS + number) as u64;
+        let left_ns = epoch * EPOCH_NS + number * (EPOCH_NS / self.packets());
+        let digest = (epoch * self.packets() + number) as u64;
         // Squared, so that large delays are rare.
         let share = (digest.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64 / f64::from(1 << 24);
         let spread_ns = (share * share * self.spread_ns as f64) as i64;
         Observation {
             time: Timestamp::from_nanos(left_ns + self.delay_ns + spread_ns),
             digest: PacketDigest(digest.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-            flow: FlowHash(digest % 7),
+            flow: FlowHash(digest % self.flows),
             length: 100,
             ..Observation::default()
         }
@@ -101,7 +114,7 @@ impl Agent {
 
 /// The names of flows are numbers.
 fn detail(flow: FlowHash) -> Detail {
-    let source = [10, 0, 0, flow.0 as u8].into();
+    let source = [10, 0, (flow.0 >> 8) as u8, flow.0 as u8].into();
     Detail { key: FlowKey { source, ..FlowKey::default() }, ..Detail::default() }
 }
 

@@ -11,6 +11,7 @@ mod disk;
 mod epochs;
 mod flows;
 mod hostile;
+mod large_network;
 mod late;
 mod limits;
 mod metrics;
