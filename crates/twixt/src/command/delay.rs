@@ -30,6 +30,7 @@ use crate::output::{
 };
 use crate::plot::PlotFile;
 use crate::remarks::Terminal;
+use picture::ScopesDrawn;
 
 /// One-way delay, deviation and loss between two captures or epoch files
 #[derive(clap::Args)]
@@ -369,7 +370,11 @@ impl Args {
     fn draw(&self, plan: &Plan, measured: &PairMeasured) -> anyhow::Result<()> {
         let Some(file) = &self.plot else { return Ok(()) };
         let chosen = &plan.algorithms[0];
-        file.write_any(picture::picture(self.pair.files(), chosen, &measured.segments))
+        let drawn = match self.sort {
+            Some(_) => ScopesDrawn::First,
+            None => ScopesDrawn::Largest,
+        };
+        file.write_any(picture::picture(self.pair.files(), chosen, &measured.segments, drawn))
     }
 
     fn print(&self, plan: &Plan, measured: &PairMeasured) -> anyhow::Result<()> {

@@ -212,6 +212,19 @@ fn check_drawn(command: &str, file: &str, drawn: &[u8]) {
 }
 
 #[test]
+fn a_picture_has_the_order_of_the_table() {
+    let scene = scene();
+    let order = |options: &str| {
+        scene.delay(&format!("--by port --plot d.svg {options}")).expect(0);
+        let svg = fs::read_to_string(scene.path().join("d.svg")).expect("it was drawn");
+        let place = |scope: &str| svg.find(scope).expect("it is in the legend");
+        place("udp port 53") < place("tcp port 443")
+    };
+    assert!(!order(""), "the largest first");
+    assert!(order("--sort mean"), "the slowest first");
+}
+
+#[test]
 fn a_picture_has_the_panels_that_its_packets_tell() {
     let scene = scene();
     scene.delay("--plot d.svg").expect(0);

@@ -2,7 +2,8 @@
 //!
 //! A page has a directory of its own, in which the commands of its `console` blocks run in page
 //! order. In the output that a page shows, a line `…` stands for any lines. A block that follows
-//! `<!-- not run: REASON -->` is left alone. `TWIXT_BLESS=1` writes what the commands print into
+//! `<!-- not run: REASON -->` is left alone. Pictures that a page shows and its commands draw are
+//! compared as well. `TWIXT_BLESS=1` writes what the commands print into
 //! the pages.
 
 mod inputs;
@@ -180,6 +181,20 @@ fn check(page: &str, inputs: &[Input]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
     let text = std::fs::read_to_string(&path).expect("the page exists");
     check_snapshot(&path, &run_page(&text, folder.path()));
+    check_pictures(&path, &text, folder.path());
+}
+
+/// Compares the pictures that a page shows with those that its commands drew. Others are drawn elsewhere.
+#[track_caller]
+fn check_pictures(page: &Path, text: &str, folder: &Path) {
+    let shown = text.split("](").skip(1).filter_map(|rest| rest.split_once(".svg)"));
+    for (link, _) in shown {
+        let link = format!("{link}.svg");
+        let drawn = folder.join(link.rsplit('/').next().expect("a path has a last part"));
+        if let Ok(picture) = std::fs::read_to_string(drawn) {
+            check_snapshot(page.parent().expect("a page is in a directory").join(link), &picture);
+        }
+    }
 }
 
 /// The page, with what its commands print now where it shows something else.

@@ -22,14 +22,25 @@ const HEAT_LINES: usize = 60;
 /// Points of a distribution.
 const POINTS_MAX: usize = 1000;
 
+/// Which scopes are drawn, if there are many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ScopesDrawn {
+    /// Those with most packets.
+    Largest,
+    /// The first, as in the table.
+    First,
+}
+
 /// All segments below each other; `None` if there is nothing to draw.
 pub(super) fn picture(
     files: Files<'_>,
     chosen: &ChosenAlgorithm,
     segments: &[Measured],
+    drawn: ScopesDrawn,
 ) -> Option<Picture> {
     let first = segments.first()?;
-    let panels: Vec<Panel> = segments.iter().flat_map(|one| panels(files, one, segments)).collect();
+    let panels = |one| panels(files, one, segments, drawn);
+    let panels: Vec<Panel> = segments.iter().flat_map(panels).collect();
     let named = first.files(files);
     let (upstream, downstream) = (named.upstream.display(), named.downstream.display());
     let packets: u64 = segments.iter().map(|one| packets_of(&one.concluded[0])).sum();
@@ -44,12 +55,17 @@ fn packets_of(concluded: &Concluded) -> u64 {
     concluded.estimates.iter().map(|estimate| estimate.evidence.packets).sum()
 }
 
-fn panels(files: Files<'_>, segment: &Measured, all: &[Measured]) -> Vec<Panel> {
+fn panels(
+    files: Files<'_>,
+    segment: &Measured,
+    all: &[Measured],
+    drawn: ScopesDrawn,
+) -> Vec<Panel> {
     let concluded = &segment.concluded[0];
     let packets: Vec<&Crossing> = crossings(&concluded.estimates).collect();
     let mut panels = match packets.is_empty() {
         true => of_epochs(&concluded.estimates),
-        false => of_packets(&concluded.estimates, &packets),
+        false => of_packets(&concluded.estimates, &packets, drawn),
     };
     if all.len() > 1 {
         let named = segment.files(files);
@@ -68,14 +84,14 @@ fn crossings(estimates: &[Estimate]) -> impl Iterator<Item = &Crossing> {
 }
 
 /// From every packet.
-fn of_packets(estimates: &[Estimate], packets: &[&Crossing]) -> Vec<Panel> {
+fn of_packets(estimates: &[Estimate], packets: &[&Crossing], drawn: ScopesDrawn) -> Vec<Panel> {
     let mut delays: Vec<Delay> = packets.iter().filter_map(|packet| packet.delay()).collect();
     delays.sort_unstable();
     let bins_max = (packets.len() / BIN_PACKETS).clamp(10, BINS_MAX);
     let bins = by_time(packets.iter().copied(), bins_max);
     let mut panels = Vec::new();
     if let Some(scale) = DelayScale::of(&delays) {
-        panels.push(distributions(estimates, &delays, &scale));
+        panels.push(distributions(estimates, &delays, &scale, drawn));
         panels.push(over_time(&bins, &scale));
         panels.push(loss_strip(&bins));
         panels.push(heat_map(&bins, &delays, &scale));
@@ -125,26 +141,27 @@ fn from_zero(low: f64, high: f64) -> f64 {
     if low > 0.0 && low < high / 2.0 { 0.0 } else { low }
 }
 
-/// The distribution of each scope; the largest scopes, if there are many.
-fn distributions(estimates: &[Estimate], all: &[Delay], scale: &DelayScale) -> Panel {
-    let mut by_scope: BTreeMap<&Scope, Vec<Delay>> = BTreeMap::new();
-    for estimate in estimates {
-        let packets = crossings(std::slice::from_ref(estimate));
-        by_scope.entry(&estimate.scope).or_default().extend(packets.filter_map(Crossing::delay));
-    }
-    let scopes = by_scope.len();
-    let mut largest: Vec<(&Scope, Vec<Delay>)> =
-        by_scope.into_iter().filter(|(_, delays)| !delays.is_empty()).collect();
-    largest.sort_by_key(|(_, delays)| std::cmp::Reverse(delays.len()));
-    largest.truncate(SCOPES_MAX);
-    let layers = largest.into_iter().enumerate();
-    let layers = layers.flat_map(|(index, (scope, delays))| one_of(index, scope, delays, scale));
-    let title = match scopes > SCOPES_MAX {
-        true => {
-            format!("Distribution ({SCOPES_MAX} largest of {} scopes)", units::count(scopes as u64))
+/// The distribution of each scope; of some, if there are many.
+fn distributions(
+    estimates: &[Estimate],
+    all: &[Delay],
+    scale: &DelayScale,
+    drawn: ScopesDrawn,
+) -> Panel {
+    let by_scope = delays_by_scope(estimates, drawn);
+    let scopes = units::count(by_scope.len() as u64);
+    let title = match (by_scope.len() > SCOPES_MAX, drawn) {
+        (false, _) => "Distribution".to_owned(),
+        (true, ScopesDrawn::Largest) => {
+            format!("Distribution ({SCOPES_MAX} largest of {scopes} scopes)")
         }
-        false => "Distribution".to_owned(),
+        (true, ScopesDrawn::First) => {
+            format!("Distribution (first {SCOPES_MAX} of {scopes} scopes)")
+        }
     };
+    let known = by_scope.into_iter().filter(|(_, delays)| !delays.is_empty());
+    let layers = known.take(SCOPES_MAX).enumerate();
+    let layers = layers.flat_map(|(index, (scope, delays))| one_of(index, scope, delays, scale));
     let (low, high) = (scale.ns(all[0]), scale.ns(all[all.len() - 1]));
     // By ratio, if most packets differ by one.
     let bulk =
@@ -155,6 +172,24 @@ fn distributions(estimates: &[Estimate], all: &[Delay], scale: &DelayScale) -> P
     };
     let y = Axis::new("packets", Quantity::Share, 0.0, 1.0);
     Panel { title, height: 240.0, x, y, layers: layers.collect() }
+}
+
+/// Delays of all epochs of each scope, in the order in which scopes are drawn.
+fn delays_by_scope(estimates: &[Estimate], drawn: ScopesDrawn) -> Vec<(&Scope, Vec<Delay>)> {
+    let mut places: BTreeMap<&Scope, usize> = BTreeMap::new();
+    let mut by_scope: Vec<(&Scope, Vec<Delay>)> = Vec::new();
+    for estimate in estimates {
+        let place = *places.entry(&estimate.scope).or_insert_with(|| {
+            by_scope.push((&estimate.scope, Vec::new()));
+            by_scope.len() - 1
+        });
+        let packets = crossings(std::slice::from_ref(estimate));
+        by_scope[place].1.extend(packets.filter_map(Crossing::delay));
+    }
+    if drawn == ScopesDrawn::Largest {
+        by_scope.sort_by_key(|(_, delays)| std::cmp::Reverse(delays.len()));
+    }
+    by_scope
 }
 
 fn one_of(index: usize, scope: &Scope, mut delays: Vec<Delay>, scale: &DelayScale) -> Vec<Layer> {
