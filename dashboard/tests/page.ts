@@ -6,6 +6,8 @@ import { expect, test as plain, type Page } from '@playwright/test';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const PICTURES = '../target/dashboard/screenshots';
+/** Where the book has its pictures; they are only renewed when that is asked for. */
+const BOOK = process.env.TWIXT_PICTURES;
 
 /** What the browser says of answers that a test provokes. */
 interface Allowed {
@@ -50,6 +52,7 @@ export async function examine(page: Page, name: string): Promise<void> {
       expect(overflow, `${name} is wider than a ${device}`).toBeLessThanOrEqual(0);
     }
     await page.setViewportSize({ width: 1280, height: 800 });
+    if (BOOK) await page.screenshot({ path: `${BOOK}/${name}-${colorScheme}.jpg`, type: 'jpeg', quality: 70 });
   }
 }
 

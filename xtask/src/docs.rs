@@ -12,19 +12,23 @@ use crate::repository::root;
 use crate::step::{Steps, cargo};
 
 const ALGORITHMS_FOLDER: &str = "docs/algorithms";
+/// Pictures of the pages of the dashboard.
+const PICTURES_FOLDER: &str = "docs/images/dashboard";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Rewrite the generated pages instead of checking them
+    /// Rewrite the generated pages and the pictures of the dashboard instead of checking them
     #[arg(long)]
     write: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let steps = Steps::start();
     if arguments.write {
         write_index()?;
+        draw_dashboard(&steps)?;
     }
-    check(&Steps::start())
+    check(&steps)
 }
 
 /// Checks the book, then builds the API documentation.
@@ -37,6 +41,15 @@ pub(crate) fn check(steps: &Steps) -> Result<()> {
     }
     let mut build = cargo(&["doc", "--workspace", "--no-deps"]);
     steps.run("API documentation", build.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Lets a browser take pictures of the dashboard of the demo. Without a browser, the old ones stay, and
+/// the test says so.
+fn draw_dashboard(steps: &Steps) -> Result<()> {
+    let folder = root().join(PICTURES_FOLDER);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let test = ["test", "--package", "twixt", "--test", "it", "dashboard::", "--", "--nocapture"];
+    steps.run("pictures of the dashboard", cargo(&test).env("TWIXT_PICTURES", folder))
 }
 
 fn write_index() -> Result<()> {
