@@ -1,8 +1,6 @@
 //! Algorithms that learn from one point: what goes on across the end of an epoch.
 
-use twixt_model::{
-    BatchBuffer, Detail, Exchange, FlowKey, RoundTripEstimate, RoundTripKind, Span,
-};
+use twixt_model::{BatchBuffer, Detail, Exchange, FlowKey, RoundTripEstimate, RoundTripKind, Span};
 use twixt_synopsis::{Estimator, Purpose, Question, find};
 
 use super::*;
