@@ -43,7 +43,8 @@ pub use histogram::{Bucket, Histogram, HistogramState};
 pub use loss::{LossRange, Unobserved};
 pub use name::{NAME_BYTES_MAX, NameError, check_name, is_hidden};
 pub use observation::{
-    Batch, BatchBuffer, ClassId, Detail, Exchange, GroupId, Needs, Observation, TcpFields, tcp_flag,
+    Batch, BatchBuffer, COPIED_WITHIN, ClassId, Detail, Exchange, GroupId, Needs, Observation,
+    TcpFields, tcp_flag,
 };
 pub use one_point::{
     HeavyFlow, Percentile, ReorderEstimate, ReorderExtent, ReorderVerdict, RoundTripEstimate,

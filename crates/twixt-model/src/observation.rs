@@ -1,6 +1,6 @@
 //! What one point knows of one packet.
 
-use crate::{FlowHash, FlowKey, PacketDigest, Timestamp};
+use crate::{Delay, FlowHash, FlowKey, PacketDigest, Timestamp};
 
 /// Which measurement equivalence class a packet belongs to: an index into the configured
 /// classes. Without classes everything is class 0.
@@ -11,6 +11,9 @@ pub struct ClassId(pub u16);
 /// take other ways through a network mostly differ in it; those of one flow never do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub u16);
+
+/// Identical packets so close to each other at one point are copies that the capture, or a mirror, made of one.
+pub const COPIED_WITHIN: Delay = Delay::from_nanos(100_000);
 
 /// One packet at one point, as small as it can be: batches of these live in the first-level
 /// cache, and copies of them near an epoch's boundary travel with the sealed epoch.

@@ -15,6 +15,7 @@ mod alone;
 mod config;
 mod deviation;
 mod estimate;
+mod left_out;
 mod printed;
 mod single;
 mod sizing;

@@ -63,7 +63,7 @@ pub(crate) fn limit_of<I: Iterator<Item = f64>>(counts: impl Fn() -> I) -> (f64,
 
 /// A count that a Poisson distribution exceeds with a probability below [`LIMIT_CHANCE`], by
 /// Chernoff's bound e^(n - mean) (mean / n)^n.
-fn poisson_limit(mean: f64) -> f64 {
+pub(crate) fn poisson_limit(mean: f64) -> f64 {
     if mean <= 0.0 {
         return 0.0;
     }

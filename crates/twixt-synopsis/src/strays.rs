@@ -9,9 +9,8 @@ mod bounds;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use twixt_model::{FlowHash, LossRange};
+use twixt_model::{COPIED_WITHIN, FlowHash, LossRange};
 
-use crate::exact::matching::COPIED_WITHIN;
 use crate::question::Question;
 
 pub(crate) use bounds::{

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use twixt_model::{Delay, FlowHash, PacketDigest, Prehashed, Span};
+use twixt_model::{COPIED_WITHIN, Delay, FlowHash, PacketDigest, Prehashed, Span};
 
 use crate::clock::{ClockOffset, ClockPoint, ClockReport, diagnose, two_way};
 
@@ -337,9 +337,6 @@ fn match_kept(upstream: &PointSurvey, downstream: &PointSurvey) -> Vec<Matched> 
     });
     both.collect()
 }
-
-/// Identical packets so close to each other are copies that a capture made: the first is the packet.
-const COPIED_WITHIN: Delay = Delay::from_nanos(100_000);
 
 /// A digest's first packet, and whether there were others.
 struct First {

@@ -5,6 +5,7 @@ use twixt_model::{DelayEstimate, Estimate};
 use super::Colate;
 use super::alone::Unlisted;
 use super::deviation::{Deviation, deviation};
+use super::left_out::LeftOut;
 use super::single::{Means, by_equation, by_median};
 use crate::joint::{Options, Solution};
 use crate::question::{KnownFlow, Listing, Question};
@@ -22,8 +23,15 @@ pub(super) fn estimate(pair: Pair<'_, Colate>, question: &Question<'_>) -> Vec<E
             Some("paper") => one_by_one(table, flows, &sizes, &by_default, by_equation),
             _ => by_default,
         };
-        let flows = flows.iter().zip(&sizes).zip(found);
-        flows.map(|((flow, size), found)| answer(table, flow, size, found)).collect()
+        // Packets of flows that are not listed are no identical ones.
+        let is_whole = question.listing != Listing::Named;
+        let left_out = is_whole.then(|| LeftOut::of(table, flows, &sizes));
+        let answers = flows.iter().zip(&sizes).zip(found).map(|((flow, size), found)| {
+            let answer = answer(table, flow, size, found);
+            let left_out = left_out.as_ref().map_or(0.0, |left_out| left_out.of_flow(flow, size));
+            answer.allow_for(left_out)
+        });
+        answers.collect()
     })
 }
 
@@ -145,6 +153,22 @@ fn answer(
     answer.delay = Some(delay(table, &answer, found));
     explain(&mut answer, table, (flow, size), found);
     answer
+}
+
+impl Answer {
+    /// Some packets that may be its own are identical to each other, and in a counter that is not usable. They may have
+    /// taken any time.
+    fn allow_for(mut self, left_out: f64) -> Self {
+        let stated = self.delay.as_mut().filter(|_| left_out > 0.0);
+        if stated.and_then(|delay| delay.half_width_ns.take()).is_some() {
+            let reason = format!(
+                "no interval: some {left_out:.0} packets in counters with loss are identical to others, and \
+                 left out; the mean is that of the others"
+            );
+            self.reasons.push(reason.into());
+        }
+        self
+    }
 }
 
 fn delay(table: &Table<'_, Colate>, answer: &Answer, found: Found) -> DelayEstimate {

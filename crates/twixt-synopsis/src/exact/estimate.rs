@@ -198,6 +198,10 @@ impl Gathered {
                 "{uncertain} of the {packets} packets are identical to others, and could be matched \
                  in several ways"
             )),
+            (packets, unmeasured, _) if self.lost == 0 => Some(format!(
+                "{unmeasured} of the {packets} packets are identical to others, of which some may have \
+                 been in flight when the captures began"
+            )),
             (packets, unmeasured, _) => Some(format!(
                 "{unmeasured} of the {packets} packets are identical to others that were lost, and \
                  cannot be distinguished from these"

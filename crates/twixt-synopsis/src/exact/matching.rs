@@ -60,9 +60,6 @@ impl Fate {
     }
 }
 
-/// Identical packets so close to each other are copies of one.
-pub(crate) const COPIED_WITHIN: Delay = Delay::from_nanos(100_000);
-
 impl Matching {
     /// Matches what two points saw. Packets whose delay is further than `window` from the median
     /// are different packets that look alike.

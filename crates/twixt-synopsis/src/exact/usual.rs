@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use twixt_model::{Delay, FlowHash, Observation};
+use twixt_model::{COPIED_WITHIN, Delay, FlowHash, Observation, Timestamp};
 
 use super::alignment::{Alignment, Band, Indexes, Matched};
-use super::matching::{COPIED_WITHIN, Fate, groups};
+use super::matching::{Fate, groups};
 use super::range::{Slower, median_of, range_of};
 
 /// Copies are so close to each other that this is no more than this part of their delay: which of them it
@@ -14,6 +14,10 @@ const COPIED_PART: i64 = 10;
 /// Identical packets so many times farther apart than delays differ fit these by accident once in as
 /// many times.
 const ACCIDENT: i64 = 1_000;
+/// Delays are compared with usual ones, those of a sample, with no less than this beyond their range.
+const MARGIN_MIN: Delay = Delay::from_nanos(1_000_000);
+/// Fewer identical packets are no heartbeats.
+const HEARTBEATS_MIN: usize = 8;
 /// Where one in so many packets that were sent once arrives as copies, others do too.
 const COPIES_EVERY: usize = 100;
 
@@ -27,6 +31,19 @@ pub(super) struct Usual {
     of_all: Option<Band>,
     /// Whether packets arrive as copies.
     has_copies: bool,
+    /// When the first and the last of all packets were sent.
+    sent_between: Option<(Timestamp, Timestamp)>,
+}
+
+/// What equal packets show, before it is known which delays are possible.
+#[derive(Default)]
+struct Seen {
+    /// Flow and delay of packets that occur once at each point.
+    once: Vec<(FlowHash, Delay)>,
+    /// Flows that have identical packets.
+    repeating: HashMap<FlowHash, Repeating>,
+    /// How many packets were sent once and arrived as copies.
+    copied: usize,
 }
 
 /// Packets of a flow that has identical ones.
@@ -37,36 +54,55 @@ struct Repeating {
     delays: Vec<Delay>,
 }
 
+impl Seen {
+    fn of(upstream: &[Observation], downstream: &[Observation]) -> Self {
+        let mut seen = Self::default();
+        for (sent, received) in groups(upstream, downstream) {
+            seen.once.extend(once_at_each((sent, received)));
+            seen.copied += usize::from(received.len() > 1 && are_copies(sent, received));
+            if sent.len().max(received.len()) > 1 {
+                seen.repeating.entry(sent[0].flow).or_default().identical += sent.len();
+            }
+        }
+        seen
+    }
+
+    fn has_copies(&self) -> bool {
+        self.copied * COPIES_EVERY > self.once.len()
+    }
+
+    /// Between what delays of flows with identical packets lie.
+    fn ranges(mut self, window: Band) -> HashMap<FlowHash, Band> {
+        for (flow, delay) in self.once.into_iter().filter(|&(_, delay)| window.contains(delay)) {
+            self.repeating.entry(flow).and_modify(|flow| flow.delays.push(delay));
+        }
+        let slower = Slower::of(self.repeating.values().map(|flow| flow.delays.as_slice()));
+        let range = |(hash, flow): (FlowHash, Repeating)| {
+            Some((hash, slower.range(flow.delays, flow.identical, window)?))
+        };
+        self.repeating.into_iter().filter_map(range).collect()
+    }
+}
+
 impl Usual {
     pub(super) fn of(upstream: &[Observation], downstream: &[Observation], window: Delay) -> Self {
-        let once = || groups(upstream, downstream).filter_map(once_at_each);
-        let mut delays: Vec<Delay> = once().map(|(_, delay)| delay).collect();
+        let seen = Seen::of(upstream, downstream);
+        let mut delays: Vec<Delay> = seen.once.iter().map(|&(_, delay)| delay).collect();
         if delays.is_empty() {
             delays = groups(upstream, downstream).flat_map(in_order).collect();
         }
         let median = median_of(&mut delays).unwrap_or(Delay::ZERO);
         let window = Band { low: median - window, median, high: median + window };
-        let mut flows: HashMap<FlowHash, Repeating> = HashMap::new();
-        for (sent, received) in groups(upstream, downstream) {
-            if sent.len().max(received.len()) > 1 {
-                flows.entry(sent[0].flow).or_default().identical += sent.len();
-            }
+        let all = seen.once.iter().map(|&(_, delay)| delay);
+        let of_all = range_of(all.filter(|&delay| window.contains(delay)).collect(), window);
+        let times = || upstream.iter().map(|packet| packet.time);
+        Self {
+            window,
+            of_all,
+            has_copies: seen.has_copies(),
+            ranges: seen.ranges(window),
+            sent_between: times().min().zip(times().max()),
         }
-        let possible = || once().filter(|&(_, delay)| window.contains(delay));
-        for (flow, delay) in possible() {
-            flows.entry(flow).and_modify(|flow| flow.delays.push(delay));
-        }
-        let slower = Slower::of(flows.values().map(|flow| flow.delays.as_slice()));
-        let known = flows.into_iter();
-        let ranges = known.filter_map(|(hash, flow)| {
-            Some((hash, slower.range(flow.delays, flow.identical, window)?))
-        });
-        let ranges = ranges.collect();
-        let all = possible().map(|(_, delay)| delay).collect();
-        let copied = groups(upstream, downstream)
-            .filter(|(sent, received)| received.len() > 1 && are_copies(sent, received));
-        let has_copies = copied.count() * COPIES_EVERY > delays.len();
-        Self { ranges, of_all: range_of(all, window), window, has_copies }
     }
 
     /// The delay in the middle.
@@ -129,8 +165,14 @@ impl Usual {
             }
             return fates;
         }
+        let is_shifted = range.or(self.of_all).is_some_and(|range| {
+            self.are_throughout(sent) && !received.is_empty() && !fits(sent, received, range)
+        });
         for ((index, _), matched) in Alignment::new(sent, received, self.window).matches {
             fates[index] = match (matched.is_certain(), range) {
+                // At the ends, packets count by the usual delays: of those that took another time, as many may be
+                // missing here as are too many there.
+                _ if is_shifted => Fate::Arrived,
                 (true, Some(_)) => Fate::Measured(matched),
                 // Nothing tells by how much packets may have overtaken each other: as if none did.
                 (true, None) => Fate::Measured(Matched::certain(matched.delay)),
@@ -138,6 +180,17 @@ impl Usual {
             };
         }
         fates
+    }
+
+    /// Whether identical packets were sent from the first of all packets to the last, as heartbeats are: others of them
+    /// may have been sent before, and after.
+    fn are_throughout(&self, sent: &[Observation]) -> bool {
+        let apart = sent.windows(2).map(|pair| pair[1].time - pair[0].time).max();
+        let (Some((first, last)), Some(apart)) = (self.sent_between, apart) else { return false };
+        let is_near = |early: Timestamp, late: Timestamp| late - early <= apart;
+        sent.len() >= HEARTBEATS_MIN
+            && is_near(first, sent[0].time)
+            && is_near(sent[sent.len() - 1].time, last)
     }
 
     /// Identical packets by what delays usually are; `None` if most of them do not fit.
@@ -170,6 +223,15 @@ impl Usual {
         };
         Some(matches.map(|(indexes, matched)| (indexes, doubted(matched))).collect())
     }
+}
+
+/// Whether most identical packets, in order, took so long that whoever cut the ends of the captures by the usual
+/// delays did not take them for others.
+fn fits(sent: &[Observation], received: &[Observation], range: Band) -> bool {
+    let margin = (range.high - range.low).max(MARGIN_MIN);
+    let range = Band { low: range.low - margin, high: range.high + margin, ..range };
+    let delays = sent.iter().zip(received).map(|(sent, received)| received.time - sent.time);
+    2 * delays.filter(|&delay| range.contains(delay)).count() > sent.len().min(received.len())
 }
 
 /// All but those left over that came with another.

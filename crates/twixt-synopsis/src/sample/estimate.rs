@@ -39,7 +39,8 @@ pub(super) fn estimate(pair: Pair<'_, Sample>, question: &Question<'_>) -> Vec<E
         }
     }
     let tail = tail_of(groups.values());
-    let whole = Whole { pair, level, tail };
+    let hidden = hidden(pair, &matching);
+    let whole = Whole { pair, level, tail, hidden };
     groups.into_iter().map(|(scope, group)| group.estimate(scope, &scopes, &whole)).collect()
 }
 
@@ -91,6 +92,17 @@ struct Whole<'a> {
     level: SampleLevel,
     /// How much wider intervals are for the tails of delays.
     tail: Widening,
+    /// Identical packets that are not in the sample, whosever they are.
+    hidden: f64,
+}
+
+/// How many packets of all repeat digests that are not in the sample.
+fn hidden(pair: Pair<'_, Sample>, matching: &Matching) -> f64 {
+    let Some(parts) = &pair.upstream.parts else { return 0.0 };
+    let packets = matching.packets.iter().map(|(packet, _)| packet.digest);
+    let mut sampled: BTreeMap<u64, u64> = BTreeMap::new();
+    packets.for_each(|digest| *sampled.entry(digest.0).or_default() += 1);
+    parts.hidden(sampled.into_iter().filter(|&(_, packets)| packets > 1))
 }
 
 /// What the tails of all scopes together do to intervals: each alone has few packets.
@@ -137,7 +149,9 @@ impl Group {
         };
         // Only of all traffic it is known how many packets each part has.
         let parts = whole.pair.upstream.parts.as_ref().filter(|_| *scope == Scope::All);
-        let population = Population { packets: known, parts, level: whole.level, tail: whole.tail };
+        let elsewhere = if parts.is_some() { 0.0 } else { whole.hidden };
+        let Whole { level, tail, .. } = *whole;
+        let population = Population { packets: known, parts, elsewhere, level, tail };
         let (delay, reason) = match self.why_nothing(evidence.packets) {
             Some(reason) => (None, Some(reason)),
             None => self.clusters.mean(&population),

@@ -30,6 +30,8 @@ pub(super) struct Population<'a> {
     pub(super) packets: Option<u64>,
     /// The same by part of all digests, where that is known.
     pub(super) parts: Option<&'a PartCounts>,
+    /// Identical packets that are not in the sample, of these packets or of others.
+    pub(super) elsewhere: f64,
     pub(super) level: SampleLevel,
     /// How much wider intervals are for the tails of delays.
     pub(super) tail: Widening,
@@ -117,11 +119,21 @@ impl Clusters {
         let mut delay = self.weighted(&rest, &large, population);
         let doubt_ns = self.doubt_ns / delay.count as f64;
         let width = delay.half_width_ns.map(|width| width * population.tail.factor + doubt_ns);
-        delay.half_width_ns = width.filter(|_| hidden == 0.0);
+        let elsewhere = population.elsewhere;
+        delay.half_width_ns =
+            width.filter(|_| hidden == 0.0 && elsewhere == 0.0 && self.unmeasured == 0);
         let all = population.packets.unwrap_or_default() as f64;
         let who =
             || format!("some {hidden:.0} packets are identical to others, and not in the sample");
         match hidden {
+            0.0 if self.unmeasured > 0 => (Some(delay), Some(self.why_unmeasured())),
+            0.0 if elsewhere > 0.0 => {
+                let reason = format!(
+                    "no interval: some {elsewhere:.0} packets, of these or of others, are identical to \
+                     others, and not in the sample"
+                );
+                (Some(delay), Some(reason))
+            }
             0.0 => (Some(delay), population.tail.is_heavy.then(|| tail::HEAVY.to_owned())),
             _ if hidden > HIDDEN_MOST * all => (None, Some(format!("no mean: {}", who()))),
             _ => {
@@ -138,13 +150,12 @@ impl Clusters {
         let rest = Rest::of(&clusters, self.reference_ns());
         let deviation_ns = self.deviation_ns(self.delays_ns.len() as f64);
         let half_width_ns = (self.unmeasured == 0).then_some(self.doubt_ns / rest.measured);
-        let reason = half_width_ns.is_none().then(|| {
-            format!(
-                "no interval: {} identical packets arrived, nothing tells which",
-                self.unmeasured
-            )
-        });
+        let reason = half_width_ns.is_none().then(|| self.why_unmeasured());
         (Some(DelayEstimate { deviation_ns, half_width_ns, ..rest.delay() }), reason)
+    }
+
+    fn why_unmeasured(&self) -> String {
+        format!("no interval: {} identical packets arrived, nothing tells which", self.unmeasured)
     }
 
     /// Clusters that stand for themselves only, and all others. Without the number of all packets there

@@ -251,6 +251,40 @@ fn identical_packets_that_no_sample_can_hold_are_noticed() {
     }
 }
 
+/// One flow, 3 000 packets of 1.3 ms, a heartbeat of 300 ms that is 9 % of the packets: the mean of the flow
+/// was stated as 1.3 ms with an interval of 60 us, and nothing said.
+#[test]
+fn a_flow_may_have_identical_packets_that_are_not_in_the_sample() {
+    for seed in 0..30_u64 {
+        let config = SampleConfig::default();
+        let (mut upstream, mut downstream) = (Sample::new(&config), Sample::new(&config));
+        for number in 0..3_300_u64 {
+            let is_heartbeat = number % 11 == 0;
+            let kind = if is_heartbeat { 1 << 50 } else { number };
+            let delay_ns = if is_heartbeat { 300_000_000 } else { 1_300_000 };
+            let sent = Observation {
+                flow: FlowHash::default(),
+                ..packet(seed << 52 | kind, number as i64 * 10_000_000)
+            };
+            upstream.update(&sent);
+            if mix(seed << 20 | number) % 10 < 7 {
+                downstream
+                    .update(&Observation { time: sent.time + Delay::from_nanos(delay_ns), ..sent });
+            }
+        }
+        let flow = KnownFlow { key: key(0), ..KnownFlow::default() };
+        let span = Span::at(Timestamp::from_nanos(0));
+        let question = Question { by: By::Flow, flows: &[flow], ..Question::about(span) };
+        let pair = Pair { upstream: &upstream, downstream: &downstream };
+        let estimate = Sample::estimate(pair, &question).remove(0);
+        let delay = estimate.delay.unwrap();
+        let reason = estimate.reasons().unwrap_or_default();
+        let off_ns = (delay.mean_ns() - 28_500_000.0).abs();
+        let holds = delay.half_width_ns.is_none_or(|half_width_ns| off_ns < half_width_ns);
+        assert!(holds && reason.contains("identical to others"), "{seed}: {delay:?} {reason}");
+    }
+}
+
 /// Clusters that are in the sample by chance count as one draw each: intervals hold.
 #[test]
 fn identical_packets_in_the_sample_are_one_draw() {

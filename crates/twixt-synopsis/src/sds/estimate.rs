@@ -6,7 +6,7 @@ use twixt_model::{DelayEstimate, Estimate, LossRange, Scope};
 
 use super::Sds;
 use super::cell::{Cell, Moments};
-use super::flows::{DIFFERENCE, all_at_once, as_printed, one_by_one};
+use super::flows::{all_at_once, as_printed, one_by_one};
 use crate::question::{By, KnownFlow, Question};
 use crate::sketch::{Answer, answered, distinct};
 use crate::strays::{Bounds, stray_reason};
@@ -169,8 +169,10 @@ impl<'a> Table<'a> {
     }
 }
 
-/// With a larger share of packets without a send time, all traffic has no interval.
-const UNSTAMPED_MAX: f64 = 0.01;
+/// Why a mean has no interval of which so many packets lack a send time.
+pub(super) fn without_interval(who: &str) -> String {
+    format!("no interval: {who} without a send time; the mean is that of the others")
+}
 
 /// All traffic: every row holds all of it.
 fn all(table: &Table<'_>, question: &Question<'_>) -> Answer {
@@ -192,24 +194,15 @@ fn all(table: &Table<'_>, question: &Question<'_>) -> Answer {
     }
     let delay = (count > 0 && !is_weighted && !is_few).then(|| {
         let deviation_ns = table.deviation_ns();
-        let share = missing as f64 / (received.packets as f64).max(1.0);
-        // What was not stamped may have taken any time; if it is little, it cannot matter much.
-        let is_little = share <= UNSTAMPED_MAX;
+        // What was not stamped may have taken any time: heartbeats may wait in another queue.
         if missing > 0 {
-            let what = format!("{missing} packets without a send time");
-            reasons.push(match is_little {
-                true => {
-                    format!("{what}; the interval allows their mean to differ by two deviations")
-                        .into()
-                }
-                false => format!("no interval: {what}").into(),
-            });
+            reasons.push(without_interval(&format!("{missing} packets")).into());
         }
         DelayEstimate {
             count,
             sum_ns: sum_ns.saturating_add(i128::from(table.reference_ns) * i128::from(count)),
             deviation_ns: Some(deviation_ns),
-            half_width_ns: is_little.then_some(DIFFERENCE * deviation_ns * share),
+            half_width_ns: (missing == 0).then_some(0.0),
             order: None,
             order_range: None,
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use twixt_model::DelayEstimate;
 
 use super::cell::Moments;
-use super::estimate::Table;
+use super::estimate::{Table, without_interval};
 use crate::joint::{self, Cell, Options, Solution, System};
 use crate::question::KnownFlow;
 use crate::sketch::{Answer, Layout, NO_INTERVAL, Place, Size, sizes};
@@ -18,8 +18,6 @@ const JOINT_ERROR_MAX: f64 = 0.05;
 const VARIANCE_OFF_MAX: f64 = 0.5;
 /// With a larger share of packets without a send time, a flow has no mean.
 const UNSTAMPED_MOST: f64 = 0.5;
-/// The mean of packets without a send time may differ by so many deviations.
-pub(super) const DIFFERENCE: f64 = 2.0;
 /// Of fewer packets a deviation says little.
 const DEVIATION_PACKETS_MIN: u64 = 10;
 
@@ -27,7 +25,7 @@ const DEVIATION_PACKETS_MIN: u64 = 10;
 /// cells left out). That does not say how far off it is: its interval contains that of all cells together.
 pub(super) fn one_by_one(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer> {
     let together = Together::of(table, flows);
-    let flows = flows.iter().zip(&together.means);
+    let flows = flows.iter().zip(&together.sizes).zip(&together.means);
     flows.map(|(flow, mean)| together.answer_by_min(table, flow, mean.as_ref())).collect()
 }
 
@@ -52,7 +50,7 @@ impl Together {
     fn answer_by_min(
         &self,
         table: &Table<'_>,
-        flow: &KnownFlow,
+        (flow, size): (&KnownFlow, &Size),
         mean: Option<&Solution>,
     ) -> Answer {
         let cells = table.cells_of(flow).filter_map(|index| table.cells[index]);
@@ -65,7 +63,7 @@ impl Together {
         };
         answer.rest_on_cell(cell, table, flow);
         let mean_ns = table.reference_ns as f64 + self.common_ns + mean.mean_offset_ns;
-        answer.around(mean_ns, mean.half_width_ns).without_stamps(table, flow)
+        answer.around(mean_ns, mean.half_width_ns).without_stamps(table, (flow, size))
     }
 }
 
@@ -101,9 +99,9 @@ pub(super) fn all_at_once(table: &Table<'_>, flows: &[KnownFlow]) -> Vec<Answer>
     let answers = answers.map(|((flow, size), (mean, square))| match (mean, square) {
         (Some(mean), Some(square)) if mean.sharpened || is_joint(size) => {
             let answer = joint_answer(table, flow, size, *common_ns, (*mean, *square));
-            answer.without_stamps(table, flow)
+            answer.without_stamps(table, (flow, size))
         }
-        _ => together.answer_by_min(table, flow, mean.as_ref()),
+        _ => together.answer_by_min(table, (flow, size), mean.as_ref()),
     });
     answers.collect()
 }
@@ -226,24 +224,20 @@ fn nothing_known(answer: &Answer) -> Cow<'static, str> {
 }
 
 impl Answer {
-    /// Of some packets at most, which arrived, nothing is known. If they may be most of the flow's, there is no mean; if
-    /// fewer, its interval allows their mean to differ, by two deviations of all packets, or more if they are few.
-    fn without_stamps(mut self, table: &Table<'_>, flow: &KnownFlow) -> Self {
+    /// Of some packets at most, which arrived, nothing is known: they may have taken any time. If they may be most of
+    /// the flow's, there is no mean; if fewer, it has no interval.
+    fn without_stamps(mut self, table: &Table<'_>, (flow, size): (&KnownFlow, &Size)) -> Self {
         let unstamped = table.unstamped(flow);
         let Some(delay) = self.delay.as_mut().filter(|_| unstamped > 0) else { return self };
-        let (missing, known) = (unstamped as f64, delay.count.max(1) as f64);
+        let (missing, known) = (unstamped as f64, (size.load / size.weight).max(1.0));
         let share = missing / (missing + known);
         let what = format!("up to {unstamped} of its packets without a send time");
         if share > UNSTAMPED_MOST {
             (self.delay, self.used) = (None, 0);
             self.reasons = vec![format!("no mean: {what}").into()];
-        } else if let Some(half_width_ns) = &mut delay.half_width_ns {
-            let deviations = DIFFERENCE * (missing.recip() + known.recip()).sqrt().max(1.0);
-            *half_width_ns += share * deviations * table.deviation_ns();
-            let reason = format!(
-                "{what}; the interval allows their mean to differ by {deviations:.1} deviations"
-            );
-            self.reasons.push(reason.into());
+        } else if delay.half_width_ns.take().is_some() {
+            self.reasons
+                .push(without_interval(&format!("up to {unstamped} of its packets")).into());
         }
         self
     }

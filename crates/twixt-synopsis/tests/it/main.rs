@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
 
 mod accuracy;
+mod both_points;
 mod cnf_accuracy;
 mod colate;
 mod identical_packets;

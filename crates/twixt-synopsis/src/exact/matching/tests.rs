@@ -224,6 +224,35 @@ fn identical_packets_with_unusual_delays_are_not_lost() {
     check_among(sure(8), &sent, &arrived, &[fate(290, 300), fate(300, 310)]);
 }
 
+/// A heartbeat every 100 ms that takes 260 ms, all other packets 1 ms. Of those in flight when the captures
+/// began, downstream saw two that upstream did not, and as many were in flight at the end: the counts are equal, and all
+/// were taken to be two heartbeats younger, with certainty.
+#[test]
+fn heartbeats_that_were_in_flight_at_the_ends_are_not_taken_for_others() {
+    let others = (0..3_000).map(|number| (number + 1, number as i64 * 10_000_000));
+    let upstream: Vec<(u64, i64)> =
+        others.clone().chain((0..300).map(|number| (0, number * 100_000_000 + 50_000))).collect();
+    for (before, expected) in [(2, None), (0, Some(Delay::from_nanos(260_000_000)))] {
+        let heartbeats = (-before..300 - before)
+            .map(|number| (0, number * 100_000_000 + 260_050_000))
+            .filter(|&(_, time)| before == 0 || time > 0);
+        let received = others.clone().map(|(digest, time)| (digest, time + 1_000_000));
+        let downstream: Vec<(u64, i64)> = received.chain(heartbeats).collect();
+        // Where others were sent long before and after, none is in flight.
+        let wider = [(9_000, -1_000_000_000), (9_001, 40_000_000_000)];
+        let more = |delay: i64| {
+            let there = if before == 0 { &wider[..] } else { &[] };
+            there.iter().map(move |&(digest, time)| (digest, time + delay))
+        };
+        let sent: Vec<(u64, i64)> = upstream.iter().copied().chain(more(0)).collect();
+        let arrived: Vec<(u64, i64)> = downstream.into_iter().chain(more(1_000_000)).collect();
+        let window = Delay::from_nanos(60_000_000_000);
+        let matching = Matching::new(seen(&sent), seen(&arrived), window);
+        let mut delays = matching.packets[..300].iter().map(|(_, fate)| fate.delay());
+        assert!(delays.all(|delay| delay == expected), "{before} in flight");
+    }
+}
+
 #[test]
 fn equal_packets_far_apart_are_different_packets() {
     check(&[(1, 0), (2, 0), (3, 0)], &[(1, 5), (2, 5), (3, 2_000)], &[Some(5), Some(5), None]);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use serde::Serialize;
-use twixt_model::{Delay, Observation, PacketDigest, Timestamp, protocol};
+use twixt_model::{COPIED_WITHIN, Delay, Observation, PacketDigest, Timestamp, protocol};
 use twixt_wire::Packet;
 
 use crate::output::units;
@@ -37,8 +37,6 @@ pub(super) struct Finding {
 const MTU_BYTES: u32 = 1500;
 /// No link carries longer packets: jumbo frames end here.
 const JUMBO_BYTES: u32 = 9216;
-/// Identical packets so close to each other are copies that the capture made.
-const COPIED_WITHIN: Delay = Delay::from_nanos(100_000);
 /// Packets that are compared with the next ones, at most.
 const RECENT_MAX: usize = 64;
 /// Frames are not behind others by so much unless a clock was stepped, or files were appended.
