@@ -5,11 +5,12 @@ use std::thread;
 
 use twixt_capture::BatchEnd;
 use twixt_measure::survey::{Passage, PointSurvey, Sighting};
-use twixt_model::{DigestProfile, Frame, FrameDirection, Needs, Timestamp};
+use twixt_model::{Frame, FrameDirection, Needs, Timestamp};
 use twixt_observe::{FrameParts, PacketPath, PacketSink, SeenPacket};
-use twixt_wire::{Available, Cuts, Observer, Skip, SkipCounts, available};
+use twixt_wire::{Cuts, Observer, Skip, SkipCounts};
 
 use crate::capture::Capture;
+use crate::completeness::{Completeness, likely_recognition};
 use crate::error::OfflineError;
 use crate::measured::Files;
 use crate::plan::{Plan, Recognition, Traffic};
@@ -35,12 +36,8 @@ pub(crate) struct Surveyed {
 /// What is noted of the packets of one capture.
 pub(crate) struct CaptureSurvey {
     pub(crate) survey: PointSurvey,
-    /// Payload bytes that every packet of the capture has, or need not have.
-    available_bytes: u8,
-    /// Packets whose TCP options are not whole.
-    options_cut: u64,
-    /// Packets of which not even the fixed headers are whole.
-    pub(crate) headers_cut: u64,
+    /// How much of its packets the capture holds.
+    completeness: Completeness,
     /// TCP packets that may be of several segments.
     merged: u64,
 }
@@ -53,7 +50,8 @@ pub(crate) fn survey(
     reporter: &dyn Reporter,
 ) -> Result<(Surveyed, Surveyed), OfflineError> {
     let asked = plan.digest.recognition;
-    let (up, down) = survey_with(plan, files, (asked, None), reporter)?;
+    let likely = likely_recognition(plan, files)?;
+    let (up, down) = survey_with(plan, files, (likely, None), reporter)?;
     for surveyed in [&up, &down] {
         surveyed.remarks().for_each(|remark| reporter.remark(remark));
     }
@@ -62,9 +60,6 @@ pub(crate) fn survey(
         0 => None,
         _ => cuts_of(plan, files, possible, reporter)?,
     };
-    if possible == asked && cuts.is_none() {
-        return Ok((up, down));
-    }
     // Equal cuts are what everyone would expect; unequal ones may surprise.
     if up.possible(asked) != down.possible(asked) {
         let is_up_shorter = up.possible(asked) == possible;
@@ -72,6 +67,9 @@ pub(crate) fn survey(
             if is_up_shorter { files } else { files.swapped() };
         let (shorter, longer) = (shorter.to_owned(), longer.to_owned());
         reporter.remark(Remark::UnequalCuts { shorter, longer, recognition: possible });
+    }
+    if possible == likely && cuts.is_none() {
+        return Ok((up, down));
     }
     survey_with(plan, files, (possible, cuts), reporter)
 }
@@ -120,23 +118,19 @@ impl Surveyed {
         self.capture.counts().dropped.unwrap_or(0)
     }
 
+    /// Whether some packets are cut so short that nothing recognises them.
+    pub(crate) const fn is_cut_in_headers(&self) -> bool {
+        self.noted.completeness.headers_cut > 0
+    }
+
     /// How packets can be recognised with what this capture has.
     fn possible(&self, asked: Recognition) -> Recognition {
-        match asked.profile {
-            DigestProfile::Headers => asked,
-            DigestProfile::Default if self.noted.options_cut > 0 => {
-                Recognition { profile: DigestProfile::Headers, payload_bytes: 0 }
-            }
-            _ => Recognition {
-                payload_bytes: asked.payload_bytes.min(self.noted.available_bytes),
-                ..asked
-            },
-        }
+        self.noted.completeness.possible(asked)
     }
 
     /// What is wrong with the capture.
     fn remarks(&self) -> impl Iterator<Item = Remark> {
-        let (path, packets) = (self.capture.path().to_owned(), self.noted.headers_cut);
+        let (path, packets) = (self.capture.path().to_owned(), self.noted.completeness.headers_cut);
         let cut = (packets > 0).then_some(Remark::HeadersCut { path, packets });
         self.capture.ended_early().into_iter().chain(cut)
     }
@@ -144,14 +138,7 @@ impl Surveyed {
 
 impl CaptureSurvey {
     fn new() -> Self {
-        let survey = PointSurvey::new();
-        Self { survey, available_bytes: u8::MAX, options_cut: 0, headers_cut: 0, merged: 0 }
-    }
-
-    fn note_cut(&mut self, available: Available) {
-        self.available_bytes = self.available_bytes.min(available.payload_bytes);
-        self.options_cut += u64::from(!available.options);
-        self.headers_cut += u64::from(!available.header);
+        Self { survey: PointSurvey::new(), completeness: Completeness::new(), merged: 0 }
     }
 }
 
@@ -161,7 +148,7 @@ impl PacketSink for CaptureSurvey {
     }
 
     fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
-        self.note_cut(available(seen.packet, seen.frame.bytes.bytes()));
+        self.completeness.note(seen.packet, seen.frame.bytes.bytes());
         self.merged += u64::from(may_be_merged(&seen.observation, seen.packet));
         self.survey.observe(&sighting(&seen), || flow_ends(observer, seen.packet));
         Ok(())

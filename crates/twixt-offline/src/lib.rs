@@ -9,6 +9,7 @@ mod adding;
 mod beside;
 mod capture;
 mod chosen;
+mod completeness;
 mod correction;
 mod directory;
 mod epoch_file;

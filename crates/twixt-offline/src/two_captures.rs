@@ -36,7 +36,7 @@ pub fn two_reads(
     let all = all_traffic(&comparison, &up, &down, reporter);
     all.iter().for_each(|all| comparison.learn_clocks(all));
     let plan = &plan.with_epochs(&comparison).with_sample(Some(shorter(&comparison)))?;
-    let mut partial = up.noted.headers_cut > 0 || down.noted.headers_cut > 0;
+    let mut partial = up.is_cut_in_headers() || down.is_cut_in_headers();
     let mut segments = Vec::new();
     // One report for both: what is taken out of one direction is put into the other.
     let clocks = all.as_ref().and_then(Comparison::clocks).or_else(|| comparison.clocks());
