@@ -5,7 +5,7 @@ use std::thread;
 
 use twixt_capture::BatchEnd;
 use twixt_measure::survey::{Passage, PointSurvey, Sighting};
-use twixt_model::{Frame, FrameDirection, Needs, Timestamp};
+use twixt_model::{Frame, FrameDirection, Needs, Observation, Timestamp};
 use twixt_observe::{FrameParts, PacketPath, PacketSink, SeenPacket};
 use twixt_wire::{Cuts, Observer, Skip, SkipCounts};
 
@@ -14,6 +14,7 @@ use crate::completeness::{Completeness, likely_recognition};
 use crate::error::OfflineError;
 use crate::measured::Files;
 use crate::plan::{Plan, Recognition, Traffic};
+use crate::recollection::{Recalled, Recollection};
 use crate::report::{Pass, Remark, Reporter};
 use crate::segmentation::{cuts_of, may_be_merged};
 use crate::selection::flow_ends;
@@ -40,6 +41,8 @@ pub(crate) struct CaptureSurvey {
     completeness: Completeness,
     /// TCP packets that may be of several segments.
     merged: u64,
+    /// The packets, if the second read needs no more of them, and they are not too many.
+    recollection: Option<Recollection>,
 }
 
 /// Surveys both captures; again with less if one of them is cut so short that packets could not be
@@ -88,18 +91,21 @@ fn survey_with(
     let (up, down) = (Capture::open(files.upstream)?, Capture::open(files.downstream)?);
     let progress = reporter.progress(Pass::Survey, up.size_bytes() + down.size_bytes());
     let (toward, within) = (plan.traffic.toward, plan.traffic.within);
+    let recalls = plan.can_recall();
     let run = |mut capture: Capture| {
-        let path = PacketPath::new(observer.clone(), CaptureSurvey::new());
+        let path = PacketPath::new(observer.clone(), CaptureSurvey::new(recalls));
         let mut path = path.toward(toward).within(within).cutting(cuts.clone());
         let all = all.as_ref().map(|observer| PacketPath::new(observer.clone(), AllTraffic::new()));
         let mut all = all.map(|path| path.within(within).cutting(cuts.clone()));
-        let mut take = |frame: Frame<'_>| {
-            path.take(&frame);
-            all.iter_mut().for_each(|path| path.take(&frame));
-        };
-        while !reporter.is_enough()
-            && capture.read_batch(progress.as_ref(), &mut take) == BatchEnd::More
-        {}
+        let mut end = BatchEnd::More;
+        while end == BatchEnd::More && !reporter.is_enough() {
+            end = capture.read_batch(progress.as_ref(), |frame: Frame<'_>| {
+                path.take(&frame);
+                all.iter_mut().for_each(|path| path.take(&frame));
+            });
+            let skipped = path.skipped();
+            path.sink_mut().end_batch(skipped);
+        }
         let (packets, skipped) = (path.packets(), path.skipped());
         let all = all.map(|path| path.into_sink().0);
         let cuts = cuts.clone();
@@ -116,6 +122,18 @@ impl Surveyed {
     /// Frames that the capture says were dropped.
     pub(crate) fn dropped(&self) -> u64 {
         self.capture.counts().dropped.unwrap_or(0)
+    }
+
+    /// The packets, if they need not be read again.
+    pub(crate) fn recalled(&self) -> Option<Recalled<'_>> {
+        let recollection = self.noted.recollection.as_ref()?;
+        Some(Recalled {
+            recollection,
+            survey: &self.noted.survey,
+            counts: self.capture.counts(),
+            ended_early: self.capture.ended_early().is_some(),
+            size_bytes: self.capture.size_bytes(),
+        })
     }
 
     /// Whether some packets are cut so short that nothing recognises them.
@@ -137,20 +155,49 @@ impl Surveyed {
 }
 
 impl CaptureSurvey {
-    fn new() -> Self {
-        Self { survey: PointSurvey::new(), completeness: Completeness::new(), merged: 0 }
+    fn new(recalls: bool) -> Self {
+        Self {
+            survey: PointSurvey::new(),
+            completeness: Completeness::new(),
+            merged: 0,
+            recollection: recalls.then(Recollection::default),
+        }
+    }
+
+    fn end_batch(&mut self, skipped: SkipCounts) {
+        let latest = self.survey.frames().map_or(Timestamp::MIN, |frames| frames.end);
+        if let Some(recollection) = &mut self.recollection {
+            recollection.end_batch(latest, skipped);
+        }
+    }
+
+    /// Keeps a packet for the second read, as long as there is room for all.
+    #[inline]
+    fn keep(&mut self, seen: &SeenPacket<'_>, flow: Option<u32>) {
+        let Some(recollection) = &mut self.recollection else { return };
+        let key = || seen.packet.flow_key();
+        let is_kept = flow.is_some_and(|flow| recollection.keep(&seen.observation, flow, key));
+        if !is_kept {
+            self.recollection = None;
+        }
     }
 }
 
 impl PacketSink for CaptureSurvey {
+    #[inline]
     fn see(&mut self, time: Timestamp) {
         self.survey.saw_frame(time);
     }
 
+    // Whatever is read of a packet stays in registers: it is not handed on as a whole.
+    #[inline(always)]
     fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
         self.completeness.note(seen.packet, seen.frame.bytes.bytes());
         self.merged += u64::from(may_be_merged(&seen.observation, seen.packet));
-        self.survey.observe(&sighting(&seen), || flow_ends(observer, seen.packet));
+        let Observation { digest, flow, .. } = seen.observation;
+        let ends = || flow_ends(observer, seen.packet);
+        let flow = self.survey.observe_with(digest, flow, || sighting(&seen), ends);
+        self.keep(&seen, flow);
         Ok(())
     }
 }

@@ -17,7 +17,8 @@ use crate::recorded::pair_files;
 use crate::report::{Remark, Reporter};
 use crate::second_read::{self, Compared};
 
-/// Measures two captures in two reads each; in both directions if asked to.
+/// Measures two captures in two reads each, of which the second is of memory where possible; in both
+/// directions if asked to.
 ///
 /// # Errors
 /// When they cannot be read, or have nothing to compare.
@@ -59,6 +60,7 @@ pub fn two_reads(
             cuts: up.cuts.as_ref(),
             dropped: Unobserved { upstream: sent.dropped(), downstream: received.dropped() },
             surveys: [&sent.noted.survey, &received.noted.survey],
+            recalled: [sent.recalled(), received.recalled()],
         };
         let (measured, unusable) = second_read::measure(plan, files, compared, reporter)?;
         partial |= unusable;
