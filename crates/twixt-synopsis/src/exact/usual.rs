@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use twixt_model::{Delay, FlowHash, Observation};
+use twixt_model::{Delay, FlowHash, Observation, Prehashed};
 
 use super::alignment::{Alignment, Band, Indexes, Matched};
 use super::matching::{COPIED_WITHIN, Fate, groups};
@@ -22,7 +22,7 @@ pub(super) struct Usual {
     /// Delays that are possible at all.
     window: Band,
     /// Delays of flows that have identical packets, if enough of their packets occur once.
-    ranges: HashMap<FlowHash, Band>,
+    ranges: HashMap<FlowHash, Band, Prehashed>,
     /// Delays of all packets that occur once, if there are enough.
     of_all: Option<Band>,
     /// Whether packets arrive as copies.
@@ -46,7 +46,7 @@ impl Usual {
         }
         let median = median_of(&mut delays).unwrap_or(Delay::ZERO);
         let window = Band { low: median - window, median, high: median + window };
-        let mut flows: HashMap<FlowHash, Repeating> = HashMap::new();
+        let mut flows: HashMap<FlowHash, Repeating, Prehashed> = HashMap::default();
         for (sent, received) in groups(upstream, downstream) {
             if sent.len().max(received.len()) > 1 {
                 flows.entry(sent[0].flow).or_default().identical += sent.len();
