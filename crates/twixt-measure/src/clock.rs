@@ -53,8 +53,8 @@ pub const SKEW_MAX_PPM: f64 = 1000.0;
 /// in any order. `None` without packets that went downstream.
 #[must_use]
 pub fn diagnose(forward: &[ClockPoint], backward: &[ClockPoint]) -> Option<ClockReport> {
-    let order = Order::of([forward, backward]);
-    let (forward, backward) = (Track::new(forward, order)?, Track::new(backward, order));
+    let (order, [forward, backward]) = Order::of([forward, backward]);
+    let forward = forward?;
     let changes = steps::find(&forward, backward.as_ref());
     let back = backward.as_ref().map(|back| back.between(&changes.gaps(back, &changes.backward)));
     let there = forward.between(&changes.gaps(&forward, &changes.forward));

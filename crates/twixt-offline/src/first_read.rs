@@ -5,14 +5,16 @@ use std::thread;
 
 use twixt_capture::BatchEnd;
 use twixt_measure::survey::{Passage, PointSurvey, Sighting};
-use twixt_model::{DigestProfile, Frame, FrameDirection, Needs, Timestamp};
+use twixt_model::{Frame, FrameDirection, Needs, Observation, Timestamp};
 use twixt_observe::{FrameParts, PacketPath, PacketSink, SeenPacket};
-use twixt_wire::{Available, Cuts, Observer, Skip, SkipCounts, available};
+use twixt_wire::{Cuts, Observer, Skip, SkipCounts};
 
 use crate::capture::Capture;
+use crate::completeness::{Completeness, likely_recognition};
 use crate::error::OfflineError;
 use crate::measured::Files;
 use crate::plan::{Plan, Recognition, Traffic};
+use crate::recollection::{Recalled, Recollection};
 use crate::report::{Pass, Remark, Reporter};
 use crate::segmentation::{cuts_of, may_be_merged};
 use crate::selection::flow_ends;
@@ -35,14 +37,12 @@ pub(crate) struct Surveyed {
 /// What is noted of the packets of one capture.
 pub(crate) struct CaptureSurvey {
     pub(crate) survey: PointSurvey,
-    /// Payload bytes that every packet of the capture has, or need not have.
-    available_bytes: u8,
-    /// Packets whose TCP options are not whole.
-    options_cut: u64,
-    /// Packets of which not even the fixed headers are whole.
-    pub(crate) headers_cut: u64,
+    /// How much of its packets the capture holds.
+    completeness: Completeness,
     /// TCP packets that may be of several segments.
     merged: u64,
+    /// The packets, if the second read needs no more of them, and they are not too many.
+    recollection: Option<Recollection>,
 }
 
 /// Surveys both captures; again with less if one of them is cut so short that packets could not be
@@ -53,7 +53,8 @@ pub(crate) fn survey(
     reporter: &dyn Reporter,
 ) -> Result<(Surveyed, Surveyed), OfflineError> {
     let asked = plan.digest.recognition;
-    let (up, down) = survey_with(plan, files, (asked, None), reporter)?;
+    let likely = likely_recognition(plan, files)?;
+    let (up, down) = survey_with(plan, files, (likely, None), reporter)?;
     for surveyed in [&up, &down] {
         surveyed.remarks().for_each(|remark| reporter.remark(remark));
     }
@@ -62,9 +63,6 @@ pub(crate) fn survey(
         0 => None,
         _ => cuts_of(plan, files, possible, reporter)?,
     };
-    if possible == asked && cuts.is_none() {
-        return Ok((up, down));
-    }
     // Equal cuts are what everyone would expect; unequal ones may surprise.
     if up.possible(asked) != down.possible(asked) {
         let is_up_shorter = up.possible(asked) == possible;
@@ -72,6 +70,9 @@ pub(crate) fn survey(
             if is_up_shorter { files } else { files.swapped() };
         let (shorter, longer) = (shorter.to_owned(), longer.to_owned());
         reporter.remark(Remark::UnequalCuts { shorter, longer, recognition: possible });
+    }
+    if possible == likely && cuts.is_none() {
+        return Ok((up, down));
     }
     survey_with(plan, files, (possible, cuts), reporter)
 }
@@ -90,18 +91,21 @@ fn survey_with(
     let (up, down) = (Capture::open(files.upstream)?, Capture::open(files.downstream)?);
     let progress = reporter.progress(Pass::Survey, up.size_bytes() + down.size_bytes());
     let (toward, within) = (plan.traffic.toward, plan.traffic.within);
+    let recalls = plan.can_recall();
     let run = |mut capture: Capture| {
-        let path = PacketPath::new(observer.clone(), CaptureSurvey::new());
+        let path = PacketPath::new(observer.clone(), CaptureSurvey::new(recalls));
         let mut path = path.toward(toward).within(within).cutting(cuts.clone());
         let all = all.as_ref().map(|observer| PacketPath::new(observer.clone(), AllTraffic::new()));
         let mut all = all.map(|path| path.within(within).cutting(cuts.clone()));
-        let mut take = |frame: Frame<'_>| {
-            path.take(&frame);
-            all.iter_mut().for_each(|path| path.take(&frame));
-        };
-        while !reporter.is_enough()
-            && capture.read_batch(progress.as_ref(), &mut take) == BatchEnd::More
-        {}
+        let mut end = BatchEnd::More;
+        while end == BatchEnd::More && !reporter.is_enough() {
+            end = capture.read_batch(progress.as_ref(), |frame: Frame<'_>| {
+                path.take(&frame);
+                all.iter_mut().for_each(|path| path.take(&frame));
+            });
+            let skipped = path.skipped();
+            path.sink_mut().end_batch(skipped);
+        }
         let (packets, skipped) = (path.packets(), path.skipped());
         let all = all.map(|path| path.into_sink().0);
         let cuts = cuts.clone();
@@ -120,50 +124,80 @@ impl Surveyed {
         self.capture.counts().dropped.unwrap_or(0)
     }
 
+    /// The packets, if they need not be read again.
+    pub(crate) fn recalled(&self) -> Option<Recalled<'_>> {
+        let recollection = self.noted.recollection.as_ref()?;
+        Some(Recalled {
+            recollection,
+            survey: &self.noted.survey,
+            counts: self.capture.counts(),
+            ended_early: self.capture.ended_early().is_some(),
+            size_bytes: self.capture.size_bytes(),
+        })
+    }
+
+    /// Whether some packets are cut so short that nothing recognises them.
+    pub(crate) const fn is_cut_in_headers(&self) -> bool {
+        self.noted.completeness.headers_cut > 0
+    }
+
     /// How packets can be recognised with what this capture has.
     fn possible(&self, asked: Recognition) -> Recognition {
-        match asked.profile {
-            DigestProfile::Headers => asked,
-            DigestProfile::Default if self.noted.options_cut > 0 => {
-                Recognition { profile: DigestProfile::Headers, payload_bytes: 0 }
-            }
-            _ => Recognition {
-                payload_bytes: asked.payload_bytes.min(self.noted.available_bytes),
-                ..asked
-            },
-        }
+        self.noted.completeness.possible(asked)
     }
 
     /// What is wrong with the capture.
     fn remarks(&self) -> impl Iterator<Item = Remark> {
-        let (path, packets) = (self.capture.path().to_owned(), self.noted.headers_cut);
+        let (path, packets) = (self.capture.path().to_owned(), self.noted.completeness.headers_cut);
         let cut = (packets > 0).then_some(Remark::HeadersCut { path, packets });
         self.capture.ended_early().into_iter().chain(cut)
     }
 }
 
 impl CaptureSurvey {
-    fn new() -> Self {
-        let survey = PointSurvey::new();
-        Self { survey, available_bytes: u8::MAX, options_cut: 0, headers_cut: 0, merged: 0 }
+    fn new(recalls: bool) -> Self {
+        Self {
+            survey: PointSurvey::new(),
+            completeness: Completeness::new(),
+            merged: 0,
+            recollection: recalls.then(Recollection::default),
+        }
     }
 
-    fn note_cut(&mut self, available: Available) {
-        self.available_bytes = self.available_bytes.min(available.payload_bytes);
-        self.options_cut += u64::from(!available.options);
-        self.headers_cut += u64::from(!available.header);
+    fn end_batch(&mut self, skipped: SkipCounts) {
+        let latest = self.survey.frames().map_or(Timestamp::MIN, |frames| frames.end);
+        if let Some(recollection) = &mut self.recollection {
+            recollection.end_batch(latest, skipped);
+        }
+    }
+
+    /// Keeps a packet for the second read, as long as there is room for all.
+    #[inline]
+    fn keep(&mut self, seen: &SeenPacket<'_>, flow: Option<u32>) {
+        let Some(recollection) = &mut self.recollection else { return };
+        let key = || seen.packet.flow_key();
+        let is_kept = flow.is_some_and(|flow| recollection.keep(&seen.observation, flow, key));
+        if !is_kept {
+            self.recollection = None;
+        }
     }
 }
 
 impl PacketSink for CaptureSurvey {
+    #[inline]
     fn see(&mut self, time: Timestamp) {
         self.survey.saw_frame(time);
     }
 
+    // Whatever is read of a packet stays in registers: it is not handed on as a whole.
+    #[inline(always)]
     fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
-        self.note_cut(available(seen.packet, seen.frame.bytes.bytes()));
+        self.completeness.note(seen.packet, seen.frame.bytes.bytes());
         self.merged += u64::from(may_be_merged(&seen.observation, seen.packet));
-        self.survey.observe(&sighting(&seen), || flow_ends(observer, seen.packet));
+        let Observation { digest, flow, .. } = seen.observation;
+        let ends = || flow_ends(observer, seen.packet);
+        let flow = self.survey.observe_with(digest, flow, || sighting(&seen), ends);
+        self.keep(&seen, flow);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! What two captures, or two recordings of epochs, tell about the segment between them.
 //!
-//! A capture is read twice: first to survey what the two have in common, then to measure that.
+//! A capture is read twice: first to survey what the two have in common, then to measure that. The second
+//! read is one of memory where enough was kept of the packets.
 //!
 //! Nothing is printed here. What a person may want to know while captures are read goes to a
 //! [`Reporter`]; what cannot be done is an [`OfflineError`].
@@ -9,6 +10,7 @@ mod adding;
 mod beside;
 mod capture;
 mod chosen;
+mod completeness;
 mod correction;
 mod directory;
 mod epoch_file;
@@ -22,6 +24,7 @@ mod pairs;
 mod parts;
 mod plan;
 mod reading;
+mod recollection;
 mod recorded;
 mod recorded_sizes;
 mod report;

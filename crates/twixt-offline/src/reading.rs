@@ -3,7 +3,7 @@
 use twixt_capture::BatchEnd;
 use twixt_measure::Cutting;
 use twixt_measure::survey::{DelayRange, Edges, Place};
-use twixt_model::{Delay, Needs, Side, Span, Timestamp};
+use twixt_model::{Delay, Needs, Side, SourceCounts, Span, Timestamp};
 use twixt_observe::{LATENESS, Meters, MetersConfig, PacketPath, PacketSink, PathCounts};
 use twixt_wire::{Observer, Skip, SkipCounts};
 
@@ -14,6 +14,7 @@ use crate::flow_list::FlowSizes;
 use crate::measured::{Files, segment};
 use crate::pairs::Sent;
 use crate::plan::Plan;
+use crate::recollection::{Recalled, Replay};
 use crate::report::{Pass, Progress, Remark, Reporter};
 use crate::selection::{EndSink, Excerpt, ReadStage, StampSink};
 use crate::stamps::Stamps;
@@ -38,6 +39,8 @@ impl Default for Boundaries {
 /// One capture while it is read for measuring.
 pub(crate) struct CaptureReading<'a> {
     pub(crate) capture: Capture,
+    /// What is read instead, if enough was kept when the capture was read before.
+    replay: Option<Replay<'a>>,
     pub(crate) path: PacketPath<EndSink<'a>>,
     ended: bool,
     /// Frames that are known to have been dropped, since the capture was read before.
@@ -88,9 +91,7 @@ impl Excerpt<'_> {
         let mut path = self.path(plan, sink)?;
         capture.read_to_end(progress.as_ref(), |frame| path.take(&frame));
         let stamps = path.into_sink().stamps.sorted(usual.map(|range| (range.min, range.max)));
-        if stamps.refused() > 0 {
-            reporter.remark(Remark::StampsRefused(stamps.refused()));
-        }
+        stamps.report_refused(reporter);
         Ok(stamps)
     }
 }
@@ -114,6 +115,7 @@ impl<'a> CaptureReading<'a> {
         let path = excerpt.path(plan, sink)?;
         Ok(Self {
             capture: excerpt.open(files)?,
+            replay: None,
             path,
             ended: false,
             dropped: 0,
@@ -136,6 +138,28 @@ impl<'a> CaptureReading<'a> {
         let sink = self.path.into_sink().going_on(excerpt);
         let (capture, path) = (excerpt.open(files)?, excerpt.path(plan, sink)?);
         Ok(Self { capture, path, ended: false, measured_before, ..self })
+    }
+
+    /// Reads what was kept of the capture, if that is enough.
+    pub(crate) fn recalling(self, plan: &Plan, recalled: Option<Recalled<'a>>) -> Self {
+        let replay = recalled.map(|recalled| recalled.replay(plan, &self.path.sink().excerpt));
+        Self { replay, ..self }
+    }
+
+    /// What the source counted.
+    fn counts(&self) -> SourceCounts {
+        match &self.replay {
+            Some(replay) => replay.recalled().counts,
+            None => self.capture.counts(),
+        }
+    }
+
+    /// Whether the capture ended before its end.
+    pub(crate) fn ended_early(&self) -> bool {
+        match &self.replay {
+            Some(replay) => replay.recalled().ended_early,
+            None => self.capture.ended_early().is_some(),
+        }
     }
 
     /// Frames are so far from being in order of time.
@@ -194,7 +218,7 @@ impl<'a> CaptureReading<'a> {
 
     /// Seals what is open, and says what was counted.
     pub(crate) fn finish(mut self, reporter: &dyn Reporter) -> (PathCounts, Vec<Sent>) {
-        let source = self.capture.counts();
+        let source = self.counts();
         let mut counts = self.path.counts(source);
         let mut skipped = SkipCounts::default();
         for (skip, count) in self.path.skipped_with(source).iter() {
@@ -224,7 +248,13 @@ impl<'a> CaptureReading<'a> {
 
     fn read(&mut self, progress: &dyn Progress) {
         let path = &mut self.path;
-        let end = self.capture.read_batch(progress, |frame| path.take(&frame));
+        let end = match &mut self.replay {
+            Some(replay) => {
+                progress.advance(replay.batch_bytes());
+                replay.next_batch(path)
+            }
+            None => self.capture.read_batch(progress, |frame| path.take(&frame)),
+        };
         let latest = self.path.sink().latest;
         let is_enough = self.last.is_some_and(|last| latest > last + self.back);
         self.ended = end == BatchEnd::End || is_enough;

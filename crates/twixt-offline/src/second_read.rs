@@ -20,6 +20,7 @@ use crate::pairs::{Concluded, Pairs};
 use crate::parts::{Part, Together, parts};
 use crate::plan::{Plan, Recognition};
 use crate::reading::{Boundaries, CaptureReading};
+use crate::recollection::Recalled;
 use crate::report::{Pass, Remark, Reporter};
 use crate::selection::Excerpt;
 use crate::side_by_side::{Manner, read_both, read_part};
@@ -37,6 +38,8 @@ pub(crate) struct Compared<'a> {
     pub(crate) dropped: Unobserved,
     /// What was noted of upstream, and of downstream.
     pub(crate) surveys: [&'a PointSurvey; 2],
+    /// Their packets, where they need not be read again.
+    pub(crate) recalled: [Option<Recalled<'a>>; 2],
 }
 
 /// Measures the packets that go downstream, in the overlap of both points. Also returns whether
@@ -117,7 +120,10 @@ fn measure_as_one<'a>(
         let sink = down.path.sink_mut();
         sink.jumps = part.jumps;
         let usual = delays_of(surveyed.comparison, std::slice::from_ref(part));
-        sink.stamps = stamps(plan, files, upstream, Some(usual), reporter)?;
+        sink.stamps = match surveyed.recalled(parts)[0] {
+            Some(recalled) => recalled_stamps(plan, recalled, upstream, usual, reporter),
+            None => stamps(plan, files, upstream, Some(usual), reporter)?,
+        };
         // The clock is put right; which packets count is decided by what it showed.
         sink.correction = part.correction.clone();
         read_part(part, &mut pairs, &mut up, &mut down, reporter);
@@ -137,6 +143,12 @@ fn measure_as_one<'a>(
 }
 
 impl<'a> Compared<'a> {
+    /// What was kept of both captures. Across steps of a clock times of frames that are no packets count
+    /// too, and each part is a read of its own.
+    fn recalled(&self, parts: &[Part]) -> [Option<Recalled<'a>>; 2] {
+        self.recalled.map(|recalled| recalled.filter(|_| parts.len() == 1 && !parts[0].jumps))
+    }
+
     /// Which packets of both ends count in a part.
     fn excerpts(&self, plan: &Plan, part: &'a Part) -> [Excerpt<'a>; 2] {
         let Self { comparison, recognition, cuts, .. } = *self;
@@ -172,11 +184,13 @@ fn open<'a>(
     let guard = Some(Spread::of(parts).guard(rule));
     let [up_lateness, down_lateness] = disorder.map(|disorder| lateness(rule, disorder));
     let up_boundaries = Boundaries { shift: Delay::ZERO, guard, lateness: up_lateness };
-    let mut up = CaptureReading::new(plan, files, upstream, up_boundaries)?;
+    let [sent, received] = surveyed.recalled(parts);
+    let mut up = CaptureReading::new(plan, files, upstream, up_boundaries)?.recalling(plan, sent);
     // The downstream clock is taken to be ahead by the smallest delay, for cutting epochs only:
     // so its epochs line up, and the fewest packets are in flight at a boundary.
     let down_boundaries = Boundaries { shift: delays.min, guard, lateness: down_lateness };
-    let mut down = CaptureReading::new(plan, files, downstream, down_boundaries)?;
+    let down = CaptureReading::new(plan, files, downstream, down_boundaries)?;
+    let mut down = down.recalling(plan, received);
     up.expect_dropped(dropped.upstream);
     down.expect_dropped(dropped.downstream);
     up.expect_disorder(disorder[0].back_max);
@@ -207,6 +221,22 @@ fn stamps(
         true => upstream.stamps(plan, files, usual, reporter).map(Some),
         false => Ok(None),
     }
+}
+
+/// The same by what was kept of the packets.
+fn recalled_stamps(
+    plan: &Plan,
+    recalled: Recalled<'_>,
+    upstream: Excerpt<'_>,
+    usual: DelayRange,
+    reporter: &dyn Reporter,
+) -> Option<Stamps> {
+    let is_asked = plan.algorithms.iter().any(|chosen| chosen.prototype.reads_stamps());
+    is_asked.then(|| {
+        let stamps = recalled.stamps(plan, &upstream).sorted(Some((usual.min, usual.max)));
+        stamps.report_refused(reporter);
+        stamps
+    })
 }
 
 /// Why loss is not known of captures that were read once, and not to their ends.
@@ -270,7 +300,7 @@ fn conclude(
     direction: DirectionFound,
     reporter: &dyn Reporter,
 ) -> (Measured, bool) {
-    let partial = [&up, &down].iter().any(|reading| reading.capture.ended_early().is_some());
+    let partial = up.ended_early() || down.ended_early();
     let (upstream, mut sealed) = up.finish(reporter);
     let (downstream, more) = down.finish(reporter);
     // In the order of their epochs, so that none waits for many of the other point's.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use twixt_measure::Marker;
 use twixt_measure::survey::{Edges, FlowEnds, Heading, Place, Verdicts};
-use twixt_model::{Detail, Observation, Side, Timestamp};
+use twixt_model::{Detail, FlowKey, Observation, Side, Timestamp};
 use twixt_observe::{Meters, PacketSink, SeenPacket};
 use twixt_wire::{Cuts, Observer, Packet, Skip, SkipCounts};
 
@@ -47,6 +47,8 @@ pub(crate) struct EndSink<'a> {
     pub(crate) detailed: bool,
     pub(crate) stage: ReadStage,
     held: Vec<HeldPacket>,
+    /// Their details, if details are read: of each, in the same order.
+    held_details: Vec<Detail>,
     /// Packets that could not be held back.
     pub(crate) held_refused: u64,
     /// Time of the first packet.
@@ -68,17 +70,21 @@ pub(crate) enum ReadStage {
 struct HeldPacket {
     place: Place,
     observation: Observation,
-    detail: Option<Detail>,
 }
 
 /// Packets held back at most, about 100 bytes each.
 const HELD_MAX: usize = 1 << 21;
 
 impl Excerpt<'_> {
-    /// Whether, and where in the overlap, a packet counts.
-    fn place(&self, observer: &Observer, seen: &SeenPacket<'_>) -> Result<Place, Skip> {
-        if let Some(verdicts) = self.verdicts {
-            match verdicts.heading(seen.observation.flow, || flow_ends(observer, seen.packet)) {
+    /// Whether, and where in the overlap, a packet counts; `heading` is asked unless all go downstream.
+    #[inline]
+    pub(crate) fn place(
+        &self,
+        heading: impl FnOnce() -> Option<Heading>,
+        time: Timestamp,
+    ) -> Result<Place, Skip> {
+        if self.verdicts.is_some() {
+            match heading() {
                 Some(Heading::Downstream) => {}
                 Some(Heading::Upstream) => return Err(Skip::WrongDirection),
                 None => return Err(Skip::DirectionUnknown),
@@ -86,13 +92,20 @@ impl Excerpt<'_> {
         }
         let place = match (self.edges, self.side) {
             (None, _) => Place::Inside,
-            (Some(edges), Side::Upstream) => edges.upstream(seen.frame.time),
-            (Some(edges), Side::Downstream) => edges.downstream(seen.frame.time),
+            (Some(edges), Side::Upstream) => edges.upstream(time),
+            (Some(edges), Side::Downstream) => edges.downstream(time),
         };
         match place {
             Place::Outside => Err(Skip::OutsideStretch),
             place => Ok(place),
         }
+    }
+
+    /// The same of a packet that was just read.
+    fn place_of(&self, observer: &Observer, seen: &SeenPacket<'_>) -> Result<Place, Skip> {
+        let ends = || flow_ends(observer, seen.packet);
+        let heading = || self.verdicts?.heading(seen.observation.flow, ends);
+        self.place(heading, seen.frame.time)
     }
 
     /// From when on packets are held back at the end of the overlap.
@@ -118,6 +131,7 @@ impl<'a> EndSink<'a> {
             detailed,
             stage: ReadStage::Middle,
             held: Vec::new(),
+            held_details: Vec::new(),
             held_refused: 0,
             first: None,
             latest: Timestamp::MIN,
@@ -148,18 +162,21 @@ impl<'a> EndSink<'a> {
     /// is skipped.
     pub(crate) fn release(&mut self, place: Place, keep: &[bool]) -> SkipCounts {
         let (mut keep, mut skipped) = (keep.iter(), SkipCounts::default());
+        let mut details = std::mem::take(&mut self.held_details).into_iter();
         for held in std::mem::take(&mut self.held) {
+            let detail = details.next();
             let counts = match held.place {
                 found if found == place => *keep.next().expect("there is a verdict for each"),
                 Place::Inside => true,
                 _ => {
                     self.held.push(held);
+                    self.held_details.extend(detail);
                     continue;
                 }
             };
             match counts {
                 false => skipped.count(Skip::OutsideStretch),
-                true => self.push(held.observation, held.detail),
+                true => self.push(held.observation, detail),
             }
         }
         skipped
@@ -178,14 +195,51 @@ impl<'a> EndSink<'a> {
     }
 
     fn push(&mut self, observation: Observation, detail: Option<Detail>) {
+        let Some(detail) = detail else { return self.push_bare(observation) };
         let observation = Observation { time: self.corrected(observation.time), ..observation };
-        let Some(detail) = detail else { return self.meters.push(observation) };
         if let Some(directory) = &mut self.directory {
             directory.note(&observation, detail.key);
         }
         let sent =
             self.stamps.as_ref().and_then(|stamps| stamps.of(observation.digest, observation.time));
         self.meters.push_detailed(observation, Detail { sent, ..detail });
+    }
+
+    #[inline]
+    fn push_bare(&mut self, observation: Observation) {
+        let time = self.corrected(observation.time);
+        self.meters.push(Observation { time, ..observation });
+    }
+
+    /// Takes a packet that was read before.
+    #[inline]
+    pub(crate) fn recall(
+        &mut self,
+        observation: Observation,
+        heading: impl FnOnce() -> Option<Heading>,
+        key: impl FnOnce() -> FlowKey,
+    ) -> Result<(), Skip> {
+        let place = self.excerpt.place(heading, observation.time)?;
+        self.first.get_or_insert(observation.time);
+        if self.detailed {
+            let detail = Detail { key: key(), ..Detail::default() };
+            self.hold_or_push(place, observation, Some(detail));
+        } else if self.is_held(place) {
+            self.held.push(HeldPacket { place, observation });
+        } else {
+            self.push_bare(observation);
+        }
+        Ok(())
+    }
+
+    fn hold_or_push(&mut self, place: Place, observation: Observation, detail: Option<Detail>) {
+        match self.is_held(place) {
+            true => {
+                self.held.push(HeldPacket { place, observation });
+                self.held_details.extend(detail);
+            }
+            false => self.push(observation, detail),
+        }
     }
 
     /// Whether a packet of this place waits until both captures have been read so far.
@@ -214,13 +268,10 @@ impl PacketSink for EndSink<'_> {
     }
 
     fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
-        let place = self.excerpt.place(observer, &seen)?;
+        let place = self.excerpt.place_of(observer, &seen)?;
         self.first.get_or_insert(seen.frame.time);
         let detail = self.detailed.then(|| seen.packet.detail(seen.frame.bytes.bytes()));
-        match self.is_held(place) {
-            true => self.held.push(HeldPacket { place, observation: seen.observation, detail }),
-            false => self.push(seen.observation, detail),
-        }
+        self.hold_or_push(place, seen.observation, detail);
         Ok(())
     }
 
@@ -237,7 +288,7 @@ pub(crate) struct StampSink<'a> {
 
 impl PacketSink for StampSink<'_> {
     fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
-        self.excerpt.place(observer, &seen)?;
+        self.excerpt.place_of(observer, &seen)?;
         self.stamps.note(&seen.observation);
         Ok(())
     }

@@ -8,7 +8,9 @@
 //! so that it could have arrived then: else the time of one would be given to another, and a single loss
 //! would shift all that follow.
 
-use twixt_model::{Delay, Observation, PacketDigest, Timestamp};
+use twixt_model::{Delay, Observation, PacketDigest, Timestamp, sort_by_hash};
+
+use crate::report::{Remark, Reporter};
 
 /// Packets whose send times are kept at most, 24 bytes each.
 const STAMPS_MAX: usize = 1 << 26;
@@ -18,6 +20,8 @@ const STAMPS_MAX: usize = 1 << 26;
 pub(crate) struct Stamps {
     /// In order once all are known.
     sent: Vec<(PacketDigest, Timestamp)>,
+    /// Where digests begin that start with the same bits: one more than those bits can tell apart.
+    starts: Vec<u32>, // of at most STAMPS_MAX packets
     /// Delays that are possible; `None` if nothing is known of them.
     possible: Option<(Delay, Delay)>,
     refused: u64,
@@ -35,7 +39,19 @@ impl Stamps {
     /// All are known. Delays usually lie in this range, if it is known: others are possible that are
     /// longer or shorter by as much as these differ.
     pub(crate) fn sorted(mut self, usual: Option<(Delay, Delay)>) -> Self {
-        self.sent.sort_unstable();
+        sort_by_hash(&mut self.sent, |(digest, _)| digest.0);
+        self.sent
+            .chunk_by_mut(|one, next| one.0 == next.0)
+            .filter(|equal| equal.len() > 1)
+            .for_each(<[_]>::sort_unstable);
+        let mut starts = vec![0; (1 << self.bits()) + 1];
+        for (digest, _) in &self.sent {
+            starts[self.first_bits(*digest) + 1] += 1;
+        }
+        for index in 1..starts.len() {
+            starts[index] += starts[index - 1];
+        }
+        self.starts = starts;
         self.possible = usual.map(|(min, max)| {
             let spread = max - min;
             (min - spread, max + spread)
@@ -45,8 +61,10 @@ impl Stamps {
 
     /// When a packet was sent that arrived at this time; `None` if it may be one of several.
     pub(crate) fn of(&self, digest: PacketDigest, arrived: Timestamp) -> Option<Timestamp> {
-        let first = self.sent.partition_point(|(other, _)| *other < digest);
-        let equal = &self.sent[first..];
+        let bits = self.first_bits(digest);
+        let (start, end) = (self.starts[bits] as usize, self.starts[bits + 1] as usize);
+        let alike = &self.sent[start..end];
+        let equal = &alike[alike.partition_point(|(other, _)| *other < digest)..];
         let is_equal = |index: usize| equal.get(index).is_some_and(|(other, _)| *other == digest);
         if !is_equal(1) {
             return is_equal(0).then(|| equal[0].1);
@@ -58,9 +76,20 @@ impl Stamps {
         (until == from + 1).then(|| equal[from].1)
     }
 
-    /// Packets whose send times could not be kept.
-    pub(crate) const fn refused(&self) -> u64 {
-        self.refused
+    /// How many of the first bits of digests tell about one packet from another.
+    fn bits(&self) -> u32 {
+        self.sent.len().max(2).ilog2()
+    }
+
+    fn first_bits(&self, digest: PacketDigest) -> usize {
+        (digest.0 >> (u64::BITS - self.bits())) as usize
+    }
+
+    /// Says how many send times could not be kept.
+    pub(crate) fn report_refused(&self, reporter: &dyn Reporter) {
+        if self.refused > 0 {
+            reporter.remark(Remark::StampsRefused(self.refused));
+        }
     }
 }
 

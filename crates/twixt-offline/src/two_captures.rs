@@ -17,7 +17,8 @@ use crate::recorded::pair_files;
 use crate::report::{Remark, Reporter};
 use crate::second_read::{self, Compared};
 
-/// Measures two captures in two reads each; in both directions if asked to.
+/// Measures two captures in two reads each, of which the second is of memory where possible; in both
+/// directions if asked to.
 ///
 /// # Errors
 /// When they cannot be read, or have nothing to compare.
@@ -36,7 +37,7 @@ pub fn two_reads(
     let all = all_traffic(&comparison, &up, &down, reporter);
     all.iter().for_each(|all| comparison.learn_clocks(all));
     let plan = &plan.with_epochs(&comparison).with_sample(Some(shorter(&comparison)))?;
-    let mut partial = up.noted.headers_cut > 0 || down.noted.headers_cut > 0;
+    let mut partial = up.is_cut_in_headers() || down.is_cut_in_headers();
     let mut segments = Vec::new();
     // One report for both: what is taken out of one direction is put into the other.
     let clocks = all.as_ref().and_then(Comparison::clocks).or_else(|| comparison.clocks());
@@ -59,6 +60,7 @@ pub fn two_reads(
             cuts: up.cuts.as_ref(),
             dropped: Unobserved { upstream: sent.dropped(), downstream: received.dropped() },
             surveys: [&sent.noted.survey, &received.noted.survey],
+            recalled: [sent.recalled(), received.recalled()],
         };
         let (measured, unusable) = second_read::measure(plan, files, compared, reporter)?;
         partial |= unusable;

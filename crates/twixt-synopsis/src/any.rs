@@ -23,6 +23,8 @@ pub trait AnySynopsis: Any + Send {
     fn flow_names(&self) -> FlowNames;
     /// Whether it reads when packets were sent.
     fn reads_stamps(&self) -> bool;
+    /// Whether it reads more of details than flow keys and when packets were sent.
+    fn reads_headers(&self) -> bool;
     /// Same configuration, nothing seen.
     fn fresh(&self) -> Box<dyn AnySynopsis>;
     /// An equal synopsis.
@@ -75,6 +77,10 @@ impl<S: Synopsis> AnySynopsis for S {
 
     fn reads_stamps(&self) -> bool {
         Synopsis::reads_stamps(self)
+    }
+
+    fn reads_headers(&self) -> bool {
+        Synopsis::reads_headers(self)
     }
 
     fn fresh(&self) -> Box<dyn AnySynopsis> {

@@ -122,6 +122,10 @@ impl Synopsis for Exact {
         &self.config
     }
 
+    fn reads_headers(&self) -> bool {
+        false
+    }
+
     fn update(&mut self, observation: &Observation) {
         self.totals.add(observation.length);
         self.push(kept(observation));

@@ -84,6 +84,10 @@ impl Synopsis for Sds {
         true
     }
 
+    fn reads_headers(&self) -> bool {
+        false
+    }
+
     /// A packet without a stamp: its delay is not known.
     fn update(&mut self, observation: &Observation) {
         self.count(observation, None);

@@ -6,10 +6,10 @@
 
 mod bounds;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use twixt_model::{COPIED_WITHIN, FlowHash, LossRange};
+use twixt_model::{COPIED_WITHIN, FlowHash, LossRange, Prehashed};
 
 use crate::question::Question;
 
@@ -38,7 +38,7 @@ pub struct Unmatched {
     /// Seen downstream only.
     pub strays: Vec<OneSided>,
     /// Packets that both saw, by flow.
-    pub matched: BTreeMap<FlowHash, u64>,
+    pub matched: HashMap<FlowHash, u64, Prehashed>,
     /// Length of the longest packet that upstream saw, and downstream.
     pub longest: [u32; 2],
 }
@@ -181,7 +181,7 @@ impl Unmatched {
 
 /// Where a missing packet would be looked for among strays: in its flow, or, if all of the flow is
 /// missing, in any other.
-fn own_place(flow: FlowHash, matched: &BTreeMap<FlowHash, u64>) -> Option<FlowHash> {
+fn own_place(flow: FlowHash, matched: &HashMap<FlowHash, u64, Prehashed>) -> Option<FlowHash> {
     matched.contains_key(&flow).then_some(flow)
 }
 

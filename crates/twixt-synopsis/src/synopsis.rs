@@ -80,6 +80,11 @@ pub trait Synopsis: Clone + PartialEq + Debug + Send + Sized + 'static {
         false
     }
 
+    /// Whether it reads more of details ([`Detail`]) than flow keys and when packets were sent.
+    fn reads_headers(&self) -> bool {
+        Self::NEEDS.detail
+    }
+
     /// Adds one packet. Never fails; never allocates beyond what `new` reserved (when full, it
     /// counts). Unbounded referees (`exact`) say so in their documentation.
     fn update(&mut self, observation: &Observation);

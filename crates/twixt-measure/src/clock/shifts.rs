@@ -75,33 +75,43 @@ const NEAR: usize = 8;
 
 /// Whether a closer look is worth its time: the few packets beside it hardly overlap.
 fn may_shift(points: &[ClockPoint], at: usize) -> bool {
-    let sorted = |points: &[ClockPoint]| {
-        let mut near = [Delay::ZERO; NEAR];
-        for (place, point) in near.iter_mut().zip(points) {
-            *place = point.difference;
-        }
-        near.sort_unstable();
-        near
-    };
-    let (before, after) = (sorted(&points[at - NEAR..at]), sorted(&points[at..at + NEAR]));
-    let apart = after[0] > before[NEAR / 2] || before[0] > after[NEAR / 2];
-    apart && (after[0] - before[0]).as_nanos().unsigned_abs() as f64 >= SHIFT_MIN_NS
+    let (before, after) = (&points[at - NEAR..at], &points[at..at + NEAR]);
+    let (old, new) = (lowest(before), lowest(after));
+    if (new - old).as_nanos().unsigned_abs() as f64 >= SHIFT_MIN_NS {
+        // The packets of one side, but for a few at most, lie below all of the other.
+        let below = |points: &[ClockPoint], floor: Delay| {
+            points.iter().filter(|point| point.difference < floor).count()
+        };
+        below(before, new) > NEAR / 2 || below(after, old) > NEAR / 2
+    } else {
+        false
+    }
+}
+
+fn lowest(points: &[ClockPoint]) -> Delay {
+    points.iter().fold(points[0].difference, |least, point| least.min(point.difference))
 }
 
 /// The change between what was before and what came after, if it happened exactly there.
 fn change_here(before: &[ClockPoint], after: &[ClockPoint]) -> Option<Delay> {
     let (before, after) = (last(before), first(after));
-    let (old, new) = (ShiftSide::of(before)?, ShiftSide::of(after)?);
-    let change = new.floor - old.floor;
+    if before.len() < SIDE_MIN || after.len() < SIDE_MIN {
+        return None;
+    }
+    let (old_floor, new_floor) = (lowest(before), lowest(after));
+    let change = new_floor - old_floor;
     let size_ns = change.as_nanos().unsigned_abs() as f64;
-    let is_clear = size_ns >= (CLEAR * old.varies_ns.max(new.varies_ns)).max(SHIFT_MIN_NS);
     // Exactly here: the last packet before is nearer to the old floor, the first after to the new.
     let is_new = |point: &ClockPoint| {
         let above = |floor: Delay| (point.difference - floor).as_nanos().unsigned_abs();
-        above(new.floor) < above(old.floor)
+        above(new_floor) < above(old_floor)
     };
     let is_here = !is_new(&before[before.len() - 1]) && is_new(&after[0]);
-    (is_clear && is_here).then_some(change)
+    if size_ns < SHIFT_MIN_NS || !is_here {
+        return None;
+    }
+    let (old, new) = (ShiftSide::of(before)?, ShiftSide::of(after)?);
+    (size_ns >= CLEAR * old.varies_ns.max(new.varies_ns)).then_some(change)
 }
 
 /// The packets on one side of a shift.

@@ -9,8 +9,6 @@
 //! A clock gains in each half of the time what it gains in all of it. A path that gets longer at once,
 //! or a queue that fills in a part of the time, makes a line steep that neither half shows.
 
-use std::collections::BTreeMap;
-
 use super::hull::{Line, LowerHull};
 use super::line::{fit, median, t99};
 use super::track::{Sighting, Track};
@@ -164,13 +162,15 @@ fn blocks(points: &[Sighting]) -> impl Iterator<Item = &[Sighting]> {
 
 /// Packets compared with others of their flow.
 fn by_flows(points: &[Sighting]) -> Option<Slope> {
-    let mut flows: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for (index, point) in points.iter().enumerate().filter(|(_, point)| point.flow != 0) {
-        flows.entry(point.flow).or_default().push(index);
-    }
-    flows.retain(|_, members| members.len() > 1);
-    let mut centred = Vec::new();
-    for members in flows.values() {
+    let mut centred = Vec::with_capacity(points.len());
+    let (members, ends) = by_flow(points);
+    let mut start = 0;
+    for end in ends {
+        let members = &members[std::mem::replace(&mut start, end)..end];
+        let are_known = members.first().is_some_and(|&index| points[index].flow != 0);
+        if members.len() < 2 || !are_known {
+            continue;
+        }
         let count = members.len() as f64;
         let mean = |pick: fn(&Sighting) -> f64| {
             members.iter().map(|&index| pick(&points[index])).sum::<f64>() / count
@@ -179,11 +179,27 @@ fn by_flows(points: &[Sighting]) -> Option<Slope> {
         centred.extend(members.iter().map(|&index| Centred {
             seconds: points[index].seconds - seconds,
             nanos: points[index].nanos - nanos,
-            flow: points[index].flow,
+            rank: points[index].rank,
             at: index * BLOCKS_MAX / points.len(),
         }));
     }
     slope_of(&centred)
+}
+
+/// The indices of packets flow by flow, in the order of their ranks, and where each flow ends.
+fn by_flow(points: &[Sighting]) -> (Vec<usize>, Vec<usize>) {
+    let flows = points.iter().map(|point| point.rank + 1).max().unwrap_or(0);
+    let (mut places, mut next) = (vec![0; flows], 0);
+    points.iter().for_each(|point| places[point.rank] += 1);
+    for place in &mut places {
+        (*place, next) = (next, next + *place);
+    }
+    let mut members = vec![0; points.len()];
+    for (index, point) in points.iter().enumerate() {
+        members[places[point.rank]] = index;
+        places[point.rank] += 1;
+    }
+    (members, places)
 }
 
 /// All packets compared with all others.
@@ -202,8 +218,7 @@ fn by_all(points: &[Sighting]) -> Option<Slope> {
         .map(|(index, point)| Centred {
             seconds: point.seconds - seconds,
             nanos: bounded(point) - nanos,
-            // Without a flow each is one of its own.
-            flow: if point.flow == 0 { index as u64 } else { point.flow },
+            rank: point.rank,
             at: index * BLOCKS_MAX / points.len(),
         })
         .collect();
@@ -218,7 +233,8 @@ const TAIL_SCALES: f64 = 20.0;
 struct Centred {
     seconds: f64,
     nanos: f64,
-    flow: u64,
+    /// Of its flow.
+    rank: usize,
     /// The part that it lies in.
     at: usize,
 }
@@ -232,10 +248,12 @@ fn slope_of(packets: &[Centred]) -> Option<Slope> {
     }
     let slope = packets.iter().map(|packet| packet.seconds * packet.nanos).sum::<f64>() / spread;
     let score = |packet: &Centred| packet.seconds * (packet.nanos - slope * packet.seconds);
-    let (mut flows, mut blocks) = (BTreeMap::<u64, f64>::new(), BTreeMap::<usize, f64>::new());
+    // In the order of flows, whose scores are added up in it.
+    let mut flows = vec![None; packets.iter().map(|packet| packet.rank + 1).max().unwrap_or(0)];
+    let mut blocks = [None; BLOCKS_MAX];
     for packet in packets {
-        *flows.entry(packet.flow).or_default() += score(packet);
-        *blocks.entry(packet.at).or_default() += score(packet);
+        *flows[packet.rank].get_or_insert(0.0) += score(packet);
+        *blocks[packet.at].get_or_insert(0.0) += score(packet);
     }
     let doubt = |scores: &mut dyn Iterator<Item = f64>| {
         let (mut squares, mut count) = (0.0, 0);
@@ -248,7 +266,7 @@ fn slope_of(packets: &[Centred]) -> Option<Slope> {
             t99(count - 2) * (few * squares).sqrt() / spread
         })
     };
-    let by_flow = doubt(&mut flows.into_values())?;
-    let by_block = doubt(&mut blocks.into_values())?;
+    let by_flow = doubt(&mut flows.into_iter().flatten())?;
+    let by_block = doubt(&mut blocks.into_iter().flatten())?;
     Some(Slope { slope, doubt: by_flow.max(by_block) })
 }

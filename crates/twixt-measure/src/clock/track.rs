@@ -1,6 +1,6 @@
 //! Packets of one direction in the order in which they really passed, and what lies below them.
 
-use twixt_model::{Delay, Span, Timestamp};
+use twixt_model::{Delay, Span, Timestamp, sort_by_hash, sort_by_number};
 
 use super::{ClockPoint, Skew};
 
@@ -21,17 +21,25 @@ impl Order {
     /// The clock by which differences jump to and fro the least: packets from before and after a step
     /// alternate, if they are put in order by a clock that was set back. If it was set back to before
     /// the first packet, all times after the step come before all others; then the other clock tells,
-    /// which ran through.
-    pub(super) fn of(directions: [&[ClockPoint]; 2]) -> Self {
-        let [up, down] = [Self::Upstream, Self::Downstream].map(|order| {
-            let tracks = directions.iter().filter_map(|points| Track::new(points, order));
-            let unrest = tracks.map(|track| (track.restlessness(), track.leap().as_nanos()));
+    /// which ran through. With the packets of both directions in that order.
+    pub(super) fn of(directions: [&[ClockPoint]; 2]) -> (Self, [Option<Track>; 2]) {
+        let by_upstream = directions.map(|points| sorted(points.to_vec(), Self::Upstream));
+        let by_downstream = directions.map(|points| sorted(points.to_vec(), Self::Downstream));
+        let up = by_upstream.map(|points| Track::sorted(&points, Self::Upstream));
+        let down = by_downstream.map(|points| Track::sorted(&points, Self::Downstream));
+        let unrest = |tracks: &[Option<Track>; 2]| {
+            let unrest = tracks
+                .iter()
+                .flatten()
+                .map(|track| (track.restlessness(), track.leap().as_nanos()));
             unrest.fold((0.0, 0), |sum: (f64, i64), one| (sum.0 + one.0, sum.1.max(one.1)))
-        });
+        };
+        let (by_up, by_down) = (unrest(&up), unrest(&down));
         // Twice as much: it differs a little by chance.
-        let alternates = up.0 > 2.0 * down.0;
-        let leaps = 2.0 * up.0 >= down.0 && up.1.saturating_sub(down.1) > LEAP_MIN.as_nanos();
-        if alternates || leaps { Self::Downstream } else { Self::Upstream }
+        let alternates = by_up.0 > 2.0 * by_down.0;
+        let leaps =
+            2.0 * by_up.0 >= by_down.0 && by_up.1.saturating_sub(by_down.1) > LEAP_MIN.as_nanos();
+        if alternates || leaps { (Self::Downstream, down) } else { (Self::Upstream, up) }
     }
 
     /// What is gained by this clock's time, by that of the upstream one.
@@ -51,6 +59,20 @@ impl Order {
     }
 }
 
+/// Packets in the order in which they passed, and else by what they are.
+fn sorted(mut points: Vec<ClockPoint>, order: Order) -> Vec<ClockPoint> {
+    // Before 1970 comes first.
+    let number = |point: &ClockPoint| order.time(point).as_nanos().cast_unsigned() ^ (1 << 63);
+    sort_by_number(&mut points, number);
+    points
+        .chunk_by_mut(|one, next| order.time(one) == order.time(next))
+        .filter(|same_time| same_time.len() > 1)
+        .for_each(|same_time| {
+            same_time.sort_unstable_by_key(|point| (point.difference, point.flow));
+        });
+    points
+}
+
 /// Packets of one direction, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Track {
@@ -60,12 +82,10 @@ pub(super) struct Track {
 }
 
 impl Track {
-    /// `None` without packets.
-    pub(super) fn new(points: &[ClockPoint], order: Order) -> Option<Self> {
-        let mut points = points.to_vec();
-        points.sort_unstable_by_key(|point| (order.time(point), point.difference, point.flow));
+    /// Of packets in this order; `None` without packets.
+    fn sorted(points: &[ClockPoint], order: Order) -> Option<Self> {
         let apart = points.len().div_ceil(POINTS_MAX).max(1);
-        let points: Vec<ClockPoint> = points.into_iter().step_by(apart).collect();
+        let points: Vec<ClockPoint> = points.iter().copied().step_by(apart).collect();
         let times = points.iter().map(|point| order.time(point)).collect();
         (!points.is_empty()).then_some(Self { points, times })
     }
@@ -113,12 +133,30 @@ impl Track {
     /// difference, so that an offset of years costs no precision.
     pub(super) fn relative(&self) -> Vec<Sighting> {
         let (first, start) = (&self.points[0], self.times[0]);
-        let relative = |(point, time): (&ClockPoint, &Timestamp)| Sighting {
+        let ranks = self.ranks();
+        let relative = |((point, time), rank): ((&ClockPoint, &Timestamp), usize)| Sighting {
             seconds: (*time - start).as_nanos() as f64 / 1e9,
             nanos: (point.difference - first.difference).as_nanos() as f64,
             flow: point.flow,
+            rank,
         };
-        self.points.iter().zip(&self.times).map(relative).collect()
+        self.points.iter().zip(&self.times).zip(ranks).map(relative).collect()
+    }
+
+    /// For each packet, the number of its flow, counted in the order of their hashes. Packets without a
+    /// flow come first; each is one of its own.
+    fn ranks(&self) -> Vec<usize> {
+        let flows = self.points.iter().enumerate().map(|(index, point)| (point.flow, index));
+        let mut flows: Vec<(u64, usize)> = flows.collect();
+        sort_by_hash(&mut flows, |(flow, _)| *flow);
+        let mut ranks = vec![0; flows.len()];
+        let mut rank = 0;
+        for (place, (flow, index)) in flows.iter().enumerate() {
+            let is_next = place > 0 && (*flow == 0 || *flow != flows[place - 1].0);
+            rank += usize::from(is_next);
+            ranks[*index] = rank;
+        }
+        ranks
     }
 
     /// The largest leap from packet to packet that both clocks make.
@@ -145,4 +183,6 @@ pub(super) struct Sighting {
     pub(super) seconds: f64,
     pub(super) nanos: f64,
     pub(super) flow: u64,
+    /// Which flow that is among those of the track.
+    pub(super) rank: usize,
 }

@@ -1,9 +1,8 @@
 //! Two surveys side by side: headings, clocks, the range of delays.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
-use twixt_model::{COPIED_WITHIN, Delay, FlowHash, PacketDigest, Prehashed, Span};
+use twixt_model::{COPIED_WITHIN, Delay, FlowHash, Span, sort_by_hash, sort_by_number};
 
 use crate::clock::{ClockOffset, ClockPoint, ClockReport, diagnose, two_way};
 
@@ -67,6 +66,11 @@ impl DelayRange {
     #[must_use]
     pub fn of(mut delays: Vec<Delay>) -> Option<Self> {
         delays.sort_unstable();
+        Self::of_sorted(&delays)
+    }
+
+    /// Of delays in ascending order.
+    fn of_sorted(delays: &[Delay]) -> Option<Self> {
         let median = *delays.get(delays.len() / 2)?;
         Some(Self { min: *delays.first()?, median, max: *delays.last()? })
     }
@@ -116,7 +120,7 @@ pub fn compare(upstream: &PointSurvey, downstream: &PointSurvey) -> Option<Compa
 pub fn compare_specified(upstream: &PointSurvey, downstream: &PointSurvey) -> Option<Comparison> {
     let specified = (Heading::Downstream, Method::Specified);
     let comparison = compare_with(upstream, downstream, |_| {
-        upstream.flows.keys().map(|flow| (*flow, specified)).collect()
+        upstream.flows_in_order().map(|(flow, _)| (flow, specified)).collect()
     });
     comparison.map(|comparison| Comparison {
         alike_delays: alike_delays(upstream, downstream),
@@ -139,31 +143,27 @@ fn compare_with(
 ) -> Option<Comparison> {
     let matched = match_kept(upstream, downstream);
     let headings = decide(&matched);
-    if matched.is_empty() && (headings.is_empty() || !downstream.flows.is_empty()) {
+    if matched.is_empty() && (headings.is_empty() || downstream.flows_in_order().len() > 0) {
         return None;
     }
-    let points_of = |heading| -> Vec<ClockPoint> {
-        let goes = |pair: &&Matched| {
-            headings.get(&pair.upstream.flow).is_some_and(|found| found.0 == heading)
-        };
-        matched.iter().filter(goes).filter_map(Matched::point).collect()
-    };
-    let (downstream_points, upstream_points) =
-        (points_of(Heading::Downstream), points_of(Heading::Upstream));
-    let delays_of = |points: &[ClockPoint]| -> Vec<Delay> {
-        points.iter().map(|point| point.difference).collect()
-    };
+    let (mut downstream_points, mut upstream_points) = (Vec::new(), Vec::new());
+    let mut downstream_flows = Headings::default();
+    downstream_flows.reserve(headings.len());
+    for pair in &matched {
+        let Some(found) = headings.get(&pair.upstream.flow) else { continue };
+        downstream_flows.insert(pair.downstream.flow, *found);
+        match found.0 {
+            Heading::Downstream => downstream_points.extend(pair.point()),
+            Heading::Upstream => upstream_points.extend(pair.point()),
+        }
+    }
     let (downstream_delays, upstream_delays) =
-        (delays_of(&downstream_points), delays_of(&upstream_points));
+        (sorted_differences(&downstream_points), sorted_differences(&upstream_points));
     let count = |delays: &[Delay], negative: fn(&Delay) -> bool| {
         delays.iter().filter(|delay| negative(delay)).count() as u64
     };
     let negative_delays = count(&downstream_delays, |delay| *delay < Delay::ZERO);
     let opposite_negative_delays = count(&upstream_delays, |delay| *delay > Delay::ZERO);
-    let downstream_flows = matched
-        .iter()
-        .filter_map(|pair| Some((pair.downstream.flow, *headings.get(&pair.upstream.flow)?)))
-        .collect();
     let mut verdicts =
         [Verdicts::new(upstream, &headings), Verdicts::new(downstream, &downstream_flows)];
     let is_translated = matched.iter().any(|pair| pair.upstream.flow != pair.downstream.flow);
@@ -176,11 +176,11 @@ fn compare_with(
         decided_by: most_common(&upstream_verdicts),
         upstream: upstream_verdicts,
         downstream: downstream_verdicts,
-        downstream_quantiles: quantiles(&downstream_delays),
-        downstream_delays: DelayRange::of(downstream_delays),
+        downstream_quantiles: quantiles_of_sorted(&downstream_delays),
+        downstream_delays: DelayRange::of_sorted(&downstream_delays),
         alike_delays: None,
-        upstream_quantiles: quantiles(&upstream_delays),
-        upstream_delays: DelayRange::of(upstream_delays),
+        upstream_quantiles: quantiles_of_sorted(&upstream_delays),
+        upstream_delays: DelayRange::of_sorted(&upstream_delays),
         matched: matched.len() as u64,
         is_sampled: upstream.sample_level().max(downstream.sample_level()) > 0,
         negative_delays,
@@ -217,7 +217,7 @@ impl Comparison {
         let several = sent.flows_of_several(edges.certain());
         let going: Vec<FlowHash> =
             several.filter(|flow| self.upstream.goes(*flow, Heading::Downstream)).collect();
-        let is_seen = |flow: &FlowHash| received.flows.contains_key(flow);
+        let is_seen = |flow: &FlowHash| received.flow(*flow).is_some();
         let unseen = going.iter().filter(|flow| !is_seen(flow)).count() as u64;
         let (knows_all, all) = (received.flows_refused() == 0, going.len() as u64);
         let is_translated = unseen == all;
@@ -329,9 +329,12 @@ impl Comparison {
 /// Packets that both kept. Of identical packets the first ones are taken for the same: which is
 /// which does not matter for their time to live, but makes their delay doubtful.
 fn match_kept(upstream: &PointSurvey, downstream: &PointSurvey) -> Vec<Matched> {
-    let (upstream, downstream) = (by_digest(upstream), by_digest(downstream));
-    let both = upstream.into_iter().filter_map(|(digest, sent)| {
-        let received = downstream.get(&digest)?;
+    let (upstream, downstream) = (firsts(upstream), firsts(downstream));
+    let mut received = downstream.iter().peekable();
+    let both = upstream.iter().filter_map(|sent| {
+        let digest = sent.kept.digest;
+        while received.next_if(|other| other.kept.digest < digest).is_some() {}
+        let received = received.peek().filter(|other| other.kept.digest == digest)?;
         let sure = !sent.repeated && !received.repeated;
         Some(Matched { upstream: sent.kept, downstream: received.kept, sure })
     });
@@ -344,15 +347,15 @@ struct First {
     repeated: bool,
 }
 
-fn by_digest(survey: &PointSurvey) -> HashMap<PacketDigest, First, Prehashed> {
-    let mut firsts: HashMap<PacketDigest, First, Prehashed> = HashMap::default();
-    for &kept in survey.kept() {
-        match firsts.entry(kept.digest) {
-            Entry::Vacant(entry) => {
-                entry.insert(First { kept, repeated: false });
-            }
-            Entry::Occupied(mut entry) => {
-                let first = entry.get_mut();
+/// What was kept of each digest, in the order of digests.
+fn firsts(survey: &PointSurvey) -> Vec<First> {
+    let mut kept: Vec<&Kept> = survey.kept().collect();
+    sort_by_hash(&mut kept, |kept| kept.digest.0);
+    let mut firsts: Vec<First> = Vec::with_capacity(kept.len());
+    for &kept in kept {
+        match firsts.last_mut().filter(|first| first.kept.digest == kept.digest) {
+            None => firsts.push(First { kept, repeated: false }),
+            Some(first) => {
                 let apart_ns = (first.kept.time - kept.time).as_nanos().saturating_abs();
                 first.repeated |= apart_ns > COPIED_WITHIN.as_nanos();
                 if kept.time < first.kept.time {
@@ -364,10 +367,22 @@ fn by_digest(survey: &PointSurvey) -> HashMap<PacketDigest, First, Prehashed> {
     firsts
 }
 
+/// By how much the clocks differ, ascending.
+fn sorted_differences(points: &[ClockPoint]) -> Vec<Delay> {
+    let mut differences: Vec<Delay> = points.iter().map(|point| point.difference).collect();
+    // Negative ones come first.
+    sort_by_number(&mut differences, |delay| delay.as_nanos().cast_unsigned() ^ (1 << 63));
+    differences
+}
+
 /// At most [`QUANTILES_MAX`] evenly spaced elements, in ascending order.
 pub(super) fn quantiles(delays: &[Delay]) -> Vec<Delay> {
     let mut sorted = delays.to_vec();
     sorted.sort_unstable();
+    quantiles_of_sorted(&sorted)
+}
+
+fn quantiles_of_sorted(sorted: &[Delay]) -> Vec<Delay> {
     let kept = sorted.len().min(QUANTILES_MAX);
     (0..kept).map(|index| sorted[index * sorted.len() / kept]).collect()
 }

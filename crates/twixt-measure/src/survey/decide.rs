@@ -60,6 +60,9 @@ pub(super) type Headings = HashMap<FlowHash, (Heading, Method), Prehashed>;
 
 /// Decides every flow that has a matched packet.
 pub(super) fn decide(survey: &PointSurvey, matched: &[Matched]) -> Headings {
+    if let Some(headings) = decide_all_by_ttl(matched) {
+        return headings;
+    }
     let mut flows: HashMap<FlowHash, Vec<Matched>, Prehashed> = HashMap::default();
     for pair in matched {
         flows.entry(pair.upstream.flow).or_default().push(*pair);
@@ -72,6 +75,20 @@ pub(super) fn decide(survey: &PointSurvey, matched: &[Matched]) -> Headings {
     decide_by_delay(survey, &flows, &mut headings);
     follow_groups(&flows, &mut headings);
     headings
+}
+
+/// The same where each flow crosses routers, and nothing else is known: then their packets need not be
+/// looked at together.
+fn decide_all_by_ttl(matched: &[Matched]) -> Option<Headings> {
+    let mut votes: HashMap<FlowHash, i64, Prehashed> = HashMap::default();
+    for pair in matched {
+        if pair.group().is_some() {
+            return None;
+        }
+        *votes.entry(pair.upstream.flow).or_default() += pair.by_ttl().map_or(0, vote);
+    }
+    let decided = |(flow, balance)| Some((flow, (winner(balance)?, Method::Ttl)));
+    votes.into_iter().map(decided).collect()
 }
 
 /// Flows whose time to live does not change (no router in between) are decided by their delay:
@@ -124,7 +141,7 @@ fn between(
 fn between_opposites(survey: &PointSurvey, undecided: &[(FlowHash, DelayRange)]) -> Option<Delay> {
     let ranges: HashMap<FlowHash, DelayRange, Prehashed> = undecided.iter().copied().collect();
     let bounds = undecided.iter().filter_map(|(flow, range)| {
-        let opposite = ranges.get(&survey.flows.get(flow)?.ends.reverse)?;
+        let opposite = ranges.get(&survey.flow(*flow)?.ends.reverse)?;
         (opposite.median < range.median).then_some((opposite.max, range.min))
     });
     let (low, high) = bounds.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1)))?;
@@ -153,8 +170,17 @@ fn follow_groups(flows: &HashMap<FlowHash, Vec<Matched>, Prehashed>, headings: &
 
 /// The heading that most say; `None` for a tie.
 fn majority(votes: impl Iterator<Item = Heading>) -> Option<Heading> {
-    let balance: i64 =
-        votes.map(|heading| if heading == Heading::Downstream { 1 } else { -1 }).sum();
+    winner(votes.map(vote).sum())
+}
+
+const fn vote(heading: Heading) -> i64 {
+    match heading {
+        Heading::Downstream => 1,
+        Heading::Upstream => -1,
+    }
+}
+
+const fn winner(balance: i64) -> Option<Heading> {
     match balance.signum() {
         1 => Some(Heading::Downstream),
         -1 => Some(Heading::Upstream),

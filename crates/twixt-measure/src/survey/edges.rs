@@ -4,9 +4,7 @@
 //! both points had a chance to see, because delays vary: there, packets are held back and
 //! compared by digest.
 
-use std::collections::HashMap;
-
-use twixt_model::{Delay, Observation, PacketDigest, Prehashed, Side, Span, Timestamp};
+use twixt_model::{Delay, Observation, PacketDigest, Side, Span, Timestamp, sort_by_hash};
 
 use super::compare::{Comparison, DelayRange};
 use super::missing::{Judge, Passed};
@@ -274,7 +272,8 @@ pub fn resolve(
             Some(Passed { sent: sent.time, received: downstream[(*partner)?].time })
         })
         .collect();
-    arrived.sort_unstable();
+    // Nearly in order already, which the stable sort makes use of.
+    arrived.sort();
     let judge = Judge::new(edges, place, &arrived, upstream);
     let is_stray = |packet: &Observation| edges.witnessed.contains(packet.time);
     let mut resolved =
@@ -296,9 +295,14 @@ fn match_held(
     downstream: &[Observation],
 ) -> Vec<Option<usize>> {
     let (sent, received) = (by_digest(upstream), by_digest(downstream));
+    let digest = |packets: &[Observation], index: &usize| packets[*index].digest;
     let mut partner = vec![None; upstream.len()];
-    for (digest, sent) in &sent {
-        let mut received = received.get(digest).map_or(&[][..], Vec::as_slice).iter().peekable();
+    let mut left = received.as_slice();
+    for sent in sent.chunk_by(|one, next| digest(upstream, one) == digest(upstream, next)) {
+        let wanted = digest(upstream, &sent[0]);
+        left = &left[left.iter().take_while(|index| digest(downstream, index) < wanted).count()..];
+        let alike = left.iter().take_while(|index| digest(downstream, index) == wanted);
+        let mut received = alike.peekable();
         for &one in sent {
             let delay = |other: usize| downstream[other].time - upstream[one].time;
             while received.next_if(|&&other| delay(other) < edges.plausible.0).is_some() {}
@@ -308,16 +312,16 @@ fn match_held(
     partner
 }
 
-/// Indices of equal packets, in the order of their times.
-fn by_digest(packets: &[Observation]) -> HashMap<PacketDigest, Vec<usize>, Prehashed> {
-    let mut groups: HashMap<PacketDigest, Vec<usize>, Prehashed> = HashMap::default();
-    for (index, packet) in packets.iter().enumerate() {
-        groups.entry(packet.digest).or_default().push(index);
-    }
-    for indices in groups.values_mut() {
-        indices.sort_by_key(|&index| packets[index].time);
-    }
-    groups
+/// Indices of packets in the order of their digests, those of equal ones in the order of their times.
+fn by_digest(packets: &[Observation]) -> Vec<usize> {
+    let digests = packets.iter().enumerate().map(|(index, packet)| (packet.digest, index));
+    let mut digests: Vec<(PacketDigest, usize)> = digests.collect();
+    sort_by_hash(&mut digests, |(digest, _)| digest.0);
+    digests
+        .chunk_by_mut(|one, next| one.0 == next.0)
+        .filter(|alike| alike.len() > 1)
+        .for_each(|alike| alike.sort_by_key(|&(_, index)| packets[index].time));
+    digests.into_iter().map(|(_, index)| index).collect()
 }
 
 #[cfg(test)]

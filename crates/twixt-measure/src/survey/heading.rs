@@ -75,7 +75,7 @@ pub(super) fn follow_one_way(verdicts: &mut [Verdicts; 2], surveys: [&PointSurve
         Heading::Upstream => [(downstream, surveys[1]), (upstream, surveys[0])],
     };
     sent.0.decide_all(sent.1, only, |_| true);
-    received.0.decide_all(received.1, only, |flow| sent.1.flows.contains_key(&flow));
+    received.0.decide_all(received.1, only, |flow| sent.1.flow(flow).is_some());
 }
 
 /// The way of all decided flows of both points, if it is one.
@@ -91,10 +91,9 @@ fn only_heading(verdicts: &[Verdicts; 2]) -> Option<Heading> {
 /// The headings of one point's flows. Bounded as the survey is.
 #[derive(Debug, Default)]
 pub struct Verdicts {
-    flows: HashMap<FlowHash, Heading, Prehashed>,
+    flows: HashMap<FlowHash, (Heading, Method), Prehashed>,
     /// For each address, how many flows say that it lies upstream less those that say downstream.
     sides: HashMap<u64, i32, Prehashed>,
-    methods: HashMap<FlowHash, Method, Prehashed>,
     unknown: HashSet<FlowHash, Prehashed>,
 }
 
@@ -106,28 +105,23 @@ impl Verdicts {
         decided: &HashMap<FlowHash, (Heading, Method), Prehashed>,
     ) -> Self {
         let mut verdicts = Self::default();
+        verdicts.flows.reserve(survey.flows_in_order().len().max(decided.len()));
         for (&flow, &(heading, method)) in decided {
-            if let Some(survey) = survey.flows.get(&flow) {
+            if let Some(survey) = survey.flow(flow) {
                 verdicts.note_sides(&survey.ends, heading);
             }
-            verdicts.flows.insert(flow, heading);
-            verdicts.methods.insert(flow, method);
+            verdicts.flows.insert(flow, (heading, method));
         }
-        for (&flow, survey) in &survey.flows {
+        for (flow, ends) in survey.flows_in_order() {
             if decided.contains_key(&flow) {
                 continue;
             }
-            let opposite = decided.get(&survey.ends.reverse).map(|(heading, _)| heading.opposite());
+            let opposite = decided.get(&ends.reverse).map(|(heading, _)| heading.opposite());
             let by_reverse = opposite.map(|heading| (heading, Method::ReverseFlow));
-            let by_addresses = || Some((verdicts.by_addresses(&survey.ends)?, Method::Addresses));
+            let by_addresses = || Some((verdicts.by_addresses(&ends)?, Method::Addresses));
             match by_reverse.or_else(by_addresses) {
-                Some((heading, method)) => {
-                    verdicts.flows.insert(flow, heading);
-                    verdicts.methods.insert(flow, method);
-                }
-                None => {
-                    verdicts.unknown.insert(flow);
-                }
+                Some(verdict) => _ = verdicts.flows.insert(flow, verdict),
+                None => _ = verdicts.unknown.insert(flow),
             }
         }
         verdicts
@@ -138,7 +132,7 @@ impl Verdicts {
     #[inline]
     pub fn heading(&self, flow: FlowHash, ends: impl FnOnce() -> FlowEnds) -> Option<Heading> {
         match self.flows.get(&flow) {
-            Some(&heading) => Some(heading),
+            Some(&(heading, _)) => Some(heading),
             None if self.sides.is_empty() => None,
             None => self.by_addresses(&ends()),
         }
@@ -151,12 +145,12 @@ impl Verdicts {
 
     /// Whether any flow goes this way.
     pub(super) fn has(&self, heading: Heading) -> bool {
-        self.flows.values().any(|found| *found == heading)
+        self.flows.values().any(|found| found.0 == heading)
     }
 
     /// Whether a flow is known to go this way.
     pub(super) fn goes(&self, flow: FlowHash, heading: Heading) -> bool {
-        self.flows.get(&flow) == Some(&heading)
+        self.flows.get(&flow).is_some_and(|found| found.0 == heading)
     }
 
     /// Flows that go downstream, and upstream by others.
@@ -170,16 +164,18 @@ impl Verdicts {
 
     /// How many flows were decided by which method.
     pub fn methods(&self) -> impl Iterator<Item = Method> {
-        self.methods.values().copied()
+        self.flows.values().map(|found| found.1)
     }
 
     /// The same flows seen along the opposite segment.
     #[must_use]
     pub fn opposite(&self) -> Self {
+        let opposite = |(&flow, &(heading, method)): (&FlowHash, &(Heading, Method))| {
+            (flow, (heading.opposite(), method))
+        };
         Self {
-            flows: self.flows.iter().map(|(&flow, heading)| (flow, heading.opposite())).collect(),
+            flows: self.flows.iter().map(opposite).collect(),
             sides: self.sides.iter().map(|(&address, side)| (address, -side)).collect(),
-            methods: self.methods.clone(),
             unknown: self.unknown.clone(),
         }
     }
@@ -200,7 +196,7 @@ impl Verdicts {
         let sign = if only == Heading::Downstream { 1 } else { -1 };
         let side = |address| self.sides.get(&address).copied().unwrap_or(0).signum() * sign;
         let goes = |flow: &FlowHash| {
-            let ends = survey.flows.get(flow).map(|flow| flow.ends);
+            let ends = survey.flow(*flow).map(|flow| flow.ends);
             is_meant(*flow)
                 && ends.is_some_and(|ends| {
                     !ends.stays_local && side(ends.source) >= 0 && side(ends.destination) <= 0
@@ -209,8 +205,7 @@ impl Verdicts {
         let decided: Vec<FlowHash> = self.unknown.iter().copied().filter(goes).collect();
         for flow in decided {
             self.unknown.remove(&flow);
-            self.flows.insert(flow, only);
-            self.methods.insert(flow, Method::OneWay);
+            self.flows.insert(flow, (only, Method::OneWay));
         }
     }
 

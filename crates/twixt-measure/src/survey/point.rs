@@ -50,7 +50,8 @@ pub struct FlowEnds {
 pub struct PointSurvey {
     frames: Option<Span>,
     disorder: Disorder,
-    pub(super) flows: HashMap<FlowHash, FlowSurvey, Prehashed>,
+    places: HashMap<FlowHash, FlowPlace, Prehashed>,
+    flows: Vec<FlowSurvey>,
     sample: Vec<Kept>,
     sample_level: u32,
     flows_refused: u64,
@@ -100,12 +101,23 @@ pub(super) struct Kept {
     pub is_fragment: bool,
 }
 
+/// Where a flow is in the list, and what most of its packets need not look there for.
+#[derive(Clone, Copy, Debug)]
+struct FlowPlace {
+    place: u32,
+    /// The first half of the highest rank that is kept; packets of higher ones are not.
+    ceiling: u32,
+}
+
 /// What is known of one flow at one point.
 #[derive(Debug)]
 pub(super) struct FlowSurvey {
+    flow: FlowHash,
     pub ends: FlowEnds,
     /// The packets of lowest rank; both points keep the same ones of what both see.
-    lowest: Vec<Kept>,
+    lowest: [Kept; KEPT_PER_FLOW],
+    /// How many these are.
+    count: usize,
 }
 
 /// Maximum number of flows that are distinguished (about 150 bytes each); later ones follow their
@@ -128,28 +140,67 @@ impl PointSurvey {
     /// Notes that the point was capturing at `time`, whatever the frame was.
     #[inline]
     pub fn saw_frame(&mut self, time: Timestamp) {
-        if let Some(frames) = self.frames
-            && time < frames.end
-        {
-            self.disorder.note(time, frames.end - time);
+        match &mut self.frames {
+            Some(frames) if time >= frames.end => frames.end = time,
+            Some(frames) => {
+                self.disorder.note(time, frames.end - time);
+                *frames = frames.including(time);
+            }
+            None => self.frames = Some(Span::at(time)),
         }
-        self.frames = Some(self.frames.map_or(Span::at(time), |span| span.including(time)));
     }
 
     /// Notes a packet; `ends` is asked the first time its flow is seen.
     pub fn observe(&mut self, sighting: &Sighting, ends: impl FnOnce() -> FlowEnds) {
-        let Sighting { time, digest, flow, ttl, passage, length, is_fragment } = *sighting;
-        let kept = Kept { time, digest, flow, ttl, passage, length, is_fragment };
-        if kept.rank().leading_zeros() >= self.sample_level {
-            self.keep_in_sample(kept);
+        self.observe_with(sighting.digest, sighting.flow, || *sighting, ends);
+    }
+
+    /// Notes a packet, of which more is asked only if it is kept. Returns the place of its flow among
+    /// [`flows_in_order`](Self::flows_in_order); `None` beyond their number.
+    #[inline]
+    pub fn observe_with(
+        &mut self,
+        digest: PacketDigest,
+        flow: FlowHash,
+        sighting: impl Fn() -> Sighting,
+        ends: impl FnOnce() -> FlowEnds,
+    ) -> Option<u32> {
+        let rank = rank(digest);
+        if rank.leading_zeros() >= self.sample_level {
+            self.keep_in_sample(Kept::of(&sighting()));
         }
-        if let Some(survey) = self.flows.get_mut(&flow) {
-            survey.offer(kept);
-        } else if self.flows.len() < FLOWS_MAX {
-            self.flows.insert(flow, FlowSurvey { ends: ends(), lowest: vec![kept] });
-        } else {
+        match self.places.get_mut(&flow) {
+            Some(found) => {
+                if (rank >> 32) as u32 <= found.ceiling {
+                    found.ceiling = self.flows[found.place as usize].offer(Kept::of(&sighting()));
+                }
+                Some(found.place)
+            }
+            None => self.begin(Kept::of(&sighting()), ends),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, first: Kept, ends: impl FnOnce() -> FlowEnds) -> Option<u32> {
+        if self.flows.len() >= FLOWS_MAX {
             self.flows_refused += 1;
+            return None;
         }
+        let place = self.flows.len() as u32; // at most FLOWS_MAX
+        self.places.insert(first.flow, FlowPlace { place, ceiling: u32::MAX });
+        let lowest = [first; KEPT_PER_FLOW];
+        self.flows.push(FlowSurvey { flow: first.flow, ends: ends(), lowest, count: 1 });
+        Some(place)
+    }
+
+    /// All flows, in the order of their first packets.
+    pub fn flows_in_order(&self) -> impl ExactSizeIterator<Item = (FlowHash, FlowEnds)> {
+        self.flows.iter().map(|survey| (survey.flow, survey.ends))
+    }
+
+    pub(super) fn flow(&self, flow: FlowHash) -> Option<&FlowSurvey> {
+        self.places.get(&flow).map(|found| &self.flows[found.place as usize])
     }
 
     /// First and last time of any frame.
@@ -173,15 +224,16 @@ impl PointSurvey {
     /// Flows of at least as many packets as are kept of each, all of them within this time.
     pub(super) fn flows_of_several(&self, within: Span) -> impl Iterator<Item = FlowHash> {
         let is_within = move |kept: &Kept| within.contains(kept.time);
-        let several = self.flows.iter().filter(move |(_, flow)| {
-            flow.lowest.len() == KEPT_PER_FLOW && flow.lowest.iter().all(is_within)
-        });
-        several.map(|(flow, _)| *flow)
+        let several = self
+            .flows
+            .iter()
+            .filter(move |flow| flow.count == KEPT_PER_FLOW && flow.lowest.iter().all(is_within));
+        several.map(|survey| survey.flow)
     }
 
     /// Every packet that was kept; some twice.
     pub(super) fn kept(&self) -> impl Iterator<Item = &Kept> {
-        self.flows.values().flat_map(|flow| &flow.lowest).chain(&self.sample)
+        self.flows.iter().flat_map(FlowSurvey::kept).chain(&self.sample)
     }
 
     /// How thin the sample of all packets is.
@@ -208,21 +260,42 @@ impl PointSurvey {
     }
 }
 
+/// Which packets are kept: those of the lowest.
+fn rank(digest: PacketDigest) -> u64 {
+    digest.derive(SALT)
+}
+
 impl Kept {
+    const fn of(sighting: &Sighting) -> Self {
+        let Sighting { time, digest, flow, ttl, passage, length, is_fragment } = *sighting;
+        Self { time, digest, flow, ttl, passage, length, is_fragment }
+    }
+
     fn rank(&self) -> u64 {
-        self.digest.derive(SALT)
+        rank(self.digest)
     }
 }
 
 impl FlowSurvey {
-    fn offer(&mut self, kept: Kept) {
-        if self.lowest.len() < KEPT_PER_FLOW {
-            self.lowest.push(kept);
-            return;
+    fn kept(&self) -> &[Kept] {
+        &self.lowest[..self.count]
+    }
+
+    /// Keeps a packet if its rank is low. Returns the ceiling of what is kept now.
+    fn offer(&mut self, kept: Kept) -> u32 {
+        if self.count < KEPT_PER_FLOW {
+            self.lowest[self.count] = kept;
+            self.count += 1;
+        } else {
+            let highest = self.lowest.iter_mut().max_by_key(|other| other.rank());
+            let highest = highest.expect("it is full");
+            if kept.rank() < highest.rank() {
+                *highest = kept;
+            }
         }
-        let highest = self.lowest.iter_mut().max_by_key(|other| other.rank()).expect("it is full");
-        if kept.rank() < highest.rank() {
-            *highest = kept;
+        match self.count == KEPT_PER_FLOW {
+            true => self.lowest.iter().map(Kept::rank).fold(0, u64::max).wrapping_shr(32) as u32,
+            false => u32::MAX,
         }
     }
 }

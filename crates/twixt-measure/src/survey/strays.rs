@@ -22,7 +22,7 @@ pub fn stray_cause(
     let level = upstream.sample_level().max(downstream.sample_level());
     let sample = |survey: &PointSurvey, verdicts: &Verdicts| -> Vec<Kept> {
         let goes = |kept: &&Kept| {
-            let ends = survey.flows.get(&kept.flow).map(|flow| flow.ends);
+            let ends = survey.flow(kept.flow).map(|flow| flow.ends);
             let heading = ends.and_then(|ends| verdicts.heading(kept.flow, || ends));
             heading == Some(Heading::Downstream)
         };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use twixt_model::{
     Crossing, Crossings, Delay, DelayEstimate, Epoch, EpochRule, Estimate, Evidence, FlowHash,
     FlowKey, LossRange, Observation, OrderStatistics, Scope, Span, Variation, protocol,
+    sort_by_number,
 };
 
 use super::Exact;
@@ -122,7 +123,9 @@ impl Gathered {
         judged: &Judged,
         pair: Pair<'_, Exact>,
     ) -> Estimate {
-        self.matched.sort_unstable_by_key(|matched| matched.delay);
+        // Negative ones come first.
+        let number = |matched: &Matched| matched.delay.as_nanos().cast_unsigned() ^ (1 << 63);
+        sort_by_number(&mut self.matched, number);
         let delay = self.delay();
         let strays = self.unmatched.strays.len() as u64;
         let mut evidence = Evidence {

@@ -7,7 +7,7 @@
 //! nothing would fit them by accident. Where several ways of matching are possible,
 //! what each of them would say is known too.
 
-use twixt_model::{CrossingFate, Delay, Observation};
+use twixt_model::{CrossingFate, Delay, Observation, sort_by_hash};
 
 use super::alignment::Matched;
 use super::usual::{Usual, are_copies};
@@ -68,9 +68,8 @@ impl Matching {
         mut downstream: Vec<Observation>,
         window: Delay,
     ) -> Self {
-        let by_digest = |packet: &Observation| (packet.digest, packet.time);
-        upstream.sort_unstable_by_key(by_digest);
-        downstream.sort_unstable_by_key(by_digest);
+        sort_by_digest(&mut upstream);
+        sort_by_digest(&mut downstream);
         let usual = Usual::of(&upstream, &downstream, window);
         let mut packets: Vec<(Observation, Fate)> = Vec::with_capacity(upstream.len());
         let mut strays = unseen_upstream(&upstream, &downstream);
@@ -88,6 +87,15 @@ impl Matching {
         }
         Self { packets, strays, median: usual.median() }
     }
+}
+
+/// Sorts by digest, packets of equal digests by time.
+fn sort_by_digest(packets: &mut [Observation]) {
+    sort_by_hash(packets, |packet| packet.digest.0);
+    packets
+        .chunk_by_mut(|one, next| one.digest == next.digest)
+        .filter(|alike| alike.len() > 1)
+        .for_each(|alike| alike.sort_by_key(|packet| packet.time));
 }
 
 /// Packets whose digest upstream did not see.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use twixt_model::{COPIED_WITHIN, Delay, FlowHash, Observation, Timestamp};
+use twixt_model::{COPIED_WITHIN, Delay, FlowHash, Observation, Prehashed, Timestamp};
 
 use super::alignment::{Alignment, Band, Indexes, Matched};
 use super::matching::{Fate, groups};
@@ -26,7 +26,7 @@ pub(super) struct Usual {
     /// Delays that are possible at all.
     window: Band,
     /// Delays of flows that have identical packets, if enough of their packets occur once.
-    ranges: HashMap<FlowHash, Band>,
+    ranges: HashMap<FlowHash, Band, Prehashed>,
     /// Delays of all packets that occur once, if there are enough.
     of_all: Option<Band>,
     /// Whether packets arrive as copies.
@@ -41,7 +41,7 @@ struct Seen {
     /// Flow and delay of packets that occur once at each point.
     once: Vec<(FlowHash, Delay)>,
     /// Flows that have identical packets.
-    repeating: HashMap<FlowHash, Repeating>,
+    repeating: HashMap<FlowHash, Repeating, Prehashed>,
     /// How many packets were sent once and arrived as copies.
     copied: usize,
 }
@@ -72,7 +72,7 @@ impl Seen {
     }
 
     /// Between what delays of flows with identical packets lie.
-    fn ranges(mut self, window: Band) -> HashMap<FlowHash, Band> {
+    fn ranges(mut self, window: Band) -> HashMap<FlowHash, Band, Prehashed> {
         for (flow, delay) in self.once.into_iter().filter(|&(_, delay)| window.contains(delay)) {
             self.repeating.entry(flow).and_modify(|flow| flow.delays.push(delay));
         }

@@ -2,7 +2,7 @@
 
 use twixt_model::{Timestamp, mix};
 
-use twixt_model::FlowHash;
+use twixt_model::{FlowHash, PacketDigest};
 
 use super::super::point::{FlowEnds, Passage, Sighting};
 use super::*;
