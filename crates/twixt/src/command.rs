@@ -22,6 +22,7 @@ mod record;
 mod reorder;
 mod rtt;
 mod simulate;
+mod top;
 mod verify;
 
 pub(crate) use rtt::{Watched, WatchedEpoch};
@@ -56,6 +57,7 @@ enum Command {
     Record(record::Args),
     Agent(agent::Args),
     Query(query::Args),
+    Top(top::Args),
     Check(check::Args),
     Rtt(rtt::Args),
     Info(info::Args),
@@ -105,6 +107,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Reorder(args) => reorder::run(&args.with(&configuration)),
         Command::Record(args) => record::run(&args.with(&configuration)),
         Command::Query(args) => query::run(&args.with(&configuration)),
+        Command::Top(args) => top::run(args),
         Command::Check(args) => check::run(&args),
         Command::Rtt(args) => rtt::run(&args.with(&configuration)),
         Command::Info(args) => info::run(&args),

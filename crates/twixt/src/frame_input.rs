@@ -52,6 +52,11 @@ pub(crate) struct SourceArgs {
 }
 
 impl SourceArgs {
+    /// Of a command with arguments of its own.
+    pub(crate) const fn of(read: Vec<PathBuf>, live: LiveArgs) -> Self {
+        Self { read, live }
+    }
+
     /// Opens what was named.
     pub(crate) fn open(&self) -> anyhow::Result<FrameSource> {
         let Some(first) = self.read.first() else { return FrameSource::interface(&self.live) };
@@ -116,6 +121,16 @@ impl FrameSource {
             }
             Self::Interface(interface) => interface.read_batch(|frame| pass.take(&frame)),
         }
+    }
+
+    /// Shows no progress: the terminal shows something else.
+    pub(crate) fn without_progress(self) -> Self {
+        if let Self::Capture(source) = &self
+            && let Some(progress) = &source.progress
+        {
+            progress.hide();
+        }
+        self
     }
 
     /// The time on the clock of the packets, if it can be read.

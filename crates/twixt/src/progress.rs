@@ -26,6 +26,11 @@ impl ReadProgress {
         let shown = AtomicBool::new(!std::io::stderr().is_terminal());
         Self { bar, started: Instant::now(), shown }
     }
+
+    /// Does not show it: the terminal shows something else.
+    pub(crate) fn hide(&self) {
+        self.shown.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Progress for ReadProgress {

@@ -56,6 +56,11 @@ impl Signals {
         });
     }
 
+    /// Whether any of them came.
+    pub(crate) fn came(&self) -> bool {
+        self.any.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn was_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }

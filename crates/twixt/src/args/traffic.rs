@@ -64,6 +64,11 @@ impl FromStr for ClassFilter {
 }
 
 impl TrafficArgs {
+    /// All packets that these words of a filter select.
+    pub(crate) fn of_filter(filter: Vec<String>) -> Self {
+        Self { filter, ..Self::default() }
+    }
+
     /// What the trailing words select.
     pub(crate) fn filter(&self) -> anyhow::Result<Option<Filter>> {
         let text = self.filter.join(" ");

@@ -63,6 +63,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "top",
+        &[
+            ("what a collector knows", "twixt top --collector http://127.0.0.1:9443"),
+            ("round trips and flows of an interface", "twixt top -i eth0 tcp port 443"),
+        ],
+    ),
+    (
         "record",
         &[
             (

@@ -49,7 +49,7 @@ enum Size {
 }
 
 /// Of the bounded ones, the one that has most of the large flows in the same memory.
-const DEFAULT_ALGORITHM: &str = "rap";
+pub(super) const DEFAULT_ALGORITHM: &str = "rap";
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let chosen = args.algorithm.choose(DEFAULT_ALGORITHM)?;

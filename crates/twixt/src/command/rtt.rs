@@ -21,7 +21,7 @@ use crate::output::{
 };
 use crate::plot::PlotFile;
 use showing::{Show, Showing};
-use watching::Watching;
+pub(in crate::command) use watching::Watching;
 pub(crate) use watching::{Watched, WatchedEpoch};
 
 /// Round-trip times at one point, from a capture or an interface
@@ -72,9 +72,9 @@ pub(crate) struct Args {
 }
 
 /// For captures: every round trip, since a file has an end.
-const DEFAULT_ALGORITHM: &str = "exact";
+pub(in crate::command) const DEFAULT_ALGORITHM: &str = "exact";
 /// For interfaces, which have none: fixed memory.
-const DEFAULT_LIVE_ALGORITHM: &str = "fridge";
+pub(in crate::command) const DEFAULT_LIVE_ALGORITHM: &str = "fridge";
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.check()?;

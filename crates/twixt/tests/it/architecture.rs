@@ -37,6 +37,7 @@ const RULES: &[Rule] = &[
     Rule { name: "network", may_use: &["model"], pure: true },
     Rule { name: "engine", may_use: &["model", "synopsis", "measure"], pure: true },
     Rule { name: "detect", may_use: &["model"], pure: true },
+    Rule { name: "top", may_use: &[], pure: true },
     Rule { name: "sim", may_use: &["model"], pure: true },
     Rule {
         name: "evaluate",

@@ -68,5 +68,6 @@ mod store;
 mod strays;
 mod support;
 mod time_order;
+mod top;
 mod traces;
 mod wording;

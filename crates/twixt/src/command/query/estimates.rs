@@ -17,7 +17,7 @@ use twixt_synopsis::By;
 
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::output::{self, TableFormat};
-use asking::Collector;
+pub(in crate::command) use asking::Collector;
 
 /// Every scope.
 const ANY_SCOPE: &str = "*";
@@ -25,18 +25,25 @@ const ANY_SCOPE: &str = "*";
 /// Whom to ask.
 #[derive(clap::Args)]
 pub(crate) struct SourceArgs {
+    #[command(flatten)]
+    running: CollectorArgs,
+    /// The directory of a collector, whether or not it runs
+    #[arg(long, value_name = "DIR", group = "source")]
+    directory: Option<PathBuf>,
+}
+
+/// A collector that runs, and how to be admitted.
+#[derive(clap::Args)]
+pub(crate) struct CollectorArgs {
     /// A running collector: http://HOST:PORT or https://HOST:PORT
     #[arg(long, value_name = "URL", group = "source")]
-    collector: Option<String>,
+    pub(crate) collector: Option<String>,
     /// File with the token of a reader
     #[arg(long, value_name = "FILE", requires = "collector")]
     token_file: Option<PathBuf>,
     /// Certificates of the authority that signed the collector's [default: well-known authorities]
     #[arg(long, value_name = "FILE", requires = "collector")]
     ca: Option<PathBuf>,
-    /// The directory of a collector, whether or not it runs
-    #[arg(long, value_name = "DIR", group = "source")]
-    directory: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -105,9 +112,9 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
         return Err(usage("--order and --top are for --by flow"));
     }
     let question = args.estimates.question(args)?;
-    match (&args.estimates.source.collector, &args.estimates.source.directory) {
+    match (&args.estimates.source.running.collector, &args.estimates.source.directory) {
         (Some(url), _) => {
-            let collector = Collector::new(url, &args.estimates.source)?;
+            let collector = Collector::new(url, &args.estimates.source.running)?;
             match args.format {
                 TableFormat::Parquet => collector.table(&question),
                 _ => show(args, &collector.estimates(&question)?),
@@ -129,8 +136,8 @@ pub(crate) fn totals(
     source: &SourceArgs,
     question: &RowQuestion,
 ) -> anyhow::Result<HistogramDocument> {
-    match (&source.collector, &source.directory) {
-        (Some(url), _) => Collector::new(url, source)?.totals(question),
+    match (&source.running.collector, &source.directory) {
+        (Some(url), _) => Collector::new(url, &source.running)?.totals(question),
         (None, Some(directory)) => {
             let answer = HistoryReader::open(&folder(directory)?).answer(question)?;
             let total = twixt_history::totals(answer.rows.iter().filter(|row| !row.is_gap()));

@@ -9,7 +9,7 @@ use twixt_synopsis::{AnySynopsis, Conclude, Question, TakeSamples};
 use twixt_wire::{Observer, Skip};
 
 /// A point that is being watched.
-pub(super) struct Watching<'a> {
+pub(in crate::command) struct Watching<'a> {
     feed: SynopsisFeed,
     conclude: &'a Conclude<RoundTripEstimate>,
     rule: EpochRule,
@@ -46,7 +46,7 @@ pub(crate) struct WatchedEpoch {
 }
 
 impl<'a> Watching<'a> {
-    pub(super) fn new(
+    pub(in crate::command) fn new(
         synopsis: Box<dyn AnySynopsis>,
         conclude: &'a Conclude<RoundTripEstimate>,
         rule: EpochRule,
@@ -98,6 +98,13 @@ impl<'a> Watching<'a> {
     /// No more frames come: the last epoch ends.
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
         self.end_epoch()
+    }
+
+    /// What was found up to now. The epoch ends, and another begins.
+    pub(in crate::command) fn so_far(&mut self) -> anyhow::Result<Vec<RoundTripEstimate>> {
+        self.end_epoch()?;
+        let whole = self.total.as_deref().map(|total| self.estimates(total)).transpose()?;
+        Ok(whole.unwrap_or_default())
     }
 
     fn end_epoch(&mut self) -> anyhow::Result<()> {

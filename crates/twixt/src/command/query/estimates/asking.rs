@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use serde::de::DeserializeOwned;
 use twixt_collector::api::{
     COMPLETE_HEADER, ErrorDocument, EstimatesDocument, FlowsDocument, HistogramDocument,
     NEXT_HEADER,
@@ -16,7 +17,7 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
 use super::flows::FlowQuestion;
-use super::{ANY_SCOPE, SourceArgs, Whole, exit};
+use super::{ANY_SCOPE, CollectorArgs, Whole, exit};
 use crate::exit::{Exit, note, usage};
 use crate::output;
 
@@ -28,14 +29,23 @@ const PAGE_ROWS: usize = 20_000;
 const ANSWER_BYTES_MAX: u64 = 512 << 20;
 
 /// A collector that runs.
-pub(super) struct Collector {
+pub(in crate::command) struct Collector {
     url: String,
     agent: Agent,
     token: Option<String>,
 }
 
 impl Collector {
-    pub(super) fn new(url: &str, args: &SourceArgs) -> anyhow::Result<Self> {
+    pub(super) fn new(url: &str, args: &CollectorArgs) -> anyhow::Result<Self> {
+        Self::patient(url, args, PATIENCE)
+    }
+
+    /// The same, with answers that may take so long.
+    pub(in crate::command) fn patient(
+        url: &str,
+        args: &CollectorArgs,
+        patience: Duration,
+    ) -> anyhow::Result<Self> {
         let is_known = url.starts_with("http://") || url.starts_with("https://");
         if !is_known {
             return Err(usage(format!("--collector {url:?}: write http://HOST:PORT or https://…")));
@@ -49,7 +59,7 @@ impl Collector {
             .http_status_as_error(false)
             .max_redirects(0)
             .proxy(None)
-            .timeout_global(Some(PATIENCE))
+            .timeout_global(Some(patience))
             .tls_config(tls.build())
             .build();
         let url = url.trim_end_matches('/').to_owned();
@@ -64,11 +74,7 @@ impl Collector {
             let mut parameters = parameters(question);
             parameters.push(("limit", PAGE_ROWS.to_string()));
             parameters.extend(cursor.map(|cursor| ("cursor", cursor)));
-            let mut response = self.ask("estimates", &parameters)?;
-            let text =
-                response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
-            let mut page: EstimatesDocument =
-                serde_json::from_str(&text).context("cannot parse the collector's answer")?;
+            let mut page: EstimatesDocument = self.document("estimates", &parameters)?;
             cursor = page.next.take();
             whole.add(page);
             if cursor.is_none() {
@@ -100,9 +106,7 @@ impl Collector {
         let mut parameters = parameters(question);
         // They are summed up from minutes, whatever the step.
         parameters.retain(|(name, _)| *name != "step");
-        let mut response = self.ask("histogram", &parameters)?;
-        let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
-        serde_json::from_str(&text).context("cannot parse the collector's answer")
+        self.document("histogram", &parameters)
     }
 
     /// The flows with the largest of something.
@@ -119,7 +123,16 @@ impl Collector {
         parameters.retain(|(name, _)| !["step", "scope"].contains(name));
         parameters.push(("order", question.order.name().to_owned()));
         parameters.push(("limit", question.limit.to_string()));
-        let mut response = self.ask("flows", &parameters)?;
+        self.document("flows", &parameters)
+    }
+
+    /// The answer to a request, whatever it is.
+    pub(in crate::command) fn document<T: DeserializeOwned>(
+        &self,
+        about: &str,
+        parameters: &[(&str, String)],
+    ) -> anyhow::Result<T> {
+        let mut response = self.ask(about, parameters)?;
         let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
         serde_json::from_str(&text).context("cannot parse the collector's answer")
     }

@@ -57,8 +57,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         order: estimates.order.unwrap_or_default().into(),
         limit: estimates.top.unwrap_or(FLOWS_DEFAULT),
     };
-    let document = match (&estimates.source.collector, &estimates.source.directory) {
-        (Some(url), _) => Collector::new(url, &estimates.source)?.flows(&question)?,
+    let document = match (&estimates.source.running.collector, &estimates.source.directory) {
+        (Some(url), _) => Collector::new(url, &estimates.source.running)?.flows(&question)?,
         (None, Some(directory)) => read(directory, &question)?,
         (None, None) => return Err(usage("nothing to query: use --collector or --directory")),
     };

@@ -1,0 +1,136 @@
+//! Lines in an order, some of which pass a filter, and one of which is selected.
+
+use std::cmp::Ordering;
+
+use crate::columns::Column;
+use crate::known::KnownLine;
+use crate::news::{KindLine, PointLine};
+
+/// What a table needs to know of its lines.
+pub(crate) trait Line {
+    /// Distinguishes it from others, for as long as it is there.
+    fn name(&self) -> String;
+    /// A value to sort by; unknown ones are last, in any order.
+    fn value(&self, column: Column) -> Option<f64>;
+}
+
+impl Line for KnownLine {
+    fn name(&self) -> String {
+        let cell = &self.cell;
+        match self.scope.as_str() {
+            "" | "all" => format!("{} > {} {}", cell.upstream, cell.downstream, cell.class),
+            flow => flow.to_owned(),
+        }
+    }
+
+    fn value(&self, column: Column) -> Option<f64> {
+        self.value(column)
+    }
+}
+
+impl Line for KindLine {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn value(&self, column: Column) -> Option<f64> {
+        let (mean_ns, _, percentiles) = self.times_ns?;
+        let of = |at: usize| percentiles[at].map(|ns| ns as f64);
+        match column {
+            Column::Packets => Some(self.measured as f64),
+            Column::Mean => Some(mean_ns),
+            Column::P50 => of(0),
+            Column::P95 => of(1),
+            Column::P99 => of(2),
+            _ => None,
+        }
+    }
+}
+
+impl Line for PointLine {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn value(&self, column: Column) -> Option<f64> {
+        (column == Column::Packets).then_some(self.packets as f64)
+    }
+}
+
+/// Lines, and what was chosen of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Table<L> {
+    lines: Vec<L>,
+    pub(crate) sort: Column,
+    /// Smallest first; names from the last.
+    pub(crate) is_reversed: bool,
+    /// Name and place of the selected line: the name holds while lines come and go, the place once
+    /// the line is gone.
+    chosen: Option<(String, usize)>,
+}
+
+impl<L: Line> Table<L> {
+    pub(crate) const fn sorted_by(sort: Column) -> Self {
+        Self { lines: Vec::new(), sort, is_reversed: false, chosen: None }
+    }
+
+    pub(crate) fn replace(&mut self, lines: Vec<L>) {
+        self.lines = lines;
+        self.lines.sort_by(|one, other| order(one, other, self.sort, self.is_reversed));
+    }
+
+    pub(crate) fn sort_by(&mut self, sort: Column, is_reversed: bool) {
+        (self.sort, self.is_reversed) = (sort, is_reversed);
+        let lines = std::mem::take(&mut self.lines);
+        self.replace(lines);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Lines with this in their names, in order. Capital letters count as small ones.
+    pub(crate) fn shown(&self, filter: &str) -> Vec<&L> {
+        let wanted = filter.to_lowercase();
+        let passes = |line: &&L| wanted.is_empty() || line.name().to_lowercase().contains(&wanted);
+        self.lines.iter().filter(passes).collect()
+    }
+
+    /// Where the selected line stands among those that are shown.
+    pub(crate) fn place(&self, shown: &[&L]) -> usize {
+        let Some((name, place)) = &self.chosen else { return 0 };
+        let found = shown.iter().position(|line| line.name() == *name);
+        found.unwrap_or((*place).min(shown.len().saturating_sub(1)))
+    }
+
+    pub(crate) fn selected(&self, filter: &str) -> Option<&L> {
+        let shown = self.shown(filter);
+        shown.get(self.place(&shown)).copied()
+    }
+
+    /// Selects another line, so many further on.
+    pub(crate) fn go(&mut self, filter: &str, by: isize) {
+        let shown = self.shown(filter);
+        let place = self.place(&shown).saturating_add_signed(by);
+        let place = place.min(shown.len().saturating_sub(1));
+        self.chosen = shown.get(place).map(|line| (line.name(), place));
+    }
+
+    pub(crate) fn forget_choice(&mut self) {
+        self.chosen = None;
+    }
+}
+
+/// Largest first, names from the first; what is not known last in either case.
+fn order<L: Line>(one: &L, other: &L, sort: Column, is_reversed: bool) -> Ordering {
+    let by_name = || one.name().cmp(&other.name());
+    if matches!(sort, Column::Name | Column::Flow | Column::Class) {
+        return if is_reversed { by_name().reverse() } else { by_name() };
+    }
+    let ordering = match (one.value(sort), other.value(sort)) {
+        (Some(one), Some(other)) if is_reversed => one.total_cmp(&other),
+        (Some(one), Some(other)) => other.total_cmp(&one),
+        (one, other) => other.is_some().cmp(&one.is_some()),
+    };
+    ordering.then_with(by_name)
+}
