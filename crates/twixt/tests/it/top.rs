@@ -64,7 +64,10 @@ impl OnTerminal {
         assert_eq!(end["code"], code, "{end}");
         assert_eq!(end["before"], end["after"], "settings of the terminal: {end}");
         assert_eq!(end["shown"], true, "the cursor, and the screen before: {end}");
-        let _ = self.child.wait();
+        // The script goes on until nobody has a step for it.
+        let Self { mut child, steps, .. } = self;
+        drop(steps);
+        assert!(child.wait().unwrap().success());
         end["rest"].as_str().unwrap().to_owned()
     }
 }
