@@ -180,10 +180,25 @@ fn every_crate_has_a_rule() {
 /// The page that newcomers read shows the table that holds.
 #[test]
 fn the_page_shows_the_table() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
-    let page = fs::read_to_string(page).expect("the page can be read");
+    let page = page();
     let table: String = RULES.iter().map(Rule::row).collect();
     assert!(page.contains(&table), "ARCHITECTURE.md lacks these rows:\n{table}");
+}
+
+/// A bound that was renamed or moved is found again by those who meet it.
+#[test]
+fn the_page_names_bounds_that_exist() {
+    let page = page();
+    let (_, bounds) = page.split_once("| constant | where |").expect("the page lists bounds");
+    let rows = bounds.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let mut missing = Vec::new();
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').collect();
+        let sources = sources_named(cells[2]);
+        let names = quoted(cells[1]).filter(|name| !declares(&sources, name));
+        missing.extend(names.map(|name| format!("{name} is not in {}", cells[2])));
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
 /// Every row of the table leads downwards, so no crate can come to depend on itself.
@@ -267,6 +282,44 @@ fn the_scan_sees_code_and_nothing_else() {
     check("/// Not std::fs.\n//! Nor Instant::now.\nlet a = 1; // std::thread", &[]);
     check("let text = \"std::net::IpAddr\";\nuse std::net::IpAddr;", &[]);
     check("fn a() {}\n#[cfg(test)]\nmod tests {\n    use std::fs;\n}", &[]);
+}
+
+fn page() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    fs::read_to_string(page).expect("the page can be read")
+}
+
+/// What stands between backquotes.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// The sources that a cell of the page names, such as `wire/cuts.rs`, or a folder; of a second file
+/// in the same folder it has the name alone.
+fn sources_named(cell: &str) -> String {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (mut folder, mut sources) = (PathBuf::new(), String::new());
+    for name in quoted(cell) {
+        let path = match name.split_once('/') {
+            Some(("twixt", rest)) => crates.join("twixt/src").join(rest),
+            Some((package, rest)) => crates.join(format!("twixt-{package}/src")).join(rest),
+            None => folder.join(name),
+        };
+        folder = path.parent().expect("a file lies in a folder").to_owned();
+        let files = if path.is_dir() { sources_under(&path) } else { vec![path] };
+        for file in files {
+            let source = fs::read_to_string(&file);
+            sources += &source.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        }
+    }
+    sources
+}
+
+/// Whether a constant, a type or a field has this name.
+fn declares(sources: &str, name: &str) -> bool {
+    [format!("const {name}:"), format!("struct {name} "), format!(" {name}: ")]
+        .iter()
+        .any(|declaration| sources.contains(declaration.as_str()))
 }
 
 struct Package {
