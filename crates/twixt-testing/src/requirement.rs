@@ -26,6 +26,7 @@ use crate::browser;
 /// | `python "pyarrow"`: this module of Python | the path of the interpreter |
 /// | `dashboard`: Node.js and the packages that build the dashboard | |
 /// | `browser`: those, and Chromium | |
+/// | `that works, "what it is"`: what the test tried itself | |
 #[macro_export]
 macro_rules! require {
     (root) => {{ $crate::require!(@ $crate::Requirement::Root); }};
@@ -34,6 +35,9 @@ macro_rules! require {
     (capabilities) => {{ $crate::require!(@ $crate::Requirement::Capabilities); }};
     (dashboard) => {{ $crate::require!(@ $crate::Requirement::Dashboard); }};
     (browser) => {{ $crate::require!(@ $crate::Requirement::Browser); }};
+    (that $works:expr, $what:expr) => {{
+        $crate::require!(@ $crate::Requirement::Tried { works: $works, what: $what });
+    }};
     (shared $path:expr) => { $crate::require!(@ $crate::Requirement::Shared($path.as_ref())) };
     (program $name:expr) => { $crate::require!(@ $crate::Requirement::Program($name)) };
     (python $module:expr) => { $crate::require!(@ $crate::Requirement::Python($module)) };
@@ -73,6 +77,13 @@ pub enum Requirement<'a> {
     Dashboard,
     /// The same, and Chromium.
     Browser,
+    /// Something that the test tried itself.
+    Tried {
+        /// Whether it works.
+        works: bool,
+        /// What it is.
+        what: &'a str,
+    },
 }
 
 /// What is required, if it is there. Otherwise the skip is recorded, and the caller returns.
@@ -131,6 +142,7 @@ impl Requirement<'_> {
                 let import = format!("import {module}");
                 succeeds(Command::new(&python).args(["-c", &import])).then_some(python)
             }
+            Self::Tried { works, .. } => when(works),
             Self::Dashboard => when(program("node").is_some() && browser::has_packages()),
             Self::Browser => when(Self::Dashboard.is_met() && program("chromium").is_some()),
         }
@@ -146,6 +158,7 @@ impl fmt::Display for Requirement<'_> {
             }
             Self::Mounts => write!(formatter, "needs to mount file systems: root and unshare"),
             Self::Capabilities => write!(formatter, "needs to drop capabilities: root and setpriv"),
+            Self::Tried { what, .. } => write!(formatter, "needs {what}"),
             Self::Shared(path) => {
                 write!(formatter, "needs {} in the shared data (TWIXT_SHARED)", path.display())
             }
