@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use axum::Router;
 use tokio::net::TcpListener;
@@ -49,8 +50,11 @@ const WAITING_SHARE: u64 = 4;
 /// Threads that serve connections.
 const SERVER_THREADS: usize = 2;
 /// Threads that decode epochs and answer questions: more than questions may take, so that epochs never
-/// wait for these. Each keeps some of the memory it needed last.
+/// wait for these.
 const WORKING_THREADS_MAX: usize = api::WORKING_MAX + 3;
+/// How long such a thread waits for more work. The allocator keeps memory for each thread that runs, as
+/// much as its largest job took: one that ends gives it back, and to start another costs little.
+const WORKING_THREAD_IDLE: Duration = Duration::from_millis(100);
 /// Connections for metrics and health at a time.
 const TELLING_CONNECTIONS_MAX: usize = 64;
 
@@ -148,6 +152,7 @@ impl Collector {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(SERVER_THREADS)
             .max_blocking_threads(WORKING_THREADS_MAX)
+            .thread_keep_alive(WORKING_THREAD_IDLE)
             .enable_all()
             .build()
             .map_err(CollectorError::Start)?;
