@@ -7,7 +7,7 @@ use twixt_synopsis::{Algorithm, AnySynopsis};
 pub struct ChosenAlgorithm {
     /// Its entry in the registry.
     pub algorithm: &'static Algorithm,
-    /// How to conclude, if not by its default.
+    /// The estimator to use, if not its default.
     pub estimator: Option<String>,
     /// An empty synopsis with the settings.
     pub prototype: Box<dyn AnySynopsis>,

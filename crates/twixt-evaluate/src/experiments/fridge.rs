@@ -44,7 +44,7 @@ struct Event {
 
 /// A measured round trip, and how many it stands for.
 #[derive(Clone, Copy)]
-struct Found {
+struct WeightedRoundTrip {
     rtt_ns: i64,
     weight: f64,
 }
@@ -69,13 +69,13 @@ impl Trace {
     }
 
     /// What a table makes of it.
-    fn through<S: Store>(&self, config: &S::Config) -> Vec<Found> {
+    fn through<S: Store>(&self, config: &S::Config) -> Vec<WeightedRoundTrip> {
         let mut store = S::new(config);
         let mut found = Vec::new();
         for event in &self.events {
             let time = Timestamp::from_nanos(event.time_ns);
             if event.response {
-                found.extend(store.answer(event.id, time).map(|answer| Found {
+                found.extend(store.answer(event.id, time).map(|answer| WeightedRoundTrip {
                     rtt_ns: (time - answer.asked).as_nanos(),
                     weight: answer.weight,
                 }));
@@ -100,7 +100,7 @@ impl Trace {
 }
 
 /// The estimate of [`Trace::between`].
-fn weight_between(found: &[Found], from_ns: i64, to_ns: i64) -> f64 {
+fn weight_between(found: &[WeightedRoundTrip], from_ns: i64, to_ns: i64) -> f64 {
     let inside = found.iter().filter(|found| (from_ns..to_ns).contains(&found.rtt_ns));
     inside.map(|found| found.weight).sum()
 }

@@ -155,7 +155,7 @@ impl Evidence {
 pub(crate) fn settle(boundary: Timestamp, upstream: Edge<'_>, downstream: Edge<'_>) -> Moves {
     let sent = sides(boundary, upstream);
     let received = sides(boundary, downstream);
-    let mut found = Found::default();
+    let mut found = DigestComparison::default();
     let mut sent_groups = sent.chunk_by(same_digest).peekable();
     for received in received.chunk_by(same_digest) {
         let digest = received[0].observation.digest;
@@ -187,7 +187,7 @@ struct Sided {
 
 /// What comes out of comparing digest by digest.
 #[derive(Default)]
-struct Found {
+struct DigestComparison {
     earlier: Vec<Observation>,
     later: Vec<Observation>,
     unseen_places_ns: Vec<i64>,
@@ -199,7 +199,7 @@ struct Found {
     ahead_ns: i64,
 }
 
-impl Found {
+impl DigestComparison {
     /// The last of those sent before the boundary.
     fn add_unseen(&mut self, sent: &[Sided], count: usize) {
         let before = sent.iter().rev().filter(|sided| !sided.after);
@@ -304,7 +304,7 @@ fn count_before(group: &[Sided]) -> usize {
     group.iter().filter(|sided| !sided.after).count()
 }
 
-fn settle_equal(sent: &[Sided], received: &[Sided], found: &mut Found) {
+fn settle_equal(sent: &[Sided], received: &[Sided], found: &mut DigestComparison) {
     let (sent_before, received_before) = (count_before(sent), count_before(received));
     let sent_after = sent.len() - sent_before;
     // Unless numbers differ, both limits are `sent_before`.

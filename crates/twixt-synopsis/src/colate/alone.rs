@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use twixt_model::mix;
 
 use super::Colate;
-use super::estimate::Found;
+use super::estimate::FlowMean;
 use crate::interval::{Z95, student95};
 use crate::joint::{Noise, fit_noise};
 use crate::question::KnownFlow;
@@ -142,7 +142,7 @@ impl<'a> Unlisted<'a> {
 
     /// The mean delay of a flow, relative to the reference; `None` if its packets may as well be
     /// others'.
-    pub(super) fn solve(&self, flow: &KnownFlow, size: &Size) -> Option<Found> {
+    pub(super) fn solve(&self, flow: &KnownFlow, size: &Size) -> Option<FlowMean> {
         if size.load <= Z95 * size.error {
             return None;
         }
@@ -228,7 +228,7 @@ impl Region {
         fit_noise(cells.map(|cell| (cell.packets as f64, cell.delay_sum_ns as f64)))
     }
 
-    fn solve(&self, own: &[Own], size: &Size) -> Option<Found> {
+    fn solve(&self, own: &[Own], size: &Size) -> Option<FlowMean> {
         let usual = own.iter().map(|own| own.share * size.load).sum::<f64>() / own.len() as f64;
         let noise = self.noise();
         let weight = |strange: f64| noise.variance(strange, usual).recip();
@@ -260,7 +260,7 @@ impl Region {
         let error_ns = (chance + of_unlisted + of_size).sqrt();
         let half_width_ns = error_ns * student95(counters - 1.0);
         let is_known = counters >= COUNTERS_MIN && half_width_ns.is_finite();
-        offset_ns.is_finite().then(|| Found {
+        offset_ns.is_finite().then(|| FlowMean {
             mean_ns: unlisted.mean_ns + offset_ns,
             half_width_ns: is_known.then_some(half_width_ns),
         })

@@ -37,13 +37,13 @@ pub(super) fn estimate(pair: Pair<'_, Colate>, question: &Question<'_>) -> Vec<E
 
 /// The mean delay of a flow, relative to the reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct FlowMean {
     pub(super) mean_ns: f64,
     /// Half of the 95 % interval, where that is known.
     pub(super) half_width_ns: Option<f64>,
 }
 
-impl Found {
+impl FlowMean {
     /// The same mean, with an interval that contains that of another estimator, and its own. The counters of one
     /// flow do not show what other flows do to them: if they are equally wrong, they do not scatter.
     fn around(self, other: Self) -> Self {
@@ -64,7 +64,7 @@ fn by_default(
     table: &Table<'_, Colate>,
     flows: &[KnownFlow],
     listing: Listing,
-) -> (Vec<Size>, Vec<Option<Found>>) {
+) -> (Vec<Size>, Vec<Option<FlowMean>>) {
     let unlisted = Unlisted::of(table, flows);
     if unlisted.prevail() {
         let mut sizes: Vec<Size> = flows.iter().map(|flow| unlisted.size(flow)).collect();
@@ -85,7 +85,7 @@ fn all_at_once(
     table: &Table<'_, Colate>,
     flows: &[KnownFlow],
     Estimated { sizes, implants, clumping }: &Estimated,
-) -> Vec<Option<Found>> {
+) -> Vec<Option<FlowMean>> {
     let options = Options::default();
     let solved = sketch::solve(table, flows, sizes, *clumping, &options);
     let caution = Caution::of(table, flows, &solved, implants, &options);
@@ -97,7 +97,7 @@ fn all_at_once(
             None => stated_ns,
         };
         let mean_ns = solved.common_ns + solution.mean_offset_ns;
-        Some(Found { mean_ns, half_width_ns: Some(half_width_ns) })
+        Some(FlowMean { mean_ns, half_width_ns: Some(half_width_ns) })
     };
     sizes.iter().zip(&solved.solutions).map(found).collect()
 }
@@ -107,9 +107,9 @@ fn one_by_one(
     table: &Table<'_, Colate>,
     flows: &[KnownFlow],
     sizes: &[Size],
-    by_default: &[Option<Found>],
-    estimator: fn(&Means<'_>, Place, f64) -> Option<Found>,
-) -> Vec<Option<Found>> {
+    by_default: &[Option<FlowMean>],
+    estimator: fn(&Means<'_>, Place, f64) -> Option<FlowMean>,
+) -> Vec<Option<FlowMean>> {
     let means = Means::of(table, flows);
     let flows = flows.iter().zip(sizes).zip(by_default);
     let found = flows.map(|((flow, size), by_default)| {
@@ -122,7 +122,7 @@ fn answer(
     table: &Table<'_, Colate>,
     flow: &KnownFlow,
     size: &Size,
-    found: Option<Found>,
+    found: Option<FlowMean>,
 ) -> Answer {
     if !size.seen {
         return Answer::not_seen();
@@ -171,7 +171,7 @@ impl Answer {
     }
 }
 
-fn delay(table: &Table<'_, Colate>, answer: &Answer, found: Found) -> DelayEstimate {
+fn delay(table: &Table<'_, Colate>, answer: &Answer, found: FlowMean) -> DelayEstimate {
     let delay_sum_ns = (found.mean_ns * answer.used as f64).round() as i128;
     let sum = Sum { packets: answer.used, delay_sum_ns };
     let delay = sum.delay(answer.used, table.reference_ns);
@@ -183,7 +183,7 @@ fn explain(
     answer: &mut Answer,
     table: &Table<'_, Colate>,
     (flow, size): (&KnownFlow, &Size),
-    found: Found,
+    found: FlowMean,
 ) {
     let Some(delay) = &mut answer.delay else { return };
     match deviation(table, flow, size, found.mean_ns) {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Colate;
-use super::estimate::Found;
+use super::estimate::FlowMean;
 use crate::question::KnownFlow;
 use crate::sketch::{Layout, Place, Sketch, Table};
 use crate::sums::Usable;
@@ -80,7 +80,7 @@ impl<'a> Means<'a> {
 /// Equation 4 of the paper, on the difference of the two vectors: what the flow's counters hold,
 /// less what any others would. Relative to the mean of all, others hold nothing on average; what
 /// is left of them is the flow's own part in that average, where it has one.
-pub(super) fn by_equation(means: &Means<'_>, place: Place, packets: f64) -> Option<Found> {
+pub(super) fn by_equation(means: &Means<'_>, place: Place, packets: f64) -> Option<FlowMean> {
     let (own, mean_ns) = means.own(place)?;
     let share: f64 = own.iter().map(|own| own.share).sum();
     let beyond_ns: f64 = own.iter().map(|own| own.beyond_ns).sum();
@@ -90,11 +90,11 @@ pub(super) fn by_equation(means: &Means<'_>, place: Place, packets: f64) -> Opti
         Some(_) => 0.0,
     };
     let part = (share - others) * packets;
-    (part > 0.0).then(|| Found { mean_ns: mean_ns + beyond_ns / part, half_width_ns: None })
+    (part > 0.0).then(|| FlowMean { mean_ns: mean_ns + beyond_ns / part, half_width_ns: None })
 }
 
 /// The median of what each counter says alone: one that a large flow shares does no harm.
-pub(super) fn by_median(means: &Means<'_>, place: Place, packets: f64) -> Option<Found> {
+pub(super) fn by_median(means: &Means<'_>, place: Place, packets: f64) -> Option<FlowMean> {
     let (own, mean_ns) = means.own(place)?;
     let mut each: Vec<f64> = own.iter().map(|own| own.beyond_ns / (own.share * packets)).collect();
     each.sort_by(f64::total_cmp);
@@ -102,7 +102,7 @@ pub(super) fn by_median(means: &Means<'_>, place: Place, packets: f64) -> Option
     let median = if each.len() % 2 == 1 { each[half] } else { (each[half - 1] + each[half]) / 2.0 };
     let half_width_ns =
         around_median(each.len()).map(|(low, high)| (median - each[low]).max(each[high] - median));
-    Some(Found { mean_ns: mean_ns + median, half_width_ns })
+    Some(FlowMean { mean_ns: mean_ns + median, half_width_ns })
 }
 
 /// Which two of so many values in order have the median of their distribution between them 95

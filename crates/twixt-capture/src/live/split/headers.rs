@@ -55,7 +55,7 @@ enum Network {
 }
 
 /// Where headers lie in the super-packet.
-struct Found {
+struct HeaderPlaces {
     network: Network,
     network_at: usize,
     /// Bytes after the IPv6 header that the packets of the wire do not have.
@@ -77,7 +77,7 @@ impl Headers {
         counting: &mut CountingFlows,
     ) -> Option<Self> {
         let found = find(frame, has_ethernet, transport, counting)?;
-        let Found { network, network_at, left_out, transport_at } = found;
+        let HeaderPlaces { network, network_at, left_out, transport_at } = found;
         let read_bytes = transport_at + transport_bytes(frame, transport_at, transport)?;
         let mut headers = Self {
             buffer: [0; HEADERS_BYTES_MAX],
@@ -164,8 +164,8 @@ impl Headers {
     }
 
     /// The network header and its extensions, without what is left out.
-    fn append_network(&mut self, frame: &[u8], found: &Found) -> Option<()> {
-        let Found { network_at, left_out, transport_at, .. } = *found;
+    fn append_network(&mut self, frame: &[u8], found: &HeaderPlaces) -> Option<()> {
+        let HeaderPlaces { network_at, left_out, transport_at, .. } = *found;
         if left_out == 0 {
             return self.append(frame.get(network_at..transport_at)?);
         }
@@ -207,7 +207,7 @@ fn find(
     has_ethernet: bool,
     transport: Transport,
     counting: &mut CountingFlows,
-) -> Option<Found> {
+) -> Option<HeaderPlaces> {
     let network_at = if has_ethernet { network_in_ethernet(frame)? } else { 0 };
     match frame.get(network_at)? >> 4 {
         4 => find_v4(frame, network_at, transport, counting),
@@ -234,7 +234,7 @@ fn find_v4(
     network_at: usize,
     transport: Transport,
     counting: &mut CountingFlows,
-) -> Option<Found> {
+) -> Option<HeaderPlaces> {
     const MORE_OR_OFFSET: u16 = 0x3fff;
     const DO_NOT_FRAGMENT: u16 = 0x4000;
     let header: &[u8; 20] = frame.get(network_at..)?.first_chunk()?;
@@ -254,10 +254,10 @@ fn find_v4(
         || fragment & DO_NOT_FRAGMENT == 0
         || counting.goes_up(&flow, identification);
     let network = Network::V4 { identification, goes_up };
-    Some(Found { network, network_at, left_out: 0, transport_at })
+    Some(HeaderPlaces { network, network_at, left_out: 0, transport_at })
 }
 
-fn find_v6(frame: &[u8], network_at: usize, transport: Transport) -> Option<Found> {
+fn find_v6(frame: &[u8], network_at: usize, transport: Transport) -> Option<HeaderPlaces> {
     const HOP_BY_HOP: u8 = 0;
     const ROUTING: u8 = 43;
     const DESTINATION_OPTIONS: u8 = 60;
@@ -272,7 +272,7 @@ fn find_v6(frame: &[u8], network_at: usize, transport: Transport) -> Option<Foun
     for _ in 0..STEPS_MAX {
         match next {
             protocol if protocol == transport.protocol() => {
-                return Some(Found { network: Network::V6, network_at, left_out, transport_at });
+                return Some(HeaderPlaces { network: Network::V6, network_at, left_out, transport_at });
             }
             HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => {
                 next = *frame.get(transport_at)?;

@@ -6,7 +6,8 @@ use twixt_synopsis::rtt::{
 };
 
 use super::{
-    ANSWERED, Found, LONGEST_NS, REQUESTS, Trace, fridge, plain, quantile_ns, tuned, weight_between,
+    ANSWERED, LONGEST_NS, REQUESTS, Trace, WeightedRoundTrip, fridge, plain, quantile_ns, tuned,
+    weight_between,
 };
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
@@ -103,11 +104,11 @@ fn trial(setting: Setting) -> Trial {
     trial
 }
 
-fn over_truth(trace: &Trace, found: &[Found], from_ns: i64, to_ns: i64) -> f64 {
+fn over_truth(trace: &Trace, found: &[WeightedRoundTrip], from_ns: i64, to_ns: i64) -> f64 {
     weight_between(found, from_ns, to_ns) / trace.between(from_ns, to_ns)
 }
 
-fn note_by_time(trial: &mut Trial, trace: &Trace, name: &str, found: &[Found]) {
+fn note_by_time(trial: &mut Trial, trace: &Trace, name: &str, found: &[WeightedRoundTrip]) {
     const STRIDE: u32 = 2;
     for bin in (0..BINS).step_by(STRIDE as usize) {
         let (from_ns, to_ns) = (bin_start_ns(bin), bin_start_ns(bin + STRIDE));
@@ -121,7 +122,7 @@ fn bin_start_ns(bin: u32) -> i64 {
 }
 
 /// Counts insertions as the text says, and takes the chance per request as the formula does.
-fn with_printed_factor(trace: &Trace) -> Vec<Found> {
+fn with_printed_factor(trace: &Trace) -> Vec<WeightedRoundTrip> {
     let (entries, probability) = (f64::from(ENTRIES), PROBABILITY_HIGH);
     let mut found = trace.through::<FridgeStore>(&fridge(ENTRIES, probability));
     for found in &mut found {
@@ -135,7 +136,7 @@ fn with_printed_factor(trace: &Trace) -> Vec<Found> {
 /// Equation (2.7) and what follows it: each bin's count is the average of the fridges', weighted
 /// by the inverse of the variance that each fridge estimates. One round trip in the middle of each
 /// bin stands for the bin's count.
-fn with_printed_weights(trace: &Trace, seed: u64) -> Vec<Found> {
+fn with_printed_weights(trace: &Trace, seed: u64) -> Vec<WeightedRoundTrip> {
     let counts: Vec<Vec<Counted>> = FRIDGES
         .iter()
         .enumerate()
@@ -158,7 +159,7 @@ fn with_printed_weights(trace: &Trace, seed: u64) -> Vec<Found> {
             weighted.map(|(of, inverse)| of[bin as usize].count * inverse / total).sum();
         let middle = (f64::from(bin) + 0.5) / f64::from(BINS);
         // A variance of zero: the fridge that found nothing has all the weight.
-        Found {
+        WeightedRoundTrip {
             rtt_ns: quantile_ns(middle) as i64,
             weight: if count.is_nan() { 0.0 } else { count },
         }
@@ -173,7 +174,7 @@ struct Counted {
     variance: f64,
 }
 
-fn counted(found: &[Found]) -> Vec<Counted> {
+fn counted(found: &[WeightedRoundTrip]) -> Vec<Counted> {
     let mut bins = vec![Counted::default(); BINS as usize];
     let scale = f64::from(BINS) / (LONGEST_NS / super::SHORTEST_NS).ln();
     for found in found {

@@ -3,7 +3,9 @@
 use twixt_model::Histogram;
 use twixt_synopsis::rtt::{FridgeStore, NewestRequests};
 
-use super::{ANSWERED, Found, REQUESTS, Trace, plain, quantile_ns, tuned, weight_between};
+use super::{
+    ANSWERED, REQUESTS, Trace, WeightedRoundTrip, plain, quantile_ns, tuned, weight_between,
+};
 use crate::claim::{Claim, Holds};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Curve, Figure};
@@ -78,7 +80,7 @@ fn trial(setting: Setting) -> Trial {
     note(&mut trial, "", &trace);
     let overwriting = trace.through::<NewestRequests>(&plain(ENTRIES_DRAWN, false));
     note_distribution(&mut trial, "plain table", &overwriting);
-    let truth = trace.truth_ns.iter().map(|&rtt_ns| Found { rtt_ns, weight: 1.0 });
+    let truth = trace.truth_ns.iter().map(|&rtt_ns| WeightedRoundTrip { rtt_ns, weight: 1.0 });
     note_distribution(&mut trial, "truth", &truth.collect::<Vec<_>>());
     note(&mut trial, FEW, &Trace::new(setting.seed, REQUESTS, ANSWERED_FEW));
     trial
@@ -103,7 +105,7 @@ fn note(trial: &mut Trial, suffix: &str, trace: &Trace) {
 }
 
 /// |log2(estimate/truth)| at percentiles, and the largest of 5 to 95 %.
-fn errors(trace: &Trace, found: &[Found]) -> [(&'static str, Option<f64>); 4] {
+fn errors(trace: &Trace, found: &[WeightedRoundTrip]) -> [(&'static str, Option<f64>); 4] {
     let mut histogram = Histogram::new(Histogram::BUCKETS_DEFAULT);
     found.iter().for_each(|found| histogram.add(found.rtt_ns, found.weight));
     let error = |percent: u32| {
@@ -116,7 +118,7 @@ fn errors(trace: &Trace, found: &[Found]) -> [(&'static str, Option<f64>); 4] {
 }
 
 /// The share of round trips below each time, from 1 ms on: below, tables hardly differ.
-fn note_distribution(trial: &mut Trial, name: &str, found: &[Found]) {
+fn note_distribution(trial: &mut Trial, name: &str, found: &[WeightedRoundTrip]) {
     const STEPS: u32 = 50;
     let total = weight_between(found, 0, i64::MAX);
     for step in 30..=STEPS {

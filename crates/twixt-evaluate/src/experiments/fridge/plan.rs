@@ -2,7 +2,7 @@
 
 use twixt_synopsis::rtt::{FridgeNeed, FridgePlan, FridgeStore};
 
-use super::{ANSWERED, Found, GAP_NS, LONGEST_NS, REQUESTS, Trace, fridge};
+use super::{ANSWERED, GAP_NS, LONGEST_NS, REQUESTS, Trace, WeightedRoundTrip, fridge};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::figure::{Axis, Curve, Figure};
@@ -68,7 +68,7 @@ fn planned(memory_bytes: u64) -> FridgePlan {
 }
 
 /// Of round trips in order.
-fn percentile_ns(found: &[Found], share: f64) -> Option<f64> {
+fn percentile_ns(found: &[WeightedRoundTrip], share: f64) -> Option<f64> {
     let all: f64 = found.iter().map(|found| found.weight).sum();
     let mut below = 0.0;
     let at = found.iter().find(|found| {

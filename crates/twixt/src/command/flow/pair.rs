@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let pairing = streams.pair(&config, args.by.by(), estimator)?;
     if let Some(comparison) = streams.compare() {
         check_one_way(&comparison)?;
-        found = Found::by(&comparison);
+        found = PairFacts::by(&comparison);
     }
     let counts = pairing.counts();
     let partial = streams.note_problems(config.rule(), &counts);
@@ -165,12 +165,12 @@ struct PairDocument<'a> {
 }
 
 /// What was found out about both points together.
-struct Found {
+struct PairFacts {
     direction: DirectionFound,
     clock: Option<ClockDifference>,
 }
 
-impl Found {
+impl PairFacts {
     /// By the records that both have.
     fn by(comparison: &Comparison) -> Self {
         let unknown_flows = comparison.unknown_flows();
@@ -226,10 +226,10 @@ impl Args {
 
     /// Opens both points, of which only records count that go downstream. A pipe can be read only
     /// once: which way its flows go is checked when it was.
-    fn open(&self) -> anyhow::Result<(PointRecords, PointRecords, Found)> {
+    fn open(&self) -> anyhow::Result<(PointRecords, PointRecords, PairFacts)> {
         if let Some(toward) = self.toward {
             let selected = [Selection::Toward(toward), Selection::Toward(toward)];
-            return self.open_selected(selected, Found::as_named("toward"));
+            return self.open_selected(selected, PairFacts::as_named("toward"));
         }
         let paths = [&self.upstream, &self.downstream];
         let found = match paths.iter().all(|path| path.is_file()) {
@@ -242,11 +242,11 @@ impl Args {
         match found {
             None => {
                 let all = [(); 2].map(|()| Selection::Surveyed(RecordSurvey::new()));
-                self.open_selected(all, Found::as_named("order"))
+                self.open_selected(all, PairFacts::as_named("order"))
             }
             Some(comparison) => {
                 check_downstream(&comparison)?;
-                let found = Found::by(&comparison);
+                let found = PairFacts::by(&comparison);
                 let verdicts = [comparison.upstream, comparison.downstream];
                 let going = verdicts.map(|going| Selection::Going(going, FlowHashes::default()));
                 self.open_selected(going, found)
@@ -257,8 +257,8 @@ impl Args {
     fn open_selected(
         &self,
         [upstream, downstream]: [Selection; 2],
-        found: Found,
-    ) -> anyhow::Result<(PointRecords, PointRecords, Found)> {
+        found: PairFacts,
+    ) -> anyhow::Result<(PointRecords, PointRecords, PairFacts)> {
         let open = |path: &Path, selection| PointRecords::open(path, self.enterprise, selection);
         Ok((open(&self.upstream, upstream)?, open(&self.downstream, downstream)?, found))
     }
@@ -307,7 +307,7 @@ impl Args {
         estimates: Vec<Estimate>,
         span: Span,
         counts: &RecordPairingCounts,
-        Found { direction, clock }: Found,
+        PairFacts { direction, clock }: PairFacts,
     ) -> Paired {
         let Streams { upstream, downstream, .. } = streams;
         let bytes = upstream.records * size_of::<FlowRecord>() as u64;
