@@ -272,7 +272,12 @@ fn find_v6(frame: &[u8], network_at: usize, transport: Transport) -> Option<Head
     for _ in 0..STEPS_MAX {
         match next {
             protocol if protocol == transport.protocol() => {
-                return Some(HeaderPlaces { network: Network::V6, network_at, left_out, transport_at });
+                return Some(HeaderPlaces {
+                    network: Network::V6,
+                    network_at,
+                    left_out,
+                    transport_at,
+                });
             }
             HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => {
                 next = *frame.get(transport_at)?;
