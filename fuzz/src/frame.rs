@@ -51,7 +51,7 @@ static DIGESTERS: LazyLock<Vec<Digester>> = LazyLock::new(|| {
 static OBSERVER: LazyLock<Observer> = LazyLock::new(|| {
     let parsed = |text: &str| text.parse::<Filter>().expect("the filters are valid");
     Observer::new(ObserverOptions {
-        needs: Needs { digest: true, flow: true, detail: true, group: true },
+        needs: Needs { digest: true, flow: true, detail: true, group: true, exchange: false },
         outer: false,
         filter: None,
         classes: FILTERS.iter().map(|text| ((*text).to_owned(), parsed(text))).collect(),

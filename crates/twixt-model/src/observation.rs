@@ -60,6 +60,8 @@ pub struct Needs {
     pub detail: bool,
     /// The group of its prefixes; 0 otherwise.
     pub group: bool,
+    /// With `detail`, whether the packet asks or answers something; `None` otherwise.
+    pub exchange: bool,
 }
 
 impl Needs {
@@ -71,6 +73,7 @@ impl Needs {
             flow: self.flow | other.flow,
             detail: self.detail | other.detail,
             group: self.group | other.group,
+            exchange: self.exchange | other.exchange,
         }
     }
 }

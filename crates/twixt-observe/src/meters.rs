@@ -304,8 +304,10 @@ impl PacketSink for Meters {
                     false => observation.flow,
                 };
                 let observation = Observation { flow, ..observation };
-                let bytes = frame.bytes.bytes();
-                self.push_with(observation, |detail| packet.write_detail(bytes, detail));
+                let write = |detail: &mut Detail| {
+                    packet.write_detail(frame.bytes.bytes(), observer.needs(), detail);
+                };
+                self.push_with(observation, write);
             }
             // Not read.
             true => self.push_with(observation, |_| {}),

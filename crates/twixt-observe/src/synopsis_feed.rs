@@ -24,11 +24,13 @@ impl SynopsisFeed {
 
     /// Takes a packet with its details.
     #[inline(always)]
-    pub fn push(&mut self, seen: SeenPacket<'_>) {
+    pub fn push(&mut self, observer: &Observer, seen: SeenPacket<'_>) {
         let here = Span::at(seen.frame.time);
         self.span = Some(self.span.map_or(here, |span| span.union(here)));
-        let bytes = seen.frame.bytes.bytes();
-        self.waiting.push_with(seen.observation, |detail| seen.packet.write_detail(bytes, detail));
+        let SeenPacket { observation, packet, frame } = seen;
+        self.waiting.push_with(observation, |detail| {
+            packet.write_detail(frame.bytes.bytes(), observer.needs(), detail);
+        });
         if self.waiting.is_full() {
             self.hand_over();
         }
@@ -61,8 +63,8 @@ impl SynopsisFeed {
 
 impl PacketSink for SynopsisFeed {
     #[inline(always)]
-    fn take(&mut self, _observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
-        self.push(seen);
+    fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
+        self.push(observer, seen);
         Ok(())
     }
 }

@@ -83,7 +83,7 @@ fn survey_with(
     (recognition, cuts): (Recognition, Option<Arc<Cuts>>),
     reporter: &dyn Reporter,
 ) -> Result<(Surveyed, Surveyed), OfflineError> {
-    let needs = Needs { digest: true, flow: true, detail: false, group: false };
+    let needs = Needs { digest: true, flow: true, detail: false, group: false, exchange: false };
     let observer = plan.traffic.observer(needs, plan.digest.digester_by(recognition))?;
     let all = Traffic { outer: plan.traffic.outer, ..Traffic::default() };
     let all = all.observer(needs, plan.digest.digester_by(recognition))?;

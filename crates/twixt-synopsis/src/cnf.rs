@@ -139,7 +139,8 @@ impl Synopsis for Cnf {
     const TAG: u16 = 6;
     const SUMMARY: &'static str =
         "delays from flow records of consistently sampled packets; memory grows with their number";
-    const NEEDS: Needs = Needs { digest: true, flow: true, detail: true, group: false };
+    const NEEDS: Needs =
+        Needs { digest: true, flow: true, detail: true, group: false, exchange: false };
     const OPTIONS: &'static [ConfigOption] = &[
         option("sampling", OptionKind::Number, "share of packets or flows that are metered"),
         option("select", OptionKind::Choice(Select::NAMES), "what is sampled: packets or flows"),

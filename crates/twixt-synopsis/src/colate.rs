@@ -88,7 +88,8 @@ impl Synopsis for Colate {
     const TAG: u16 = 4;
     const SUMMARY: &'static str =
         "delay of any flow between any two points, queried later, from few bits per packet";
-    const NEEDS: Needs = Needs { digest: true, flow: true, detail: false, group: false };
+    const NEEDS: Needs =
+        Needs { digest: true, flow: true, detail: false, group: false, exchange: false };
     const OPTIONS: &'static [ConfigOption] = &[
         ConfigOption { name: "counters", kind: OptionKind::Integer, help: "counters per vector" },
         ConfigOption {

@@ -95,7 +95,8 @@ impl Synopsis for Exact {
     const NAME: &'static str = "exact";
     const TAG: u16 = 1;
     const SUMMARY: &'static str = "every packet matched individually; memory grows with packets";
-    const NEEDS: Needs = Needs { digest: true, flow: true, detail: true, group: false };
+    const NEEDS: Needs =
+        Needs { digest: true, flow: true, detail: true, group: false, exchange: false };
     const OPTIONS: &'static [ConfigOption] = &[ConfigOption {
         name: "window",
         kind: OptionKind::Duration,

@@ -53,7 +53,8 @@ impl Synopsis for Lda {
     const NAME: &'static str = "lda";
     const TAG: u16 = 2;
     const SUMMARY: &'static str = "mean, deviation and loss of all traffic in a few kilobytes";
-    const NEEDS: Needs = Needs { digest: true, flow: false, detail: false, group: false };
+    const NEEDS: Needs =
+        Needs { digest: true, flow: false, detail: false, group: false, exchange: false };
     const OPTIONS: &'static [ConfigOption] = &[
         ConfigOption {
             name: "banks",

@@ -133,7 +133,8 @@ impl Synopsis for Lds {
     const NAME: &'static str = "lds";
     const TAG: u16 = 3;
     const SUMMARY: &'static str = "delay and loss of any flow that you name, from one sketch";
-    const NEEDS: Needs = Needs { digest: true, flow: true, detail: false, group: false };
+    const NEEDS: Needs =
+        Needs { digest: true, flow: true, detail: false, group: false, exchange: false };
     /// To the bit without a table of large flows. That table is merged as well as it can be: which
     /// flows it names depends on the order in which it sees their packets.
     const SPLIT_MERGE: SplitMerge = SplitMerge::Exact;

@@ -95,7 +95,8 @@ impl Synopsis for Sample {
     const VERSION: u8 = 2;
     const SUMMARY: &'static str =
         "percentiles, from a bounded sample of packets seen at both points";
-    const NEEDS: Needs = Needs { digest: true, flow: false, detail: false, group: false };
+    const NEEDS: Needs =
+        Needs { digest: true, flow: false, detail: false, group: false, exchange: false };
     const OPTIONS: &'static [ConfigOption] = &[
         ConfigOption {
             name: "budget_bytes",

@@ -51,7 +51,8 @@ impl Synopsis for Sds {
     const TAG: u16 = 5;
     const SUMMARY: &'static str =
         "delay and deviation of any flow that you name, if packets carry their send time";
-    const NEEDS: Needs = Needs { digest: true, flow: true, detail: true, group: false };
+    const NEEDS: Needs =
+        Needs { digest: true, flow: true, detail: true, group: false, exchange: false };
     const OPTIONS: &'static [ConfigOption] = &[
         ConfigOption {
             name: "rows",

@@ -34,10 +34,9 @@ impl Packet {
         }
     }
 
-    /// The same, written in place: what was just written in parts is slow to copy as a whole.
+    /// The same, written in place of `None`: what was just written in parts is slow to copy as a whole.
     #[inline(always)]
     pub(crate) fn write_exchange(&self, frame: &[u8], place: &mut Option<Exchange>) {
-        *place = None;
         if self.protocol != protocol::TCP || self.has_payload() {
             (*self).write_exchange_if_any(frame, place);
         }

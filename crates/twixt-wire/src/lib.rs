@@ -22,7 +22,7 @@
 //! ];
 //! let key = HashKey::from_passphrase("a secret of both points");
 //! let observer = Observer::new(ObserverOptions {
-//!     needs: Needs { digest: true, flow: true, detail: false, group: false },
+//!     needs: Needs { digest: true, flow: true, detail: false, group: false, exchange: false },
 //!     outer: false,
 //!     filter: Some("udp and src port 53".parse()?),
 //!     classes: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use twixt_model::{Detail, FlowKey, TcpFields, protocol, tcp_flag};
+use twixt_model::{Detail, FlowKey, Needs, TcpFields, protocol, tcp_flag};
 
 use crate::bytes::{be16, be32, chunk};
 
@@ -214,17 +214,21 @@ impl Packet {
     #[inline]
     pub fn detail(&self, frame: &[u8]) -> Detail {
         let mut detail = Detail::default();
-        self.write_detail(frame, &mut detail);
+        self.write_detail(frame, Needs { exchange: true, ..Needs::default() }, &mut detail);
         detail
     }
 
-    /// The same, written over another in place.
+    /// The same, written over another in place; questions and answers only if they are needed, since to
+    /// find them costs as much as all the rest.
     #[inline(always)]
-    pub fn write_detail(&self, frame: &[u8], detail: &mut Detail) {
+    pub fn write_detail(&self, frame: &[u8], needs: Needs, detail: &mut Detail) {
         detail.key = self.flow_key();
         detail.tcp = self.tcp(frame);
         detail.identification = self.identification;
-        self.write_exchange(frame, &mut detail.exchange);
+        detail.exchange = None;
+        if needs.exchange {
+            self.write_exchange(frame, &mut detail.exchange);
+        }
         detail.sent = None;
     }
 

@@ -20,7 +20,7 @@ fn share(began: Timestamp) -> PointShare {
         time_source: TimeSource::Kernel,
         ..MetersConfig::new(PointId("p".to_owned()), rule, digester.identity())
     };
-    let needs = Needs { digest: true, flow: false, detail: false, group: false };
+    let needs = Needs { digest: true, flow: false, detail: false, group: false, exchange: false };
     let options =
         ObserverOptions { needs, outer: false, filter: None, classes: Vec::new(), digester };
     let lda = (find(Purpose::Delay, "lda").unwrap().start)(&Default::default()).unwrap();

@@ -80,7 +80,8 @@ impl<T: FlowTable> Synopsis for Heavy<T> {
     const NAME: &'static str = T::NAME;
     const TAG: u16 = T::TAG;
     const SUMMARY: &'static str = T::SUMMARY;
-    const NEEDS: Needs = Needs { digest: false, flow: true, detail: true, group: false };
+    const NEEDS: Needs =
+        Needs { digest: false, flow: true, detail: true, group: false, exchange: false };
     const OPTIONS: &'static [ConfigOption] = T::OPTIONS;
     const PAGE: &'static str = "heavy";
     const SPLIT_MERGE: SplitMerge = T::SPLIT_MERGE;

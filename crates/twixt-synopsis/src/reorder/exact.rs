@@ -78,7 +78,8 @@ impl Synopsis for ReorderExact {
     const NAME: &'static str = "exact";
     const TAG: u16 = 48;
     const SUMMARY: &'static str = "every flow tracked; memory grows with flows";
-    const NEEDS: Needs = Needs { digest: false, flow: true, detail: true, group: false };
+    const NEEDS: Needs =
+        Needs { digest: false, flow: true, detail: true, group: false, exchange: false };
     const OPTIONS: &'static [ConfigOption] = &[PREFIX_OPTION, PREFIX6_OPTION, DEFINITION_OPTION];
     const PAGE: &'static str = "reorder";
     // A flow that is split is judged in each part without the other.

@@ -85,7 +85,8 @@ impl<const LARGE: bool> Synopsis for Follow<LARGE> {
     } else {
         "flows tracked in turn, each for a short time, with a fixed number of records"
     };
-    const NEEDS: Needs = Needs { digest: false, flow: true, detail: true, group: false };
+    const NEEDS: Needs =
+        Needs { digest: false, flow: true, detail: true, group: false, exchange: false };
     const OPTIONS: &'static [ConfigOption] = if LARGE {
         &[
             RECORDS_OPTION,

@@ -137,7 +137,8 @@ impl<S: Store> Synopsis for Watcher<S> {
     const NAME: &'static str = S::NAME;
     const TAG: u16 = S::TAG;
     const SUMMARY: &'static str = S::SUMMARY;
-    const NEEDS: Needs = Needs { digest: false, flow: false, detail: true, group: false };
+    const NEEDS: Needs =
+        Needs { digest: false, flow: false, detail: true, group: false, exchange: true };
     const OPTIONS: &'static [ConfigOption] = S::OPTIONS;
     const PAGE: &'static str = "round-trip";
     /// 2 has the legs of handshakes apart; 3 has parts of kinds, responses of servers, and what is

@@ -16,7 +16,7 @@ const TIME: Timestamp = Timestamp::from_nanos(1_700_000_000_000_000_000);
 fn options() -> ObserverOptions {
     let key = HashKey::from_seed(1);
     ObserverOptions {
-        needs: Needs { digest: true, flow: true, detail: false, group: false },
+        needs: Needs { digest: true, flow: true, detail: false, group: false, exchange: false },
         outer: false,
         filter: None,
         classes: Vec::new(),

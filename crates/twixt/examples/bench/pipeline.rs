@@ -61,7 +61,7 @@ impl Pipeline {
         }
         self.waiting.push_with(seen, |detail| {
             if is_read {
-                packet.write_detail(frame.bytes, detail);
+                packet.write_detail(frame.bytes, self.observer.needs(), detail);
             }
         });
         self.hand_over_if_full();

@@ -124,7 +124,7 @@ pub(crate) fn for_each_frame(path: &Path, mut each: impl FnMut(&Frame<'_>) -> u6
 }
 
 fn observer(flow: bool) -> Observer {
-    observer_of(Needs { digest: true, flow, detail: false, group: false })
+    observer_of(Needs { digest: true, flow, detail: false, group: false, exchange: false })
 }
 
 pub(crate) fn observer_of(needs: Needs) -> Observer {

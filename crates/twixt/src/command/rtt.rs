@@ -141,7 +141,7 @@ impl Args {
     }
 
     fn observer(&self) -> anyhow::Result<Observer> {
-        let needs = Needs { digest: false, flow: false, detail: true, group: false };
+        let needs = Needs { detail: true, exchange: true, ..Needs::default() };
         let traffic = self.traffic.traffic_by(self.by_dscp)?;
         traffic.observer(needs, self.digest.digester()).map_err(|error| usage(error.to_string()))
     }

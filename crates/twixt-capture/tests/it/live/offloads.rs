@@ -89,7 +89,7 @@ fn digests(seen: &[Seen]) -> BTreeMap<u64, u32> {
         HashKey::from_seed(1),
     );
     let observer = Observer::new(ObserverOptions {
-        needs: Needs { digest: true, flow: false, detail: false, group: false },
+        needs: Needs { digest: true, flow: false, detail: false, group: false, exchange: false },
         outer: false,
         filter: Some("tcp".parse().unwrap()),
         classes: Vec::new(),

@@ -148,8 +148,13 @@ impl Args {
         if select == SelectArg::Flow && select_hash == SelectionFunction::Ipsx {
             return Err(usage("ipsx selects packets only: use --select-hash bob or keyed"));
         }
-        let needs =
-            Needs { digest: true, flow: select == SelectArg::Flow, detail: true, group: false };
+        let needs = Needs {
+            digest: true,
+            flow: select == SelectArg::Flow,
+            detail: true,
+            group: false,
+            exchange: false,
+        };
         let digester = self.digest.digester();
         let timeout = |length: Nanoseconds| length.0.max(1) as u64;
         let observer = self.traffic.observer(needs, digester)?;

@@ -28,7 +28,7 @@ pub(super) fn run(
     // Hashes never leave this command: a fixed key will do.
     let (profile, hash) = (DigestProfile::Default, DigestHash::Xxh3);
     let digester = Digester::new(profile, hash, PAYLOAD_BYTES_MAX, HashKey::from_seed(0));
-    let needs = Needs { digest: true, flow: true, detail: false, group: false };
+    let needs = Needs { digest: true, flow: true, detail: false, group: false, exchange: false };
     let mut looking = Looking {
         observer: traffic.observer(needs, digester)?,
         most: args.count.unwrap_or(u64::MAX),

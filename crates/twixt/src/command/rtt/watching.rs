@@ -160,9 +160,9 @@ impl Watched {
 
 impl PacketSink for Watching<'_> {
     #[inline(always)]
-    fn take(&mut self, _observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
+    fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
         self.advance(seen.frame.time);
-        self.feed.push(seen);
+        self.feed.push(observer, seen);
         Ok(())
     }
 }

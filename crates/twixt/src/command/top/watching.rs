@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use twixt_capture::{Frame, SourceCounts};
 use twixt_model::{
-    DigestHash, DigestProfile, EpochRule, HeavyFlow, Needs, RoundTripEstimate, Scope, Span,
-    Timestamp,
+    DigestHash, DigestProfile, EpochRule, HeavyFlow, RoundTripEstimate, Scope, Span, Timestamp,
 };
 use twixt_observe::{PacketPath, PacketSink, SeenPacket, SynopsisFeed};
 use twixt_synopsis::{Algorithm, Estimator, Question};
@@ -43,7 +42,7 @@ impl Point {
         let Estimator::RoundTrip { conclude, .. } = &trips.algorithm.estimator else {
             unreachable!("the registry lists algorithms for round trips under this purpose only");
         };
-        let needs = Needs { detail: true, ..large.prototype.needs() };
+        let needs = trips.prototype.needs().or(large.prototype.needs());
         // Hashes never leave this command: a fixed key will do.
         let key = HashKey::from_seed(0);
         let digester = Digester::new(DigestProfile::Headers, DigestHash::Xxh3, 0, key);
@@ -100,7 +99,7 @@ struct Both {
 impl PacketSink for Both {
     #[inline(always)]
     fn take(&mut self, observer: &Observer, seen: SeenPacket<'_>) -> Result<(), Skip> {
-        self.flows.push(seen);
+        self.flows.push(observer, seen);
         self.trips.take(observer, seen)
     }
 }
