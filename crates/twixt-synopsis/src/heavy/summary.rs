@@ -119,20 +119,28 @@ impl Summary {
     }
 
     fn sink(&mut self, mut place: usize) {
-        loop {
-            let children = [2 * place + 1, 2 * place + 2];
-            let smaller = children
-                .into_iter()
-                .filter(|&child| child < self.heap.len())
-                .min_by_key(|&child| self.order(child));
-            match smaller {
-                Some(child) if self.order(child) < self.order(place) => {
-                    self.swap(place, child);
-                    place = child;
-                }
-                _ => return,
-            }
+        let own = self.order(place);
+        while let Some((child, order)) = self.smaller_child(place)
+            && order < own
+        {
+            self.swap(place, child);
+            place = child;
         }
+    }
+
+    /// The smaller of what is below a place; `None` at the bottom.
+    #[inline]
+    fn smaller_child(&self, place: usize) -> Option<(usize, (u64, u64))> {
+        let (left, right) = (2 * place + 1, 2 * place + 2);
+        if left >= self.heap.len() {
+            return None;
+        }
+        let one = (left, self.order(left));
+        if right >= self.heap.len() {
+            return Some(one);
+        }
+        let other = (right, self.order(right));
+        Some(if other.1 < one.1 { other } else { one })
     }
 
     fn rise(&mut self, mut place: usize) {
