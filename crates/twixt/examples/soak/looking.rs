@@ -51,7 +51,7 @@ impl Looks {
         let (first, last) = (&seen[first..first + tenth], &seen[last..]);
         let names = ["collector", "agents"];
         let grown = (0..2).filter_map(|index| {
-            let [before, after] = [first, last].map(|looks| Taken::most(looks, index));
+            let [before, after] = [first, last].map(|looks| Taken::of(looks, index));
             println!("{}: before {before:?}, in the end {after:?}", names[index]);
             after.is_more_than(before).then(|| names[index].to_owned())
         });
@@ -77,22 +77,24 @@ impl Taken {
         }
     }
 
-    /// The most of each, over some looks at the collector (0) or the agents (1).
-    fn most(looks: &[[Self; 2]], index: usize) -> Self {
-        looks.iter().map(|look| look[index]).fold(Self::default(), |most, look| Self {
-            resident_kib: most.resident_kib.max(look.resident_kib),
-            files: most.files.max(look.files),
-            threads: most.threads.max(look.threads),
-        })
+    /// The most memory and files, over some looks at the collector (0) or the agents (1), and the fewest
+    /// threads: those that answer questions end with the work, and a look may meet several of them.
+    fn of(looks: &[[Self; 2]], index: usize) -> Self {
+        let looks = || looks.iter().map(|look| look[index]);
+        Self {
+            resident_kib: looks().map(|look| look.resident_kib).max().unwrap_or_default(),
+            files: looks().map(|look| look.files).max().unwrap_or_default(),
+            threads: looks().map(|look| look.threads).min().unwrap_or_default(),
+        }
     }
 
     fn is_more_than(self, before: Self) -> bool {
         let bound = |value: u64| (value as f64 * SPARE) as u64;
         let bound_kib = bound(before.resident_kib).max(before.resident_kib + SPARE_KIB);
-        // A question or an upload under way has a file and may have a thread.
+        // A question or an upload under way has a file.
         self.resident_kib > bound_kib
             || self.files > bound(before.files).max(before.files + 4)
-            || self.threads > before.threads + 2
+            || self.threads > before.threads
     }
 
     fn columns(self, width: usize) -> String {
