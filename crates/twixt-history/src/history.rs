@@ -19,7 +19,7 @@ use crate::error::{HistoryError, Unreadable};
 use crate::file::{Columns, Wanted, read_groups};
 use crate::open::{Appended, HourPart, OpenWanted, PartWriter, identity, identity_of};
 use crate::question::{RowAnswer, RowQuestion};
-use crate::reader::HistoryReader;
+use crate::reader::{ExcerptAsked, ExcerptPart, ExcerptSummary, HistoryReader};
 use crate::retention::{HistoryRetention, RemovedFiles, expire};
 use crate::rollup::{pieces, rolled_up};
 use crate::row::{Row, SeriesKey};
@@ -289,6 +289,19 @@ impl History {
     pub fn answer(&self, question: &RowQuestion) -> Result<RowAnswer, HistoryError> {
         let catalogue = self.catalogue();
         self.reader.answer_with(question, &catalogue, Some(self))
+    }
+
+    /// Hands over all that is stored of a segment in an interval of time, hour by hour.
+    ///
+    /// # Errors
+    /// As [`HistoryReader::excerpt`].
+    pub fn excerpt<E: From<HistoryError>>(
+        &self,
+        asked: &ExcerptAsked,
+        take: impl FnMut(ExcerptPart) -> Result<(), E>,
+    ) -> Result<ExcerptSummary, E> {
+        let catalogue = self.catalogue();
+        self.reader.excerpt_with(asked, &catalogue, Some(self), take)
     }
 
     /// What a minute of a series comes to, a row for each scope, while its hour is not sealed.

@@ -26,6 +26,7 @@ mod moment;
 mod open;
 mod question;
 mod reader;
+mod rebuild;
 mod record;
 mod retention;
 mod rollup;
@@ -42,7 +43,11 @@ pub use file::{schema, to_parquet};
 pub use history::{Counts, History, HistoryConfig, UpkeepDone};
 pub use moment::{ParseMomentError, moment_text, parse_moment};
 pub use question::{Cursor, ParseCursorError, ROWS_MAX, RowAnswer, RowQuestion};
-pub use reader::HistoryReader;
+pub use reader::{
+    EXCERPT_ROWS_MAX, ExcerptAsked, ExcerptKind, ExcerptPart, ExcerptSummary, HistoryReader,
+};
+pub use rebuild::{RebuildError, rebuild_catalogue, RebuiltFile};
+pub use record::{RecordError, rows_from_bytes, rows_to_bytes};
 pub use retention::{HistoryRetention, RemovedFiles};
 pub use rollup::{RollUps, SeriesTotals, rolled_up, totals};
 pub use row::{

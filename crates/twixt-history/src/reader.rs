@@ -1,6 +1,7 @@
 //! Reads a history: sealed hours, and those that are not, whether or not it is being written
 //! meanwhile.
 
+mod excerpt;
 mod first_rows;
 mod hour;
 mod listing;
@@ -20,6 +21,8 @@ use crate::question::{Cursor, ROWS_MAX, RowAnswer, RowQuestion};
 use crate::row::{Row, SeriesKey};
 use crate::step::{Hour, Step};
 use listing::Listing;
+
+pub use excerpt::{EXCERPT_ROWS_MAX, ExcerptAsked, ExcerptKind, ExcerptPart, ExcerptSummary};
 
 /// Reads the history in a folder.
 #[derive(Debug)]

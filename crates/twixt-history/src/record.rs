@@ -21,10 +21,24 @@ const HEAD_BYTES: usize = 8;
 /// Why a record cannot be read. It is damaged, or of a newer release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a record of estimates: {0}")]
-pub(crate) struct RecordError(&'static str);
+pub struct RecordError(&'static str);
 
 fn stored() -> impl Iterator<Item = &'static Column> {
     COLUMNS.iter().filter(|column| column.set.is_some())
+}
+
+/// Rows as the bytes of a record.
+#[must_use]
+pub fn rows_to_bytes(rows: &[Row]) -> Vec<u8> {
+    encode(rows)
+}
+
+/// Rows from the bytes of a record. They may be hostile.
+///
+/// # Errors
+/// When the bytes are no record, or one of a newer release.
+pub fn rows_from_bytes(bytes: &[u8]) -> Result<Vec<Row>, RecordError> {
+    decode(bytes)
 }
 
 /// Writes rows.

@@ -4,6 +4,7 @@
 
 mod crash;
 mod damage;
+mod excerpt;
 mod faults;
 mod full;
 mod hours;
