@@ -6,6 +6,7 @@
 
 mod access;
 mod alerts;
+mod bundle;
 mod documents;
 mod estimates;
 mod evidence;
@@ -25,7 +26,7 @@ pub use documents::{
     EstimatesDocument, EvidenceDocument, FlowOrder, FlowSelection, FlowsDocument, GapDocument,
     GapsDocument, HeatmapColumn, HeatmapDocument, HistogramDocument, KnownLossDocument,
     MomentRange, PointDocument, PointsDocument, SegmentDocument, SegmentsDocument, SilenceDocument,
-    TimeRange, TotalDocument, TotalsDocument,
+    SourceDocument, SourceKind, TimeRange, TotalDocument, TotalsDocument,
 };
 pub use estimates::{COMPLETE_HEADER, NEXT_HEADER};
 pub use openapi::openapi;
@@ -45,6 +46,7 @@ use twixt_history::{HistoryError, RowAnswer, RowQuestion};
 use twixt_store::Log;
 
 use crate::alerts::AlertBoard;
+use crate::bundle::{ConfigurationDocument, ManifestDocument};
 use crate::history::Estimates;
 use crate::server::Limits;
 use crate::stop::StopRequest;
@@ -70,6 +72,7 @@ pub(crate) struct Api {
     epochs: Log,
     /// What paths in messages need not show.
     directory: PathBuf,
+    about: ApiAbout,
     readers: Readers,
     alerts: AlertBoard,
     /// Turns, waiting included.
@@ -79,10 +82,20 @@ pub(crate) struct Api {
     stop: StopRequest,
 }
 
+/// What is known of whose data it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ApiAbout {
+    /// How the collector is configured, without secrets.
+    pub(crate) configuration: Option<ConfigurationDocument>,
+    /// The bundle that answers come from.
+    pub(crate) bundle: Option<ManifestDocument>,
+}
+
 impl Api {
     /// Reads what is stored below `directory`; `is_open`: everybody may ask.
     pub(crate) fn new(
         stored: (Estimates, Log, PathBuf),
+        about: ApiAbout,
         alerts: AlertBoard,
         readers: &[crate::access::ReaderConfig],
         is_open: bool,
@@ -95,6 +108,7 @@ impl Api {
             estimates,
             epochs,
             directory,
+            about,
             readers: Readers::new(readers, is_open, limits),
             waiting: Arc::new(Semaphore::new(ANSWERING_MAX + WAITING_MAX)),
             answering: Arc::new(Semaphore::new(ANSWERING_MAX)),
@@ -121,6 +135,8 @@ impl Api {
             .route("/v1/histogram", get(histogram::histogram))
             .route("/v1/evidence", get(evidence::evidence))
             .route("/v1/live", get(live::live))
+            .route("/v1/bundle", get(bundle::bundle))
+            .route("/v1/source", get(bundle::source))
             .route("/v1/openapi.json", get(openapi::serve))
             .layer(middleware::from_fn_with_state(Arc::clone(&api), guard));
         guarded.with_state(api).fallback_service(others)

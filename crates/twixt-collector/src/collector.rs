@@ -21,7 +21,7 @@ use twixt_supervise::{Supervisor, ThreadFailure};
 
 use crate::access::{Caller, Tokens};
 use crate::alerts::{AlertBoard, Alerting, AlertsFile, Marks};
-use crate::api::{self, Api};
+use crate::api::{self, Api, ApiAbout};
 use crate::budget::{ByteBudget, HeldBytes};
 use crate::config::{CollectorConfig, CollectorConfigError};
 use crate::dashboard;
@@ -240,7 +240,8 @@ impl Collector {
         let readers = &self.config.readers;
         let is_open = readers.is_empty() && self.config.allows_anonymous();
         let stored = (estimates, epochs, directory);
-        Api::new(stored, alerts, readers, is_open, self.config.limits, stop.clone())
+        let about = ApiAbout { configuration: Some((&self.config).into()), bundle: None };
+        Api::new(stored, about, alerts, readers, is_open, self.config.limits, stop.clone())
     }
 
     /// The journal, and where it hands on what it stored.

@@ -46,7 +46,7 @@ pub use question::{Cursor, ParseCursorError, ROWS_MAX, RowAnswer, RowQuestion};
 pub use reader::{
     EXCERPT_ROWS_MAX, ExcerptAsked, ExcerptKind, ExcerptPart, ExcerptSummary, HistoryReader,
 };
-pub use rebuild::{RebuildError, rebuild_catalogue, RebuiltFile};
+pub use rebuild::{RebuildError, RebuiltFile, rebuild_catalogue};
 pub use record::{RecordError, rows_from_bytes, rows_to_bytes};
 pub use retention::{HistoryRetention, RemovedFiles};
 pub use rollup::{RollUps, SeriesTotals, rolled_up, totals};

@@ -53,12 +53,6 @@ impl RebuiltFile {
         Ok(Self { hour, kind, writer: FileWriter::new(of_kind, hour, 0)? })
     }
 
-    /// The hour and kind that it has.
-    #[must_use]
-    pub const fn about(&self) -> (Hour, ExcerptKind) {
-        (self.hour, self.kind)
-    }
-
     /// Adds rows; `is_known` says which series are.
     ///
     /// # Errors
@@ -101,8 +95,12 @@ impl RebuiltFile {
             () if !is_of_kind => refuse("a row is of another length"),
             () if !(0..=longest_ns).contains(&length_ns) => refuse("a row ends at no time"),
             () if row.series.epoch_ns < 0 => refuse("an epoch has no length"),
-            () if counts.iter().any(|count| *count > EPOCHS_MAX) => refuse("a row has no such count"),
-            () if !is_shown(&row.scope) || !is_shown(&row.scope_kind) => refuse("a scope is hidden"),
+            () if counts.iter().any(|count| *count > EPOCHS_MAX) => {
+                refuse("a row has no such count")
+            }
+            () if !is_shown(&row.scope) || !is_shown(&row.scope_kind) => {
+                refuse("a scope is hidden")
+            }
             () if !row.reason.as_deref().is_none_or(is_shown) => refuse("a reason is hidden"),
             () if row.delay.as_ref().is_some_and(|delay| delay.count == 0) => {
                 refuse("a row has delays of no packets")
@@ -121,10 +119,7 @@ fn is_shown(text: &str) -> bool {
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn rebuild_catalogue(
-    folder: &Path,
-    series: &[(SeriesKey, Span)],
-) -> Result<(), HistoryError> {
+pub fn rebuild_catalogue(folder: &Path, series: &[(SeriesKey, Span)]) -> Result<(), HistoryError> {
     let disk = real_disk();
     make_folders(disk.as_ref(), folder).map_err(HistoryError::file("create", folder))?;
     let mut catalogue = Catalogue::default();

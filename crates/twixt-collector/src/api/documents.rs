@@ -7,6 +7,7 @@ mod estimate;
 mod flows;
 mod now;
 mod picture;
+mod source;
 
 pub use alerts::{AcknowledgeDocument, AlertRuleDocument, AlertsDocument, SilenceDocument};
 pub use completeness::{CompletenessDocument, MomentRange, TimeRange};
@@ -22,3 +23,4 @@ pub use now::{
 pub use picture::{
     HeatmapColumn, HeatmapDocument, KnownLossDocument, TotalDocument, TotalsDocument,
 };
+pub use source::{SourceDocument, SourceKind};

@@ -5,17 +5,16 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use twixt_history::SeriesKey;
-use twixt_model::{Span, TimeSource};
+use twixt_model::Span;
 
 use super::documents::{
-    ClockDocument, ClocksDocument, EndDocument, PointDocument, PointsDocument, SegmentDocument,
+    ClockDocument, ClocksDocument, PointDocument, PointsDocument, SegmentDocument,
     SegmentsDocument, TimeRange,
 };
 use super::parameters::{Asked, NoParameters};
 use super::problem::Problem;
 use super::{Api, ErrorDocument};
-use crate::history::{ClockState, PointState};
+use crate::history::PointState;
 
 /// All points.
 #[utoipa::path(
@@ -67,17 +66,9 @@ pub(super) async fn segments(
     Asked(NoParameters {}): Asked<NoParameters>,
 ) -> Result<Json<SegmentsDocument>, Problem> {
     let catalogue = api.estimates.history.catalogue();
-    let document = |(series, span): (&SeriesKey, Span)| SegmentDocument {
-        domain: series.domain.clone(),
-        upstream: series.upstream.clone(),
-        downstream: series.downstream.clone(),
-        class: series.class.clone(),
-        algorithm: series.algorithm.clone(),
-        epoch_ns: series.epoch_ns,
-        stored: span.into(),
-    };
+    let segments = catalogue.series().map(|(series, span)| SegmentDocument::of(series, span));
     let range = range(catalogue.series().map(|(_, span)| span));
-    Ok(Json(SegmentsDocument { range, segments: catalogue.series().map(document).collect() }))
+    Ok(Json(SegmentsDocument { range, segments: segments.collect() }))
 }
 
 /// The last known state of the clocks of segments, since the collector's start.
@@ -96,9 +87,15 @@ pub(super) async fn clocks(
     State(api): State<Arc<Api>>,
     Asked(NoParameters {}): Asked<NoParameters>,
 ) -> Result<Json<ClocksDocument>, Problem> {
-    let clocks = api.estimates.latest.clocks();
-    let range = range(clocks.iter().map(|(_, state)| state.span));
-    Ok(Json(ClocksDocument { range, clocks: clocks.iter().map(clock_document).collect() }))
+    let clocks = match &api.about.bundle {
+        Some(bundle) => bundle.clocks.clone(),
+        None => {
+            let latest = api.estimates.latest.clocks();
+            latest.iter().map(|(series, state)| ClockDocument::of(series, state)).collect()
+        }
+    };
+    let range = range(clocks.iter().map(|clock| clock.range.span()));
+    Ok(Json(ClocksDocument { range, clocks }))
 }
 
 /// What is known of a point.
@@ -125,25 +122,6 @@ impl Known<'_> {
             dropped: state.map(|state| state.dropped),
             late: state.map(|state| state.late),
         }
-    }
-}
-
-fn clock_document((series, state): &(SeriesKey, ClockState)) -> ClockDocument {
-    let [upstream, downstream] = &state.ends;
-    let end = |point: &str, end: &(TimeSource, Option<i64>)| EndDocument {
-        point: point.to_owned(),
-        time_source: end.0.name().to_owned(),
-        bound_ns: end.1,
-    };
-    ClockDocument {
-        domain: series.domain.clone(),
-        class: series.class.clone(),
-        algorithm: series.algorithm.clone(),
-        range: state.span.into(),
-        upstream: end(&series.upstream, upstream),
-        downstream: end(&series.downstream, downstream),
-        error_ns: state.error_ns,
-        realigned_epochs: state.realigned_epochs,
     }
 }
 

@@ -6,7 +6,8 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use super::{
-    alerts, documents, estimates, evidence, flows, heatmap, histogram, live, now, problem, totals,
+    alerts, bundle, documents, estimates, evidence, flows, heatmap, histogram, live, now, problem,
+    totals,
 };
 
 /// What may be asked for, and what is answered, as OpenAPI has it.
@@ -33,7 +34,9 @@ use super::{
         heatmap::heatmap,
         histogram::histogram,
         evidence::evidence,
-        live::live
+        live::live,
+        bundle::bundle,
+        bundle::source
     ),
     components(schemas(
         documents::EstimatesDocument,
@@ -47,6 +50,7 @@ use super::{
         documents::SegmentsDocument,
         documents::ClocksDocument,
         documents::EvidenceDocument,
+        documents::SourceDocument,
         problem::ErrorDocument
     )),
     modifiers(&Tokens)

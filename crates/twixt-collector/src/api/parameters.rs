@@ -12,6 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::documents::{FlowOrder, FlowSelection};
 use super::problem::Problem;
+use crate::bundle::BundleAsked;
 use crate::flows::FlowsAsked;
 
 /// Rows of an answer by default: a week of minutes of one segment.
@@ -271,6 +272,23 @@ pub(super) struct EvidenceParameters {
     limit: Option<usize>,
 }
 
+/// What a bundle is of.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct BundleParameters {
+    /// Names of the two points, `UPSTREAM:DOWNSTREAM`.
+    #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
+    segment: String,
+    /// Start: RFC 3339 with an offset, or seconds since 1970. Omitted: an hour before the end. A bundle
+    /// covers 31 days at most.
+    #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
+    start: Option<String>,
+    /// End, inclusive.
+    #[param(max_length = 64)]
+    end: Option<String>,
+}
+
 /// No parameters.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -386,6 +404,15 @@ impl EvidenceParameters {
             segment: segment(&self.segment)?,
             span: span(self.start.as_ref(), self.end.as_ref(), Some(MINUTE), now)?,
             limit: limit(self.limit, EPOCHS_DEFAULT, EPOCHS_MAX)?,
+        })
+    }
+}
+
+impl BundleParameters {
+    pub(super) fn question(&self, now: Timestamp) -> Result<BundleAsked, Problem> {
+        Ok(BundleAsked {
+            segment: segment(&self.segment)?,
+            span: span(self.start.as_ref(), self.end.as_ref(), Some(HOUR), now)?,
         })
     }
 }

@@ -38,10 +38,8 @@ fn check_answers(fixture: &Fixture, first: i64, last: i64) {
     let summary = rebuilt(fixture, between(first, last), folder.path());
     let reader = HistoryReader::open(folder.path());
     let middle = first + (last - first) / 2;
-    let times =
-        [(first, last), (first + 7, last - 3), (middle, last.min(middle + 90))];
-    for (step, (from, to)) in
-        Step::ALL.into_iter().flat_map(|step| times.map(|time| (step, time)))
+    let times = [(first, last), (first + 7, last - 3), (middle, last.min(middle + 90))];
+    for (step, (from, to)) in Step::ALL.into_iter().flat_map(|step| times.map(|time| (step, time)))
     {
         for (histograms, only_gaps) in [(true, false), (false, false), (false, true)] {
             let question =

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use crate::alerts::{AlertConfig, AlertMessage, AlertTarget};
 
 /// What is checked.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AlertRuleDocument {
     /// Name of the alert.
     pub alert: String,
