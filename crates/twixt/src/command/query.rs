@@ -11,6 +11,7 @@ mod touched;
 
 use std::path::{Path, PathBuf};
 
+use twixt_collector::EPOCHS_FOLDER;
 use twixt_model::{Epoch, Scope, Span, by_scope};
 use twixt_offline::{Beside, Files, FlowSizes, Measured, Plan, Split};
 use twixt_store::{Log, Options};
@@ -18,6 +19,7 @@ use twixt_synopsis::By;
 
 use super::delay::{has_answer, is_empty, note_problems};
 use crate::args::{AlgorithmArgs, Delays, DigestArgs, FlowsArgs, Moment, TrafficArgs, span_of};
+use crate::bundle::Directory;
 use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::output::{
@@ -35,7 +37,7 @@ use touched::Touched;
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("source").required(true))]
 pub(crate) struct Args {
-    /// The store: a directory written by `record --store`
+    /// The store: a directory written by `record --store`, or an incident bundle
     #[arg(long, value_name = "DIR", group = "source", requires_all = ["from", "to"])]
     store: Option<PathBuf>,
     /// The point that packets pass first, in a store
@@ -105,7 +107,8 @@ fn run_store(args: &Args, store: &Path) -> anyhow::Result<Exit> {
     if let Some(name) = args.estimates.first() {
         return Err(usage(format!("--{name} is for --collector or --directory, not for --store")));
     }
-    let log = Log::open(store, Options::default());
+    let store = Directory::open(store)?;
+    let log = Log::open(epochs_in(&store), Options::default());
     let asked = args.span()?;
     let families = families::choose(&log, args, asked)?;
     let mut epochs = Epochs::find(&log, args, families, asked)?;
@@ -125,6 +128,14 @@ fn run_store(args: &Args, store: &Path) -> anyhow::Result<Exit> {
     args.print(&plan, measured, &missing, epochs.touched())?;
     let exit = if known { Exit::Done } else { Exit::NoAnswer };
     Ok(exit.or_partial(missing.is_partial() || problems > 0))
+}
+
+/// Where the records of a store lie; of a bundle, its raw epochs.
+fn epochs_in(store: &Directory) -> PathBuf {
+    match store {
+        Directory::There(path) => path.clone(),
+        Directory::Bundle(bundle) => bundle.folder().join(EPOCHS_FOLDER),
+    }
 }
 
 impl Args {

@@ -1,6 +1,7 @@
 //! What a collector remembers: asked of itself while it runs, or read from its folder.
 
 mod asking;
+mod bundle;
 mod flows;
 mod showing;
 
@@ -11,10 +12,12 @@ use twixt_collector::api::{
     CompletenessDocument, EstimateDocument, EstimatesDocument, HistogramDocument,
 };
 use twixt_history::{HistoryReader, ROWS_MAX, RowAnswer, RowQuestion, Step, to_parquet};
-use twixt_model::{PointId, Scope, Segment};
+use twixt_model::{Delay, PointId, Scope, Segment, Span, Timestamp};
 use twixt_offline::Split;
 use twixt_synopsis::By;
 
+use crate::args::Moment;
+use crate::bundle::Directory;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::output::{self, TableFormat};
 pub(in crate::command) use asking::Collector;
@@ -27,7 +30,7 @@ const ANY_SCOPE: &str = "*";
 pub(crate) struct SourceArgs {
     #[command(flatten)]
     running: CollectorArgs,
-    /// The directory of a collector, whether or not it runs
+    /// The directory of a collector, whether or not it runs, or an incident bundle
     #[arg(long, value_name = "DIR", group = "source")]
     directory: Option<PathBuf>,
 }
@@ -68,6 +71,10 @@ pub(super) struct EstimateArgs {
     /// With --by flow: maximum number of flows [default: 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
     top: Option<u64>,
+    /// Write all that is stored of --segment from --start to --end to one file, for `twixt view`
+    /// [default: an hour]
+    #[arg(long, value_name = "FILE")]
+    bundle: Option<PathBuf>,
 }
 
 impl EstimateArgs {
@@ -80,6 +87,7 @@ impl EstimateArgs {
             ("step", self.step.is_some()),
             ("order", self.order.is_some()),
             ("top", self.top.is_some()),
+            ("bundle", self.bundle.is_some()),
         ];
         given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
@@ -103,6 +111,9 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
     if args.total || args.stream.is_some() || args.estimator.is_some() {
         return Err(usage("--total, --stream and --estimator are for --store"));
     }
+    if let Some(path) = &args.estimates.bundle {
+        return bundle::run(args, path);
+    }
     match args.by {
         None | Some(Split::By(By::All)) => {}
         Some(Split::By(By::Flow)) => return flows::run(args),
@@ -121,7 +132,8 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
             }
         }
         (None, Some(directory)) => {
-            let reader = HistoryReader::open(&folder(directory)?);
+            let directory = Directory::open(directory)?;
+            let reader = HistoryReader::open(&folder(directory.path())?);
             match args.format {
                 TableFormat::Parquet => table(&reader, &question),
                 _ => show(args, &read(&reader, &question)?),
@@ -139,7 +151,8 @@ pub(crate) fn totals(
     match (&source.running.collector, &source.directory) {
         (Some(url), _) => Collector::new(url, &source.running)?.totals(question),
         (None, Some(directory)) => {
-            let answer = HistoryReader::open(&folder(directory)?).answer(question)?;
+            let directory = Directory::open(directory)?;
+            let answer = HistoryReader::open(&folder(directory.path())?).answer(question)?;
             let total = twixt_history::totals(answer.rows.iter().filter(|row| !row.is_gap()));
             Ok(HistogramDocument {
                 range: question.span.into(),
@@ -150,6 +163,18 @@ pub(crate) fn totals(
             })
         }
         (None, None) => Err(usage("nothing to query: use --collector or --directory")),
+    }
+}
+
+/// What is asked for; so long before the end, as of a collector, if no start is given. Without an end
+/// that is `now`, or the clock's.
+fn recent(args: &super::Args, length: Delay, now: Option<Timestamp>) -> anyhow::Result<Span> {
+    let span = args.span()?;
+    let clock = || now.unwrap_or_else(|| Moment::Ago(0).resolve());
+    let end = args.end.map_or_else(clock, Moment::resolve);
+    match args.start {
+        Some(_) => Ok(Span { start: span.start, end: end.max(span.start) }),
+        None => Ok(Span { start: end - length, end }),
     }
 }
 

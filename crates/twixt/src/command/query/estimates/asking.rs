@@ -1,5 +1,7 @@
 //! Asks a collector that runs.
 
+use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,6 +11,7 @@ use twixt_collector::api::{
     COMPLETE_HEADER, ErrorDocument, EstimatesDocument, FlowsDocument, HistogramDocument,
     NEXT_HEADER,
 };
+use twixt_collector::bundle::UNPACKED_BYTES_MAX;
 use twixt_collector::flows::FlowsAsked;
 use twixt_history::{ROWS_MAX, RowQuestion, Step, moment_text};
 use twixt_model::Timestamp;
@@ -27,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAGE_ROWS: usize = 20_000;
 /// Bytes of an answer at most: rows of a page with long names.
 const ANSWER_BYTES_MAX: u64 = 512 << 20;
+/// Bytes of a bundle: packed, it is no longer than unpacked.
+const BUNDLE_BYTES_MAX: u64 = UNPACKED_BYTES_MAX;
 
 /// A collector that runs.
 pub(in crate::command) struct Collector {
@@ -124,6 +129,16 @@ impl Collector {
         parameters.push(("order", question.order.name().to_owned()));
         parameters.push(("limit", question.limit.to_string()));
         self.document("flows", &parameters)
+    }
+
+    /// All that is stored of a segment and a time, into a file.
+    pub(super) fn bundle(&self, about: &RowQuestion, out: &mut File) -> anyhow::Result<()> {
+        let mut parameters = parameters(about);
+        parameters.retain(|(name, _)| !["step", "scope"].contains(name));
+        let mut response = self.ask("bundle", &parameters)?;
+        let mut body = response.body_mut().with_config().limit(BUNDLE_BYTES_MAX).reader();
+        io::copy(&mut body, out).with_context(|| format!("cannot download from {}", self.url))?;
+        Ok(())
     }
 
     /// The answer to a request, whatever it is.

@@ -6,18 +6,20 @@ use twixt_collector::api::{FlowOrder, FlowSelection, FlowsDocument};
 use twixt_collector::flows::{FlowsAsked, FlowsError};
 use twixt_collector::{EPOCHS_FOLDER, ESTIMATES_FOLDER};
 use twixt_history::HistoryReader;
-use twixt_model::{Delay, Span};
+use twixt_model::Delay;
 use twixt_store::{Log, Options};
 
 use super::super::Args;
 use super::asking::Collector;
 use super::{exit, showing};
-use crate::args::Moment;
+use crate::bundle::Directory;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::output::{self, TableFormat};
 
 /// Default number of flows shown.
 const FLOWS_DEFAULT: u64 = 20;
+/// The time that is asked about by default.
+const MINUTE: Delay = Delay::from_nanos(60_000_000_000);
 
 /// `--order`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -47,33 +49,24 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Err(usage("-F parquet is not available with --by flow"));
     }
     let segment = estimates.segment.clone();
+    let directory = estimates.source.directory.as_deref().map(Directory::open).transpose()?;
+    let now = directory.as_ref().and_then(Directory::now);
     let question = FlowQuestion {
         asked: FlowsAsked {
             segment: segment.ok_or_else(|| usage("--by flow needs --segment"))?,
             class: estimates.class.clone(),
             algorithm: args.algorithm.clone(),
-            span: last_minute(args)?,
+            span: super::recent(args, MINUTE, now)?,
         },
         order: estimates.order.unwrap_or_default().into(),
         limit: estimates.top.unwrap_or(FLOWS_DEFAULT),
     };
-    let document = match (&estimates.source.running.collector, &estimates.source.directory) {
+    let document = match (&estimates.source.running.collector, &directory) {
         (Some(url), _) => Collector::new(url, &estimates.source.running)?.flows(&question)?,
-        (None, Some(directory)) => read(directory, &question)?,
+        (None, Some(directory)) => read(directory.path(), &question)?,
         (None, None) => return Err(usage("nothing to query: use --collector or --directory")),
     };
     show(args, &document)
-}
-
-/// What is asked for; the minute before its end, as of a collector, if no start is given.
-fn last_minute(args: &Args) -> anyhow::Result<Span> {
-    const MINUTE: Delay = Delay::from_nanos(60_000_000_000);
-    let span = args.span()?;
-    if args.start.is_some() {
-        return Ok(span);
-    }
-    let end = args.end.unwrap_or(Moment::Ago(0)).resolve();
-    Ok(Span { start: end - MINUTE, end })
 }
 
 /// As a collector would answer.
