@@ -5,6 +5,7 @@
 mod access;
 mod alerts;
 mod api;
+mod bundle;
 mod clock;
 mod dashboard;
 mod disk;
