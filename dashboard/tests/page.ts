@@ -61,3 +61,9 @@ export function value(text: string | null): number {
   const number = Number.parseFloat((text ?? '').replace(/[^\d.]*/, ''));
   return /µs/.test(text ?? '') ? number / 1000 : number;
 }
+
+/** What the page of a segment says in numbers: the tiles at its top. */
+export async function numbersOf(page: Page): Promise<string[]> {
+  await expect(page.locator('dl.tiles dd').first()).toContainText(/\d/);
+  return (await page.locator('dl.tiles > div').allTextContents()).map((text) => text.replace(/\s+/g, ' ').trim());
+}

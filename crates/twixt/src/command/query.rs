@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn run_store(args: &Args, store: &Path) -> anyhow::Result<Exit> {
-    if let Some(name) = args.estimates.first() {
+    if let Some(name) = args.estimates.given().next() {
         return Err(usage(format!("--{name} is for --collector or --directory, not for --store")));
     }
     let store = Directory::open(store)?;

@@ -78,8 +78,8 @@ pub(super) struct EstimateArgs {
 }
 
 impl EstimateArgs {
-    /// The name of an option that was given, if one was.
-    pub(super) fn first(&self) -> Option<&'static str> {
+    /// The names of options that were given.
+    pub(super) fn given(&self) -> impl Iterator<Item = &'static str> {
         let given = [
             ("segment", self.segment.is_some()),
             ("class", self.class.is_some()),
@@ -89,7 +89,7 @@ impl EstimateArgs {
             ("top", self.top.is_some()),
             ("bundle", self.bundle.is_some()),
         ];
-        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
 
     fn question(&self, args: &super::Args) -> anyhow::Result<RowQuestion> {

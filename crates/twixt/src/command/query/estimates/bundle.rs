@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args, path: &Path) -> anyhow::Result<Exit> {
 
 /// The segment; everything else that narrows a query is not for bundles.
 fn segment(args: &Args) -> anyhow::Result<Segment> {
-    let others = args.estimates.first().filter(|name| *name != "segment");
+    let others = args.estimates.given().find(|name| !["segment", "bundle"].contains(name));
     let others = others.or(args.by.map(|_| "by")).or(args.algorithm.as_ref().map(|_| "algorithm"));
     if let Some(name) = others {
         return Err(usage(format!(
