@@ -76,8 +76,8 @@ fn query(arguments: &str) -> Run {
     twixt(["query"].into_iter().chain(arguments.split_whitespace()))
 }
 
-/// A bundle of the demo's first minute, and its time as options.
-fn made(demo: &Served, folder: &Path) -> (PathBuf, String) {
+/// A bundle of the demo's first minute; its time, and that of the first minute of the clock in it, as options.
+fn made(demo: &Served, folder: &Path) -> (PathBuf, [String; 2]) {
     let path = folder.join("incident.twxb");
     let whole =
         query(&format!("--collector {} --segment {SEGMENT} --step epoch -F json", demo.url));
@@ -85,23 +85,24 @@ fn made(demo: &Served, folder: &Path) -> (PathBuf, String) {
     let first_ns = rows["estimates"][0]["start_ns"].as_i64().unwrap();
     // From the start of a minute on, which is over.
     let start_ns = first_ns.div_euclid(MINUTE_NS) * MINUTE_NS;
-    let time = format!("--start {start_ns} --end {}", first_ns + 50_000_000_000);
+    let end_ns = first_ns + 50_000_000_000;
+    let times = [end_ns, end_ns.min(start_ns + MINUTE_NS - 1)]
+        .map(|end_ns| format!("--start {start_ns} --end {end_ns}"));
+    let time = &times[0];
     let place = path.to_str().unwrap();
     let run =
         query(&format!("--collector {} --segment {SEGMENT} {time} --bundle {place}", demo.url));
     let run = run.expect(0).says(&["bundle: wrote", "rows of epochs", "raw epochs"]);
     assert_eq!(run.stdout, "");
-    (path, time)
+    (path, times)
 }
 
 #[test]
 fn a_bundle_of_a_collector_answers_as_it_does() {
     let (demo, folder) = (Served::demo(), folder());
-    let (path, time) = made(&demo, folder.path());
+    let (path, [time, first_minute]) = made(&demo, folder.path());
     let place = path.to_str().unwrap();
     // Of minutes, the first: later ones were not over when the bundle was made.
-    let (first_minute, _) = time.split_once(" --end").unwrap();
-    let first_minute = format!("{first_minute} --end {}", first_minute.split_once(' ').unwrap().1);
     let check = |options: &str| {
         let time = if options == "--step minute" { &first_minute } else { &time };
         let asked = |source: &str| {
