@@ -75,7 +75,7 @@ pub use lds::{
     Lds, LdsConfig, LdsNeed, Pareto, RowPlan, expected_error, expected_survival,
     sampling_for_losses,
 };
-pub use question::{By, KnownFlow, Listing, Question};
+pub use question::{By, InFlight, KnownFlow, Listing, Question};
 pub use registry::{
     ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, Decode, EstimateTwoPoint, Estimator,
     PRINTED_ESTIMATOR, Purpose, TakeSamples, by_tag, find,

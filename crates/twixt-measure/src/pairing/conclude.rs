@@ -157,6 +157,7 @@ fn estimate(
         cut: template.cut,
         reference: template.reference,
         unobserved,
+        in_flight: &template.in_flight,
         packets: template.packets,
     };
     let pair =

@@ -7,6 +7,7 @@ mod both_points;
 mod cnf_accuracy;
 mod colate;
 mod identical_packets;
+mod in_flight;
 mod joint;
 mod laws;
 mod lds_accuracy;
