@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use twixt_model::Span;
 
 use super::Lda;
-use crate::independent::{Counts, limit_of};
+use crate::independent::{Counts, LIMIT_CHANCE, limit_of};
 use crate::question::Question;
 use crate::sums::{Sums, Usable};
 use crate::synopsis::Pair;
@@ -102,7 +102,7 @@ impl Cells {
     ) -> f64 {
         let reference_ns = question.reference.as_nanos();
         let (mean, limit) =
-            limit_of(|| upstream.iter().map(|cell| cell.packets as f64));
+            limit_of(|| upstream.iter().map(|cell| cell.packets as f64), LIMIT_CHANCE);
         let (mut all, mut usable) = (Counts::default(), Counts::default());
         let mut received = Counts::default();
         // Cells of banks before this one are in the list already.
