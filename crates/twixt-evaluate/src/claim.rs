@@ -90,8 +90,9 @@ impl Judged {
     pub fn standard_errors_to_bound(&self) -> Option<f64> {
         let measured = self.measured.filter(|measured| measured.trials > 1)?;
         let distance = self.claim.holds.distance(measured.mean)?;
-        // What does not scatter is sure.
-        Some(if distance == 0.0 { 0.0 } else { distance / measured.standard_error() })
+        let error = measured.standard_error();
+        // What does not scatter is sure, on the bound too.
+        Some(if error > 0.0 { distance / error } else { f64::INFINITY })
     }
 }
 
@@ -208,6 +209,16 @@ mod tests {
         check(Holds::AtLeast(0.8), 4, Some(1.0));
         check(Holds::Between(0.0, 1.0), 16, Some(2.0));
         check(Holds::AtMost(1.0), 1, None);
+        let exact = Value { mean: 3.0, spread: 0.0, trials: 4 };
+        let claim = Box::leak(Box::new(Claim {
+            claim: "three",
+            published: "3",
+            value: "",
+            holds: Holds::Between(3.0, 3.0),
+            note: "",
+        }));
+        let judged = Judged { claim, measured: Some(exact), verdict: Verdict::Pass };
+        assert_eq!(judged.standard_errors_to_bound(), Some(f64::INFINITY));
         check(Holds::Unbiased(1.0), 16, None);
         check(Holds::Differs, 16, None);
     }

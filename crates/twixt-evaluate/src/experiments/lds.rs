@@ -63,18 +63,27 @@ const fn scaled(columns: u32, setting: Setting) -> u32 {
 }
 
 fn segment(setting: Setting, loss: Loss) -> TestSegment {
+    TestSegment::new(&traffic(setting, loss))
+}
+
+/// At the rate of the paper's trace, on which ways depend that look at packets that pass together. No
+/// sketch does: other experiments take the rate of the simulator.
+fn paced_segment(setting: Setting) -> TestSegment {
+    TestSegment::new(&Config { rate: PacketRate(RATE), ..traffic(setting, Loss::None) })
+}
+
+fn traffic(setting: Setting, loss: Loss) -> Config {
     let delay = "bimodal:fraction=0.6,first=1ms,second=1500us,spread=0.1,jitter=0.1";
     let sizes = "pareto:shape=1.05,min=2.53,max=3000000";
-    TestSegment::new(&Config {
+    Config {
         seed: setting.seed,
         flows: flows(setting) as u32,
         packets: (setting.size == Size::Full).then_some(FULL_PACKETS),
-        rate: PacketRate(RATE),
         flow_size: sizes.parse().expect("a size is well-formed"),
         delay: delay.parse().expect("a delay is well-formed"),
         loss,
         ..Config::default()
-    })
+    }
 }
 
 /// Rows that count every packet, in one cell per flow.

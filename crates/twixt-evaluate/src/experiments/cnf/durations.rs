@@ -121,7 +121,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         SELECTIONS.iter().flat_map(|(selection, _)| ESTIMATORS.map(|one| curve(selection, one)));
     vec![Figure {
         name: "cnf-durations".to_owned(),
-        title: "Error of the mean delay by duration of the flow, drop-tail at 85 % load".to_owned(),
+        title: "Error by duration of the flow, drop-tail at 85 % load".to_owned(),
         x: Axis::logarithmic("duration of the flow over that of the traffic"),
         y: Axis::logarithmic("median relative error"),
         series: series.collect(),

@@ -270,7 +270,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
     ];
     let figure = |&Line { name: line, .. }: &Line| Figure {
         name: format!("colate-reference-{}", line.to_lowercase()),
-        title: format!("COLATE and RLI, flows and counters as {line}: off by at most so much"),
+        title: format!("COLATE and RLI, flows and counters as {line}"),
         x: Axis::logarithmic("relative error of the mean"),
         y: Axis::linear("share of flows"),
         series: ways

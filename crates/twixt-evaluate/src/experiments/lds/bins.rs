@@ -57,7 +57,7 @@ pub(super) fn figures(summary: &Summary) -> Vec<Figure> {
         series.push(Curve::published("published: LDS, 70 000 cells", published));
         Figure {
             name: format!("lds-bins-{what}"),
-            title: format!("LDS and other ways: {label} of the mean by flow size"),
+            title: format!("LDS and other ways: {label} by flow size"),
             x: Axis::logarithmic("packets of the flow"),
             y: Axis::logarithmic("relative error"),
             series,
@@ -68,10 +68,10 @@ pub(super) fn figures(summary: &Summary) -> Vec<Figure> {
     });
     vec![
         by_size("median", "median error", &[(700.0, 0.012), (3000.0, 0.004), (30_000.0, 0.0006)]),
-        by_size("p95", "95th percentile of the error", &[]),
+        by_size("p95", "95 % of errors", &[]),
         Figure {
             name: "lds-bins-delay".to_owned(),
-            title: "LDS, 70 000 cells: median error by mean delay and size of flows".to_owned(),
+            title: "LDS, 70 000 cells: median error by mean delay".to_owned(),
             x: Axis::linear("mean delay of the flow over the mean of all flows"),
             y: Axis::logarithmic("median relative error"),
             series: by_delay.collect(),

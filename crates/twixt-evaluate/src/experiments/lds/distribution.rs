@@ -1,11 +1,10 @@
 //! Sketches of three sizes beside other ways to measure flows: distributions of the error, and errors
 //! by size of flows.
 
-use twixt_sim::Loss;
 use twixt_synopsis::encode;
 
 use super::rivals::{self, NAMES};
-use super::{COLUMNS, ROWS, ask, bins, note_distribution, scaled, segment, whole_rows};
+use super::{COLUMNS, ROWS, ask, bins, note_distribution, paced_segment, scaled, whole_rows};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::experiments::segment::{Answers, Packets, Sizes};
@@ -193,7 +192,7 @@ const CLASSES: [(&str, Packets); 3] =
     [(">1000", 1001..=u64::MAX), (">100", 101..=u64::MAX), ("all", 1..=u64::MAX)];
 
 fn trial(setting: Setting) -> Trial {
-    let segment = segment(setting, Loss::None);
+    let segment = paced_segment(setting);
     let mut trial = Trial::default();
     for (name, columns) in SKETCHES {
         let ends = segment.ends(&whole_rows(scaled(columns, setting)));

@@ -12,7 +12,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     paper: "Sketching the delay, section 5.1 (between its 70 000 and 700 000 cells)",
     about: "146 000 flows in 4 rows of 70 000 cells, no loss: median error of the mean delay by \
             size of the flow, sizes known and estimated.",
-    seeds: Seeds { quick: 2, full: 3 },
+    seeds: Seeds { quick: 1, full: 3 },
     trial,
     claims: &[
         claim("joint, 10 to 99 packets: mean off by", "–", "joint, 10-99", Holds::AtMost(0.001)),

@@ -20,7 +20,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     about: "20 000 flows through a drop-tail queue, 4 rows of 12 500 cells, 5 to a flow, that \
             sample 1, 10, 50 and 100 %: share of packets lost, error of the mean delay by size \
             of the flow, intervals that hold, and flows without an answer.",
-    seeds: Seeds { quick: 2, full: 5 },
+    seeds: Seeds { quick: 1, full: 5 },
     trial,
     claims: &[
         claim("packets lost", "–", "lost", Holds::Between(0.01, 0.1)).noting("chosen by us"),

@@ -1,10 +1,10 @@
 //! Flows that matter more weigh more.
 
 use twixt_model::{ClassId, FlowHash, Observation, mix};
-use twixt_sim::{Loss, Side};
+use twixt_sim::Side;
 use twixt_synopsis::{Lds, LdsConfig, Synopsis};
 
-use super::{ask, note_distribution, scaled, segment, whole_rows};
+use super::{ask, note_distribution, paced_segment, scaled, whole_rows};
 use crate::claim::{Holds, claim};
 use crate::experiment::{Experiment, Seeds, Setting, Trial};
 use crate::experiments::segment::{Answers, Packets, Sizes, TestSegment};
@@ -115,7 +115,7 @@ const CLASSES: [&str; 3] = ["bronze", "silver", "gold"];
 const SIZES: [(&str, Packets); 2] = [(">100", 101..=u64::MAX), ("all", 1..=u64::MAX)];
 
 fn trial(setting: Setting) -> Trial {
-    let mut segment = segment(setting, Loss::None);
+    let mut segment = paced_segment(setting);
     segment.flows.iter_mut().for_each(|flow| flow.class = class_of(flow.hash));
     let mut trial = Trial::default();
     for (counters, columns, _) in SKETCHES {
@@ -178,9 +178,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
         for (weights, _, of_weights) in &WEIGHTS[1..] {
             panels.push(Figure {
                 name: format!("lds-weights{of_sketch}{of_weights}"),
-                title: format!(
-                    "LDS, {counters} counters, weights {weights}: flows off by at most so much"
-                ),
+                title: format!("LDS, {counters} counters, weights {weights}"),
                 x: Axis::logarithmic("relative error of the mean"),
                 y: Axis::linear("share of flows"),
                 series: curves(summary, counters, weights),
