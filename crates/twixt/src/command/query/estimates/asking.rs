@@ -153,6 +153,10 @@ impl Collector {
         let message =
             serde_json::from_str::<ErrorDocument>(&text).map_or(text, |message| message.error);
         match response.status().as_u16() {
+            401 if self.token.is_some() => Err(usage(format!(
+                "{}: the token of --token-file is not accepted: it is wrong, or no longer valid",
+                self.url
+            ))),
             401 => Err(usage(format!("{}: {message}; use --token-file", self.url))),
             400 => Err(usage(format!("{}: {message}", self.url))),
             status => bail!("{}: {status}: {message}", self.url),
