@@ -22,10 +22,10 @@ mod totals;
 pub use documents::{
     AcknowledgeDocument, AlertRuleDocument, AlertsDocument, BucketDocument, ClockDocument,
     ClocksDocument, CompletenessDocument, EndDocument, EpochDocument, EstimateDocument,
-    EstimatesDocument, EvidenceDocument, FlowOrder, FlowSelection, FlowsDocument, GapDocument,
-    GapsDocument, HeatmapColumn, HeatmapDocument, HistogramDocument, KnownLossDocument,
-    MomentRange, PointDocument, PointsDocument, SegmentDocument, SegmentsDocument, SilenceDocument,
-    TimeRange, TotalDocument, TotalsDocument,
+    EstimatesDocument, EvidenceDocument, FlowDocument, FlowOrder, FlowSelection, FlowsDocument,
+    GapDocument, GapsDocument, HeatmapColumn, HeatmapDocument, HistogramDocument,
+    KnownLossDocument, MomentRange, PointDocument, PointsDocument, SegmentDocument,
+    SegmentsDocument, SilenceDocument, TimeRange, TotalDocument, TotalsDocument,
 };
 pub use estimates::{COMPLETE_HEADER, NEXT_HEADER};
 pub use openapi::openapi;
@@ -117,6 +117,7 @@ impl Api {
             .route("/v1/gaps", get(estimates::gaps))
             .route("/v1/totals", get(totals::totals))
             .route("/v1/flows", get(flows::flows))
+            .route("/v1/flow", get(flows::flow))
             .route("/v1/heatmap", get(heatmap::heatmap))
             .route("/v1/histogram", get(histogram::histogram))
             .route("/v1/evidence", get(evidence::evidence))

@@ -28,7 +28,7 @@ use crate::dashboard;
 use crate::estimating::{
     EPOCHS_WAITING_MAX, Estimating, EstimatingConfig, EventSink, ProgressFile,
 };
-use crate::history::{Estimates, HistorySink, Upkeep};
+use crate::history::{Estimates, HistorySink, LatestStates, Upkeep};
 use crate::ingest::Ingest;
 use crate::journal::{self, Journal, JournalConfig, StoredEpoch};
 use crate::server::{Limits, Server, ServerMetrics, TlsError, WithoutCertificate, acceptor};
@@ -180,7 +180,8 @@ impl Collector {
         let upkeep = spawn(&supervisor, "upkeep", move || upkeep.run(&ending))?;
         ready(listeners.addresses);
         let (memory, _waiting) = self.memory(&telemetry);
-        let ingest = self.ingest(memory, journal, &telemetry);
+        let latest = Arc::clone(&estimates.latest);
+        let ingest = self.ingest(memory, journal, &telemetry, latest);
         let router = dashboard::router(&self.api(estimates, board, stop).router(ingest.router()));
         let metrics_server = telemetry.server.clone();
         let health = telemetry.router(supervisor.clone());
@@ -207,11 +208,12 @@ impl Collector {
         memory: ByteBudget,
         journal: journal::JournalSender,
         telemetry: &Telemetry,
+        latest: Arc<LatestStates>,
     ) -> Ingest {
         let tokens = Tokens::new(&self.config.tokens);
         let anonymous = self.config.allows_anonymous().then(|| Arc::new(Caller::anonymous()));
         let metrics = telemetry.ingest.clone();
-        Ingest::new(tokens, anonymous, self.config.limits, memory, journal, metrics)
+        Ingest::new(tokens, anonymous, self.config.limits, memory, journal, metrics, latest)
     }
 
     /// The memory of all that waits. What waits in the engine has its part of it for good.

@@ -7,7 +7,7 @@ mod latest;
 mod metrics;
 mod upkeep;
 
-pub(crate) use latest::{ClockState, LatestStates, PointState};
+pub(crate) use latest::{AgentState, ClockState, LatestStates, PointState};
 pub(crate) use metrics::{HistoryMetrics, Work};
 pub(crate) use upkeep::Upkeep;
 

@@ -198,6 +198,7 @@ impl LiveDemo {
         let response = self
             .client
             .post(&url)
+            .header("User-Agent", concat!("twixt-agent/", env!("CARGO_PKG_VERSION")))
             .header("Content-Type", UPLOAD_MEDIA_TYPE)
             .header("Content-Encoding", UPLOAD_ENCODING)
             .send(&upload.body[..]);

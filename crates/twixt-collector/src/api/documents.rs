@@ -14,7 +14,7 @@ pub use estimate::{
     BucketDocument, EstimateDocument, EstimatesDocument, GapDocument, GapsDocument,
     HistogramDocument,
 };
-pub use flows::{FlowOrder, FlowSelection, FlowsDocument};
+pub use flows::{FlowDocument, FlowOrder, FlowSelection, FlowsDocument};
 pub use now::{
     ClockDocument, ClocksDocument, EndDocument, EpochDocument, EvidenceDocument, PointDocument,
     PointsDocument, SegmentDocument, SegmentsDocument,

@@ -15,7 +15,7 @@ use super::documents::{
 use super::parameters::{Asked, NoParameters};
 use super::problem::Problem;
 use super::{Api, ErrorDocument};
-use crate::history::{ClockState, PointState};
+use crate::history::{AgentState, ClockState, PointState};
 
 /// All points.
 #[utoipa::path(
@@ -44,6 +44,10 @@ pub(super) async fn points(
     }
     for (key, state) in api.estimates.latest.points() {
         points.entry(key).or_default().state = Some(state);
+    }
+    for (key, agent) in api.estimates.latest.agents() {
+        // What is of no segment is not known as a point.
+        points.entry(key).and_modify(|known| known.agent = agent);
     }
     let range = range(points.values().filter_map(|known| known.stored));
     let points = points.into_iter().map(|(key, known)| known.document(key)).collect();
@@ -107,6 +111,7 @@ struct Known<'a> {
     segments: Vec<(&'a String, &'a String)>,
     stored: Option<Span>,
     state: Option<PointState>,
+    agent: AgentState,
 }
 
 impl Known<'_> {
@@ -124,6 +129,10 @@ impl Known<'_> {
             skipped: state.map(|state| state.skipped),
             dropped: state.map(|state| state.dropped),
             late: state.map(|state| state.late),
+            agent_version: self.agent.version,
+            spool_epochs: self.agent.spool.map(|spool| spool.epochs),
+            spool_bytes: self.agent.spool.map(|spool| spool.bytes),
+            spool_discarded: self.agent.spool.map(|spool| spool.discarded),
         }
     }
 }

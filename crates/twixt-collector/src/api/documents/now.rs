@@ -26,6 +26,14 @@ pub struct PointDocument {
     pub dropped: Option<u64>,
     /// Packets observed in that epoch after their own epoch was sealed.
     pub late: Option<u64>,
+    /// Version of its agent, as it stated when it sent last; null if unknown.
+    pub agent_version: Option<String>,
+    /// Epochs that waited at its agent then, those that it sent included; null if unknown.
+    pub spool_epochs: Option<u64>,
+    /// Bytes of these on the agent's disk.
+    pub spool_bytes: Option<u64>,
+    /// Epochs that its agent discarded since it started, because its spool was full.
+    pub spool_discarded: Option<u64>,
 }
 
 /// All points.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde::de::DeserializeOwned;
 use twixt_collector::api::{
-    COMPLETE_HEADER, ErrorDocument, EstimatesDocument, FlowsDocument, HistogramDocument,
-    NEXT_HEADER,
+    COMPLETE_HEADER, ErrorDocument, EstimatesDocument, FlowDocument, FlowsDocument,
+    HistogramDocument, NEXT_HEADER,
 };
 use twixt_collector::flows::FlowsAsked;
 use twixt_history::{ROWS_MAX, RowQuestion, Step, moment_text};
@@ -111,19 +111,17 @@ impl Collector {
 
     /// The flows with the largest of something.
     pub(super) fn flows(&self, question: &FlowQuestion) -> anyhow::Result<FlowsDocument> {
-        let FlowsAsked { segment, class, algorithm, span } = question.asked.clone();
-        let about = RowQuestion {
-            segment: Some(segment),
-            class,
-            algorithm,
-            span,
-            ..RowQuestion::all(Step::Epoch)
-        };
-        let mut parameters = parameters(&about);
-        parameters.retain(|(name, _)| !["step", "scope"].contains(name));
+        let mut parameters = parameters_of_flows(&question.asked);
         parameters.push(("order", question.order.name().to_owned()));
         parameters.push(("limit", question.limit.to_string()));
         self.document("flows", &parameters)
+    }
+
+    /// One flow, epoch by epoch.
+    pub(super) fn flow(&self, asked: &FlowsAsked) -> anyhow::Result<FlowDocument> {
+        let mut parameters = parameters_of_flows(asked);
+        parameters.extend(asked.scope.clone().map(|scope| ("scope", scope)));
+        self.document("flow", &parameters)
     }
 
     /// The answer to a request, whatever it is.
@@ -181,6 +179,20 @@ fn parameters(question: &RowQuestion) -> Vec<(&'static str, String)> {
         ("step", Some(question.step.name().to_owned())),
     ];
     given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+fn parameters_of_flows(asked: &FlowsAsked) -> Vec<(&'static str, String)> {
+    let FlowsAsked { segment, class, algorithm, span, scope: _ } = asked.clone();
+    let about = RowQuestion {
+        segment: Some(segment),
+        class,
+        algorithm,
+        span,
+        ..RowQuestion::all(Step::Epoch)
+    };
+    let mut parameters = parameters(&about);
+    parameters.retain(|(name, _)| !["step", "scope"].contains(name));
+    parameters
 }
 
 fn read_token(path: &Path) -> anyhow::Result<String> {
