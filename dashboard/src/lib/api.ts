@@ -102,6 +102,10 @@ export interface Point {
   skipped: number | null;
   dropped: number | null;
   late: number | null;
+  agent_version: string | null;
+  spool_epochs: number | null;
+  spool_bytes: number | null;
+  spool_discarded: number | null;
 }
 
 export interface Points {
