@@ -7,7 +7,7 @@ use std::process::Command;
 use twixt_collector::ESTIMATES_FOLDER;
 use twixt_collector::access::{PointPattern, ReaderConfig, TokenConfig, TokenHash};
 use twixt_engine::SegmentConfig;
-use twixt_history::{History, HistoryConfig, Row, moment_text};
+use twixt_history::{History, HistoryConfig, moment_text};
 use twixt_model::{Delay, PointId, Segment, Timestamp};
 use twixt_testing::{check_in_browser, dashboard_folder, require};
 
@@ -129,12 +129,11 @@ fn a_browser_shows_single_epochs_and_what_a_path_does_not_explain() {
         ["fra-out", "lon-in"],
     ];
     let delays_ns = [(4_000_000, 60), (4_000_000, 60), (5_000_000, 60), (10_000_000, 600)];
-    let rows = ends.into_iter().zip(delays_ns);
-    let rows: Vec<Row> =
-        rows.map(|(ends, (ns, lost))| row_of(ends, (EPOCH_NS, epoch), ns, lost)).collect();
     let history =
         History::open(&folder.path().join(ESTIMATES_FOLDER), HistoryConfig::default()).unwrap();
-    history.append(&rows, now).unwrap();
+    for (ends, (delay_ns, lost)) in ends.into_iter().zip(delays_ns) {
+        history.append(&[row_of(ends, (EPOCH_NS, epoch), delay_ns, lost)], now).unwrap();
+    }
     drop(history);
     let collector = Running::start(config(folder.path()));
     let url = format!("http://{}", collector.addresses.listen);

@@ -21,10 +21,12 @@ pub(super) fn store_now(folder: &Path, segments: i64, classes: &[&str], seconds:
     let last = since.as_nanos() as i64 / SECOND_NS;
     let history = History::open(&folder.join("estimates"), HistoryConfig::default()).unwrap();
     for second in last - seconds..last {
-        let each =
-            (0..segments).flat_map(|number| classes.iter().map(move |class| (number, class)));
-        let rows: Vec<Row> = each.map(|(number, class)| row(number, class, second)).collect();
-        history.append(&rows, Timestamp::from_nanos(second * SECOND_NS)).unwrap();
+        let now = Timestamp::from_nanos(second * SECOND_NS);
+        for number in 0..segments {
+            for class in classes {
+                history.append(&[row(number, class, second)], now).unwrap();
+            }
+        }
     }
     history.sync().unwrap();
 }
