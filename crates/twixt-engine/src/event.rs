@@ -311,7 +311,7 @@ impl PointEstimate {
         span: Span,
         counts: PointCounts,
     ) -> Result<Self, Mismatch> {
-        let question = Question::about(span);
+        let question = Question { distributions: true, ..Question::about(span) };
         let conclusions = match &algorithm.estimator {
             Estimator::RoundTrip { conclude, .. } => {
                 Conclusions::RoundTrips((conclude.conclude)(synopsis, &question)?)

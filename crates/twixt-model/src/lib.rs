@@ -40,7 +40,7 @@ pub use estimate::{DelayEstimate, Estimate, Evidence, OrderStatistics};
 pub use flow::{FlowKey, ParseFlowKeyError, protocol};
 pub use flow_record::{FlowEnd, FlowRecord};
 pub use frame::{Frame, FrameDirection, SourceCounts};
-pub use histogram::{Bucket, Histogram, HistogramState};
+pub use histogram::{Bucket, Histogram, HistogramState, ShareAbove};
 pub use loss::{LossRange, Unobserved};
 pub use name::{NAME_BYTES_MAX, NameError, check_name, is_hidden};
 pub use observation::{

@@ -71,6 +71,8 @@ pub struct Question<'a> {
     pub unobserved: Unobserved,
     /// Whether every packet is to be in the estimate, from algorithms that keep every packet.
     pub packets: bool,
+    /// Whether estimates of round trips are to have their distribution.
+    pub distributions: bool,
 }
 
 impl Question<'_> {
@@ -87,6 +89,7 @@ impl Question<'_> {
             reference: Delay::ZERO,
             unobserved: Unobserved { upstream: 0, downstream: 0 },
             packets: false,
+            distributions: false,
         }
     }
 }

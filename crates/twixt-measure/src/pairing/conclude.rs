@@ -158,6 +158,7 @@ fn estimate(
         reference: template.reference,
         unobserved,
         packets: template.packets,
+        distributions: false,
     };
     let pair =
         Pair { upstream: upstream.synopsis.as_ref(), downstream: downstream.synopsis.as_ref() };
