@@ -14,6 +14,7 @@ mod heatmap;
 mod histogram;
 mod live;
 mod now;
+mod one_point;
 mod openapi;
 mod parameters;
 mod problem;
@@ -23,9 +24,10 @@ pub use documents::{
     AcknowledgeDocument, AlertRuleDocument, AlertsDocument, BucketDocument, ClockDocument,
     ClocksDocument, CompletenessDocument, EndDocument, EpochDocument, EstimateDocument,
     EstimatesDocument, EvidenceDocument, FlowOrder, FlowSelection, FlowsDocument, GapDocument,
-    GapsDocument, HeatmapColumn, HeatmapDocument, HistogramDocument, KnownLossDocument,
-    MomentRange, PointDocument, PointsDocument, SegmentDocument, SegmentsDocument, SilenceDocument,
-    TimeRange, TotalDocument, TotalsDocument,
+    GapsDocument, HeatmapColumn, HeatmapDocument, HeavyDocument, HeavyFlowDocument,
+    HistogramDocument, KnownLossDocument, MomentRange, ObservedDocument, PointDocument,
+    PointsDocument, PrefixDocument, ReorderingDocument, RoundTripDocument, RoundTripsDocument,
+    SegmentDocument, SegmentsDocument, SilenceDocument, TimeRange, TotalDocument, TotalsDocument,
 };
 pub use estimates::{COMPLETE_HEADER, NEXT_HEADER};
 pub use openapi::openapi;
@@ -120,6 +122,9 @@ impl Api {
             .route("/v1/heatmap", get(heatmap::heatmap))
             .route("/v1/histogram", get(histogram::histogram))
             .route("/v1/evidence", get(evidence::evidence))
+            .route("/v1/round-trips", get(one_point::round_trips))
+            .route("/v1/reordering", get(one_point::reordering))
+            .route("/v1/heavy", get(one_point::heavy))
             .route("/v1/live", get(live::live))
             .route("/v1/openapi.json", get(openapi::serve))
             .layer(middleware::from_fn_with_state(Arc::clone(&api), guard));

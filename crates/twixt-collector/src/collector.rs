@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tracing::{info, warn};
 use twixt_engine::EngineConfig;
-use twixt_history::{History, HistoryError};
+use twixt_history::{History, HistoryError, Table};
 use twixt_store::{
     FolderLock, LockError, Log, Options, SharedDisk, StoreError, raise_open_files_max, real_disk,
 };
@@ -28,7 +28,7 @@ use crate::dashboard;
 use crate::estimating::{
     EPOCHS_WAITING_MAX, Estimating, EstimatingConfig, EventSink, ProgressFile,
 };
-use crate::history::{Estimates, HistorySink, Upkeep};
+use crate::history::{Estimates, HistorySink, PointHistories, Upkeep};
 use crate::ingest::Ingest;
 use crate::journal::{self, Journal, JournalConfig, StoredEpoch};
 use crate::server::{Limits, Server, ServerMetrics, TlsError, WithoutCertificate, acceptor};
@@ -38,7 +38,7 @@ use crate::telemetry::Telemetry;
 /// Raw epochs, in the collector's directory. `twixt query` reads them.
 pub const EPOCHS_FOLDER: &str = "epochs";
 /// Estimates, in the collector's directory. `twixt query` reads them too.
-pub const ESTIMATES_FOLDER: &str = "estimates";
+pub const ESTIMATES_FOLDER: &str = Table::Estimates.name();
 /// How far estimates came, in the collector's directory.
 const PROGRESS_FILE: &str = "concluded.json";
 /// How alerts stood, in the collector's directory.
@@ -225,9 +225,11 @@ impl Collector {
 
     /// Estimates, as far as they are stored.
     pub(crate) fn estimates(&self, disk: &SharedDisk) -> Result<Estimates, HistoryError> {
-        let folder = self.config.directory.join(ESTIMATES_FOLDER);
-        let history = History::open_on(disk.clone(), &folder, self.config.history)?;
-        Ok(Estimates::new(history, self.config.clock.clone()))
+        let directory = &self.config.directory;
+        let (table, folder) = (Table::Estimates, directory.join(ESTIMATES_FOLDER));
+        let history = History::open_table(disk.clone(), &folder, table, self.config.history)?;
+        let points = PointHistories::open(disk, directory, &self.config.history)?;
+        Ok(Estimates::new(history, points, self.config.clock.clone()))
     }
 
     fn log(&self, disk: &SharedDisk) -> Log {

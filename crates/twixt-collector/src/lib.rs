@@ -32,6 +32,7 @@ mod history;
 mod ingest;
 mod journal;
 mod log_limit;
+mod point_metrics;
 mod segments;
 mod server;
 pub mod stepped;

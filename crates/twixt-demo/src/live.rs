@@ -294,6 +294,7 @@ fn alerts() -> Vec<AlertConfig> {
     let alert = |name: &str, algorithm: &str, measure, above, clear_below| AlertConfig {
         name: name.to_owned(),
         segment: SegmentPattern::all(),
+        round_trips: None,
         class: None,
         algorithm: Some(algorithm.to_owned()),
         measure,

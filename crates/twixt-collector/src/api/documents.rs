@@ -6,6 +6,7 @@ mod completeness;
 mod estimate;
 mod flows;
 mod now;
+mod one_point;
 mod picture;
 
 pub use alerts::{AcknowledgeDocument, AlertRuleDocument, AlertsDocument, SilenceDocument};
@@ -18,6 +19,10 @@ pub use flows::{FlowOrder, FlowSelection, FlowsDocument};
 pub use now::{
     ClockDocument, ClocksDocument, EndDocument, EpochDocument, EvidenceDocument, PointDocument,
     PointsDocument, SegmentDocument, SegmentsDocument,
+};
+pub use one_point::{
+    HeavyDocument, HeavyFlowDocument, ObservedDocument, PrefixDocument, ReorderingDocument,
+    RoundTripDocument, RoundTripsDocument,
 };
 pub use picture::{
     HeatmapColumn, HeatmapDocument, KnownLossDocument, TotalDocument, TotalsDocument,

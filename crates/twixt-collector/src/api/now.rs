@@ -42,6 +42,14 @@ pub(super) async fn points(
             known.stored = Some(known.stored.map_or(span, |stored| stored.union(span)));
         }
     }
+    for history in api.estimates.points.all() {
+        let catalogue = history.catalogue();
+        for (series, span) in catalogue.series() {
+            let key = (series.domain.clone(), series.upstream.clone());
+            let known = points.entry(key).or_default();
+            known.stored = Some(known.stored.map_or(span, |stored| stored.union(span)));
+        }
+    }
     for (key, state) in api.estimates.latest.points() {
         points.entry(key).or_default().state = Some(state);
     }

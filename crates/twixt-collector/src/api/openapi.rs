@@ -6,7 +6,8 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use super::{
-    alerts, documents, estimates, evidence, flows, heatmap, histogram, live, now, problem, totals,
+    alerts, documents, estimates, evidence, flows, heatmap, histogram, live, now, one_point,
+    problem, totals,
 };
 
 /// What may be asked for, and what is answered, as OpenAPI has it.
@@ -33,6 +34,9 @@ use super::{
         heatmap::heatmap,
         histogram::histogram,
         evidence::evidence,
+        one_point::round_trips,
+        one_point::reordering,
+        one_point::heavy,
         live::live
     ),
     components(schemas(
@@ -47,6 +51,9 @@ use super::{
         documents::SegmentsDocument,
         documents::ClocksDocument,
         documents::EvidenceDocument,
+        documents::RoundTripsDocument,
+        documents::ReorderingDocument,
+        documents::HeavyDocument,
         problem::ErrorDocument
     )),
     modifiers(&Tokens)

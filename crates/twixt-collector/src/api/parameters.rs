@@ -1,5 +1,9 @@
 //! What a question may say, as it stands in a URL.
 
+mod of_point;
+
+pub(super) use of_point::{HeavyParameters, ReorderingParameters, RoundTripParameters};
+
 use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Query};

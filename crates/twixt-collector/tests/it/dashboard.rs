@@ -7,9 +7,12 @@ use std::process::Command;
 use twixt_collector::access::{PointPattern, ReaderConfig, TokenConfig, TokenHash};
 use twixt_engine::SegmentConfig;
 use twixt_model::{Delay, PointId, Segment};
+use twixt_synopsis::Purpose;
 use twixt_testing::{check_in_browser, dashboard_folder, require};
 
+use crate::api::ask_until;
 use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
+use crate::one_point::Asking;
 use crate::running::{Running, client, config, send};
 
 const READER: &str = "a-token-of-a-reader";
@@ -101,6 +104,23 @@ fn a_browser_shows_hostile_names_as_text_to_who_has_a_token() {
     collector.estimated(2 * (EPOCHS as usize - 2));
     let url = format!("http://{}", collector.addresses.listen);
     check_in_browser("collector.spec.ts", &url, &[("TWIXT_TOKEN", READER)]);
+}
+
+#[test]
+fn a_browser_shows_what_single_points_measure() {
+    require!(browser);
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Running::start(config(folder.path()));
+    let first = epoch_now() / 10 - 130;
+    for (purpose, algorithm) in [(Purpose::RoundTrip, "fridge"), (Purpose::Heavy, "space-saving")] {
+        collector.send(&body(&Asking::new(purpose, algorithm).seal(first, 125))).counts();
+    }
+    collector.send(&body(&Agent::at("up").seal(epoch_now() - EPOCHS, EPOCHS))).counts();
+    for path in ["/v1/round-trips?point=edge", "/v1/heavy?point=edge"] {
+        ask_until(&collector, path, |document| document["completeness"]["epochs"] == 125);
+    }
+    let url = format!("http://{}", collector.addresses.listen);
+    check_in_browser("onepoint.spec.ts", &url, &[]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod large_network;
 mod late;
 mod limits;
 mod metrics;
+mod one_point;
 mod pairing;
 mod prometheus;
 mod python;

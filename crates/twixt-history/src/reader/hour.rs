@@ -184,5 +184,8 @@ fn asked(mut row: Row, question: &RowQuestion) -> Row {
     if let Some(delay) = row.delay.as_mut().filter(|_| !question.histograms) {
         delay.histogram = None;
     }
+    if let Some(point) = row.point.as_mut().filter(|_| !question.histograms) {
+        point.without_histogram();
+    }
     row
 }

@@ -9,6 +9,7 @@ mod full;
 mod hours;
 mod kept;
 mod memory;
+mod one_point;
 mod pages;
 mod retention;
 mod support;

@@ -7,6 +7,7 @@ mod epochs;
 pub(super) mod estimates;
 mod families;
 mod heads;
+pub(super) mod points;
 mod touched;
 
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ use touched::Touched;
 /// One-way delay, deviation and loss between two points, at any stored time
 ///
 /// Queries a collector (--collector), reads its directory (--directory), or pairs the epochs of a
-/// store (--store).
+/// store (--store). With --point: round trips, reordering or large flows of one point.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("source").required(true))]
 pub(crate) struct Args {
@@ -58,6 +59,8 @@ pub(crate) struct Args {
     to: String,
     #[command(flatten)]
     estimates: estimates::EstimateArgs,
+    #[command(flatten)]
+    point: points::PointArgs,
     /// Start: 2024-01-31T10:00:00Z or with another offset (without one: UTC), 2024-01-31, @ and
     /// seconds since 1970, nanoseconds, or -1d for a day ago [default: everything stored]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
@@ -97,7 +100,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.store {
         Some(store) => run_store(args, store),
-        None => estimates::run(args),
+        None => match &args.point.point {
+            Some(point) => points::run(args, point),
+            None => estimates::run(args),
+        },
     }
 }
 

@@ -10,7 +10,7 @@ use twixt_collector::ESTIMATES_FOLDER;
 use twixt_collector::api::{
     CompletenessDocument, EstimateDocument, EstimatesDocument, HistogramDocument,
 };
-use twixt_history::{HistoryReader, ROWS_MAX, RowAnswer, RowQuestion, Step, to_parquet};
+use twixt_history::{HistoryReader, ROWS_MAX, RowAnswer, RowQuestion, Step, Table, to_parquet};
 use twixt_model::{PointId, Scope, Segment};
 use twixt_offline::Split;
 use twixt_synopsis::By;
@@ -18,18 +18,20 @@ use twixt_synopsis::By;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::output::{self, TableFormat};
 pub(in crate::command) use asking::Collector;
+pub(super) use asking::parameters;
+pub(super) use showing::{footer, moment};
 
 /// Every scope.
-const ANY_SCOPE: &str = "*";
+pub(super) const ANY_SCOPE: &str = "*";
 
 /// Whom to ask.
 #[derive(clap::Args)]
 pub(crate) struct SourceArgs {
     #[command(flatten)]
-    running: CollectorArgs,
+    pub(super) running: CollectorArgs,
     /// The directory of a collector, whether or not it runs
     #[arg(long, value_name = "DIR", group = "source")]
-    directory: Option<PathBuf>,
+    pub(super) directory: Option<PathBuf>,
 }
 
 /// A collector that runs, and how to be admitted.
@@ -49,25 +51,25 @@ pub(crate) struct CollectorArgs {
 #[derive(clap::Args)]
 pub(super) struct EstimateArgs {
     #[command(flatten)]
-    source: SourceArgs,
+    pub(super) source: SourceArgs,
     /// The segment: names of its points [default: all segments]
     #[arg(long, value_name = "UPSTREAM:DOWNSTREAM", value_parser = segment)]
     segment: Option<Segment>,
     /// Class of traffic [default: all classes]
     #[arg(long, value_name = "NAME")]
-    class: Option<String>,
+    pub(super) class: Option<String>,
     /// Scope of the estimates: all, a flow, … or * for everything [default: all]
     #[arg(long, value_name = "SCOPE")]
-    scope: Option<String>,
+    pub(super) scope: Option<String>,
     /// Length of the rows: epoch, minute, hour [default: minute]
     #[arg(long, value_name = "STEP")]
-    step: Option<Step>,
+    pub(super) step: Option<Step>,
     /// With --by flow: sort flows by this, largest first [default: delay]
     #[arg(long, value_name = "WHAT", value_enum)]
-    order: Option<flows::Order>,
+    pub(super) order: Option<flows::Order>,
     /// With --by flow: maximum number of flows [default: 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
-    top: Option<u64>,
+    pub(super) top: Option<u64>,
 }
 
 impl EstimateArgs {
@@ -116,7 +118,7 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
         (Some(url), _) => {
             let collector = Collector::new(url, &args.estimates.source.running)?;
             match args.format {
-                TableFormat::Parquet => collector.table(&question),
+                TableFormat::Parquet => collector.estimate_table(&question),
                 _ => show(args, &collector.estimates(&question)?),
             }
         }
@@ -218,7 +220,7 @@ fn table(reader: &HistoryReader, question: &RowQuestion) -> anyhow::Result<Exit>
     if answer.next.is_some() {
         return Err(usage(format!("more than {ROWS_MAX} rows: query a shorter time")));
     }
-    output::bytes(&to_parquet(&answer.rows)?)?;
+    output::bytes(&to_parquet(Table::Estimates, &answer.rows)?)?;
     let is_known = answer.rows.iter().any(|row| !row.is_gap());
     Ok(exit(is_known, answer.is_complete()))
 }
@@ -239,7 +241,7 @@ fn show(args: &super::Args, document: &EstimatesDocument) -> anyhow::Result<Exit
     Ok(exit(is_known, is_complete))
 }
 
-fn exit(is_known: bool, is_complete: bool) -> Exit {
+pub(super) fn exit(is_known: bool, is_complete: bool) -> Exit {
     let exit = if is_known { Exit::Done } else { Exit::NoAnswer };
     exit.or_partial(!is_complete)
 }

@@ -36,7 +36,7 @@ pub(in crate::command) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn new(url: &str, args: &CollectorArgs) -> anyhow::Result<Self> {
+    pub(in crate::command::query) fn new(url: &str, args: &CollectorArgs) -> anyhow::Result<Self> {
         Self::patient(url, args, PATIENCE)
     }
 
@@ -84,13 +84,23 @@ impl Collector {
     }
 
     /// The answer as a table, to standard output.
-    pub(super) fn table(&self, question: &RowQuestion) -> anyhow::Result<Exit> {
+    pub(super) fn estimate_table(&self, question: &RowQuestion) -> anyhow::Result<Exit> {
         let mut parameters = parameters(question);
         parameters.push(("limit", ROWS_MAX.to_string()));
+        self.table("estimates", &parameters)
+    }
+
+    /// An answer as a table, to standard output.
+    pub(in crate::command::query) fn table(
+        &self,
+        about: &str,
+        parameters: &[(&'static str, String)],
+    ) -> anyhow::Result<Exit> {
+        let mut parameters = parameters.to_vec();
         parameters.push(("format", "parquet".to_owned()));
-        let mut response = self.ask("estimates", &parameters)?;
+        let mut response = self.ask(about, &parameters)?;
         if response.headers().contains_key(NEXT_HEADER) {
-            return Err(usage(format!("more than {ROWS_MAX} rows: query a shorter time")));
+            return Err(usage("there are more rows than one answer has: query a shorter time"));
         }
         let complete = response.headers().get(COMPLETE_HEADER).cloned();
         let is_complete = complete.is_some_and(|value| value == "true");
@@ -160,7 +170,7 @@ impl Collector {
     }
 }
 
-fn parameters(question: &RowQuestion) -> Vec<(&'static str, String)> {
+pub(in crate::command::query) fn parameters(question: &RowQuestion) -> Vec<(&'static str, String)> {
     let moment = |time: Timestamp| moment_text(time);
     let scope = question.scope.clone().unwrap_or_else(|| ANY_SCOPE.to_owned());
     let span = question.span;

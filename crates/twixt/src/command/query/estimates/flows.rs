@@ -21,7 +21,7 @@ const FLOWS_DEFAULT: u64 = 20;
 
 /// `--order`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Order {
+pub(in crate::command::query) enum Order {
     /// Mean delay
     #[default]
     Delay,
