@@ -105,6 +105,7 @@ export interface Point {
 }
 
 export interface Points {
+  range: { start_ns: number | null; end_ns: number | null };
   points: Point[];
 }
 
