@@ -302,8 +302,7 @@ impl OpenWindow {
 impl MeasuredTrips {
     fn add(&mut self, found: Option<&RoundTripEstimate>) {
         let Some(found) = found.filter(|found| found.matched > 0) else { return };
-        let has_interval =
-            found.times.as_ref().is_some_and(|times| times.half_width_ns.is_some());
+        let has_interval = found.times.as_ref().is_some_and(|times| times.half_width_ns.is_some());
         self.is_biased |= !has_interval;
         if let Some(times) = found.distribution.as_deref() {
             self.times.get_or_insert_with(|| Histogram::new(BUCKETS_MAX)).merge(times);

@@ -4,9 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
-use twixt_collector::alerts::{
-    AlertConfig, Measure, SegmentPattern, SlowRoundTrips, Thresholds,
-};
+use twixt_collector::alerts::{AlertConfig, Measure, SegmentPattern, SlowRoundTrips, Thresholds};
 use twixt_collector::stepped::SteppedCollector;
 use twixt_collector::{CollectorConfig, WallClock};
 use twixt_history::{HeavySums, PointSums, RowQuestion, Step, Table};
@@ -172,7 +170,10 @@ fn slow_round_trips_raise_an_alert() {
         let expected = if alert["alert"] == "five" { "raised" } else { "clear" };
         assert_eq!(alert["state"], expected, "{alert}");
         assert_eq!((&alert["upstream"], &alert["kind"]), (&"edge".into(), &"dns".into()));
-        assert_eq!((&alert["packets"], &alert["longer_than_ns"]), (&400.into(), &50_000_000.into()));
+        assert_eq!(
+            (&alert["packets"], &alert["longer_than_ns"]),
+            (&400.into(), &50_000_000.into())
+        );
     }
 }
 

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use twixt_collector::alerts::{
-    AlertConfig, Measure, SegmentPattern, SlowRoundTrips, Thresholds,
-};
+use twixt_collector::alerts::{AlertConfig, Measure, SegmentPattern, SlowRoundTrips, Thresholds};
 
 use super::file::duration;
 use crate::args::threshold;
