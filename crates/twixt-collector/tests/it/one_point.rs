@@ -312,7 +312,9 @@ fn a_day() {
     // Measured: some hundred KiB. An hour of one-point rows in memory would be 1.5 MiB of round trips alone.
     assert!(late_kib < 12 << 10, "{late_kib} KiB");
     let expected = (HOURS * HOUR_EPOCHS * QUERIES) as u64;
-    assert_eq!(stored(&collector, Step::Hour).0, expected);
+    // A fridge misses a few of them, for which others stand.
+    let found = stored(&collector, Step::Hour).0;
+    assert!(found <= expected && found > expected - expected / 1_000, "{found} of {expected}");
     let question = RowQuestion::all(Step::Hour);
     let answer = collector.answer_table(Table::Heavy, &question).unwrap();
     let mut total = HeavySums::default();
