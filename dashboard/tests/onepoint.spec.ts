@@ -5,7 +5,7 @@ import { examine, expect, test } from './page.ts';
 test('round trips are shown by kind, with the share above a limit', async ({ page }) => {
   await page.goto('/#/round-trips?point=edge');
   const trips = page.getByRole('region', { name: 'Round trips' });
-  const row = trips.getByRole('table', { name: 'kind' }).getByRole('row', { name: /dns/ });
+  const row = trips.getByRole('table', { name: 'kind' }).getByRole('row', { name: /^dns/ });
   await expect(row).toContainText('10.0 ms');
   await expect(row).toContainText('12.5 %');
   await expect(trips.getByRole('img', { name: 'Percentiles of round-trip times over time' })).toBeVisible();

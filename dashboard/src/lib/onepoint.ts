@@ -107,6 +107,8 @@ export const LIMITS_MS = [5, 10, 20, 50, 100, 200, 500, 1000];
 export const ROWS_SHOWN = 50;
 /** From here on minutes are too many for one answer. */
 const MINUTES_MAX_NS = 12 * 3600e9;
+/** The same, where each minute has many groups or flows. */
+const SUMMED_MINUTES_MAX_NS = 1.5 * 3600e9;
 
 export async function loadPoint(wanted: { point?: string; aboveMs: number }, chosen: () => Span, signal: AbortSignal): Promise<PointData> {
   const { points, range } = await ask<Points>('points', {}, signal);
@@ -119,11 +121,13 @@ export async function loadPoint(wanted: { point?: string; aboveMs: number }, cho
   if (point == null) return data;
   const about = { point, start: seconds(span.startNs), end: seconds(span.endNs), step: isShort ? 'minute' : 'hour' };
   const above_ns = wanted.aboveMs * 1e6;
+  // Rows that start within the time are summed up: hours would miss all of a short one.
+  const step = span.endNs - span.startNs <= SUMMED_MINUTES_MAX_NS ? 'minute' : 'hour';
   const [trips, groups, reordering, heavy] = await Promise.all([
     ask<RoundTrips>('round-trips', { ...about, above_ns, part: '*' }, signal),
-    ask<RoundTrips>('round-trips', { ...about, above_ns, scope: '*', step: 'hour' }, signal),
-    ask<Reordering>('reordering', { ...about, threshold: THRESHOLD, step: 'hour' }, signal),
-    ask<Heavy>('heavy', { ...about, step: 'hour' }, signal),
+    ask<RoundTrips>('round-trips', { ...about, above_ns, scope: '*', step }, signal),
+    ask<Reordering>('reordering', { ...about, threshold: THRESHOLD, step }, signal),
+    ask<Heavy>('heavy', { ...about, step }, signal),
   ]);
   const ofGroups = groups.total.filter((row) => row.scope !== 'all').sort((one, other) => other.matched - one.matched);
   return { ...data, trips, groups: ofGroups, reordering, heavy };
