@@ -60,5 +60,5 @@ pub use segment::{Epoch, EpochRule, PointId, Segment, Side, TimeSource};
 pub use sorting::{sort_by_hash, sort_by_number};
 pub use time::{Delay, Span, Timestamp};
 pub use total::{by_scope, total};
-pub use variation::Variation;
+pub use variation::{Variation, VariationSum};
 pub use voice::{Codec, Heard, Playout, Rating};

@@ -12,3 +12,4 @@ mod laws;
 mod lds_accuracy;
 mod reorder;
 mod round_trips;
+mod spilled;
