@@ -53,3 +53,20 @@ test('a segment that is not known is not an error', async ({ page }) => {
   await page.goto('/#/segment?segment=no:where');
   await expect(page.getByRole('heading', { name: 'This segment is not known' })).toBeVisible();
 });
+
+test('a token that is no longer valid is asked for again, and the page is where it was', async ({ page, allowed }) => {
+  allowed.complaints.push(/401/);
+  const token = process.env.TWIXT_TOKEN!;
+  await page.goto('/#/overview?show=loss&range=5m');
+  await page.getByLabel('Token of a reader').fill(token);
+  await page.getByRole('button', { name: 'Show the dashboard' }).click();
+  await expect(page.getByRole('region', { name: 'Matrix' })).toBeVisible();
+  // As if the collector had forgotten it: the next question shows another.
+  await page.evaluate(() => sessionStorage.setItem('twixt-token', 'a-token-of-yesterday'));
+  await expect(page.getByText('does not accept this token')).toBeVisible({ timeout: 60_000 });
+  await expect(page.getByRole('region', { name: 'Matrix' })).toBeHidden();
+  await page.getByLabel('Token of a reader').fill(token);
+  await page.getByRole('button', { name: 'Show the dashboard' }).click();
+  await expect(page.getByRole('region', { name: 'Matrix' })).toBeVisible();
+  await expect(page).toHaveURL(/show=loss&range=5m/);
+});

@@ -5,7 +5,7 @@ import { expect, test } from '@playwright/test';
 import { change, lossInterval, type Known } from '../src/lib/estimates.ts';
 import { FilterError, flowKey, parseFilter } from '../src/lib/filter.ts';
 import { count, duration, measured, percent } from '../src/lib/format.ts';
-import { chain, layout, placesOf } from '../src/lib/places.ts';
+import { chain, layout, parts, placesOf } from '../src/lib/places.ts';
 
 const WEB = 'tcp 10.0.0.1:40312 > 10.0.1.9:443';
 const SIX = 'udp [2001:db8::1]:5004 > [2001:db8:1::2]:53';
@@ -86,4 +86,14 @@ test('a network with loops can be drawn, and paths found in it', () => {
   expect(layout(loop).places.length).toBeGreaterThan(2);
   expect(chain(DEMO, 'ams', 'mil')!.map((part) => part.upstream)).toEqual(['ams-fra', 'fra-zrh', 'zrh-mil']);
   expect(chain(DEMO, 'mil', 'ams')).toBeNull();
+});
+
+test('what was measured from end to end is no part of a path, unless nothing else leads there', () => {
+  const segment = (name: string) => ({ upstream: name.split(':')[0]!, downstream: name.split(':')[1]! });
+  const names = (of: ReturnType<typeof parts>) => of?.map(({ upstream, downstream }) => `${upstream}:${downstream}`) ?? null;
+  const all = ['fra-out:ams-in', 'ams-out:lon-in', 'fra-out:lon-in', 'lon-out:par-in'].map(segment);
+  expect(names(parts(all, 'fra', 'lon'))).toEqual(['fra-out:ams-in', 'ams-out:lon-in']);
+  expect(names(parts(all, 'fra', 'ams'))).toEqual(['fra-out:ams-in']);
+  expect(names(parts(all, 'lon', 'par'))).toEqual(['lon-out:par-in']);
+  expect(parts(all, 'par', 'lon')).toBeNull();
 });

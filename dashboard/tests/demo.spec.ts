@@ -2,7 +2,7 @@
 
 import type { APIRequestContext } from '@playwright/test';
 
-import { examine, expect, test, value } from './page.ts';
+import { examine, expect, inked, test, value } from './page.ts';
 
 /** The minute with the first two incidents: the first that is stored. */
 async function firstMinute(request: APIRequestContext): Promise<string> {
@@ -20,6 +20,9 @@ test('the overview shows every segment, and where the incidents are', async ({ p
   await expect(page.locator('td', { hasText: '±' }).first()).toBeVisible();
   const queue = rows.filter({ hasText: 'bru-par' }).locator('td').first();
   expect(value(await queue.textContent())).toBeGreaterThan(30);
+  await expect(queue).toContainText('alerts in this time: ');
+  await expect(rows.filter({ hasText: 'fra-zrh' })).not.toContainText('alerts in this time');
+  await expect(page.getByLabel('Map of the network').locator('a.worse')).toHaveCount(2);
   const calm = rows.filter({ hasText: 'fra-zrh' }).locator('td').first();
   expect(value(await calm.textContent())).toBeLessThan(10);
   await expect(page.getByLabel('Map of the network').getByRole('link')).toHaveCount(6);
@@ -90,19 +93,6 @@ test('what is known stays while the collector does not answer', async ({ page, c
   await expect(page.getByText('The collector does not answer.')).toBeHidden();
 });
 
-/** The share of a picture that is not background: a picture without data has axes only. */
-async function inked(picture: import('@playwright/test').Locator): Promise<number> {
-  return picture.locator('canvas').evaluate((canvas: HTMLCanvasElement) => {
-    const { width, height } = canvas;
-    // Without the axes.
-    const [left, top] = [Math.round(width * 0.12), 4];
-    const pixels = canvas.getContext('2d')!.getImageData(left, top, width - left - 20, Math.round(height * 0.7)).data;
-    let strong = 0;
-    for (let at = 3; at < pixels.length; at += 4) if (pixels[at]! > 90) strong += 1;
-    return strong / (pixels.length / 4);
-  });
-}
-
 test('a path shows which segment added the delay', async ({ page, request }) => {
   await page.goto(`/#/path?from=bru&to=mil&class=backup&${await firstMinute(request)}`);
   await expect(page.locator('tbody tr')).toHaveCount(3);
@@ -119,6 +109,8 @@ test('a path shows which segment added the delay', async ({ page, request }) => 
 });
 
 test('flows are sorted, filtered and copied', async ({ page, request, context }) => {
+  // Pages of many rows take axe long on a busy machine.
+  test.setTimeout(120_000);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.goto(`/#/flows?segment=${QUEUE.path}&class=${QUEUE.class}&${await firstMinute(request)}`);
   const rows = page.locator('tbody tr');
@@ -137,6 +129,9 @@ test('flows are sorted, filtered and copied', async ({ page, request, context })
   await page.getByRole('button', { name: 'Copy as curl' }).click();
   const copied = await page.evaluate(() => navigator.clipboard.readText());
   expect(copied).toMatch(/^curl '?http.*\/v1\/flows\?segment=bru-par%3Apar-bru&class=backup/);
+  await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true }));
+  await page.getByRole('button', { name: 'Copied' }).click();
+  await expect(page.getByText('Select the text: curl')).toBeVisible();
   await page.getByLabel('Filter').fill('udp');
   await expect(page.getByText('No flow passes the filter.')).toBeVisible();
   await page.getByLabel('Filter').fill('dst port');
@@ -146,6 +141,26 @@ test('flows are sorted, filtered and copied', async ({ page, request, context })
   await page.getByLabel('At least').fill('6');
   await expect(page).toHaveURL(/min=64/);
   await expect(page.getByText('At least 64 packets')).toBeVisible();
+});
+
+test('one flow is opened, examined, copied and closed', async ({ page, request, context }) => {
+  test.setTimeout(120_000);
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.goto(`/#/flows?segment=${QUEUE.path}&class=${QUEUE.class}&min=64&${await firstMinute(request)}`);
+  const rows = page.locator('tbody tr');
+  await rows.first().getByRole('link').click();
+  const one = page.getByRole('region', { name: 'One flow' });
+  await expect(one.getByText('packets, mean delay')).toContainText('±');
+  expect(await inked(one.getByRole('img', { name: 'Mean delay over time' }))).toBeGreaterThan(0);
+  await expect(page).toHaveURL(/flow=tcp/);
+  await examine(page, 'one-flow');
+  await page.getByRole('button', { name: 'Copy as command' }).click();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/--by flow --scope 'tcp .*' --start/);
+  await page.reload();
+  await expect(one.getByText('packets, mean delay')).toBeVisible();
+  await one.getByRole('link', { name: 'Close this flow' }).click();
+  await expect(one).toBeHidden();
+  await expect(page).not.toHaveURL(/flow=tcp/);
 });
 
 test('alerts name the segments of the incidents', async ({ page }) => {

@@ -14,6 +14,8 @@ test('pages say that there is nothing yet', async ({ page }) => {
   await expect(page.getByRole('heading', { name: 'No estimates yet' })).toBeVisible();
   await page.goto('/#/alerts');
   await expect(page.getByRole('heading', { name: 'No alerts are configured' })).toBeVisible();
+  await page.goto('/#/round-trips');
+  await expect(page.getByRole('heading', { name: 'No point has reported yet' })).toBeVisible();
   await page.goto('/#/points');
   await expect(page.getByRole('heading', { name: 'No point has reported yet' })).toBeVisible();
 });

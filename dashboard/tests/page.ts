@@ -2,12 +2,12 @@
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { expect, test as plain, type Page } from '@playwright/test';
+import { expect, test as plain, type Locator, type Page } from '@playwright/test';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const PICTURES = '../target/dashboard/screenshots';
 /** Where the book has its pictures; they are only renewed when that is asked for. */
-const BOOK = process.env.TWIXT_PICTURES;
+const BOOK = process.env.TWIXT_PICTURES && `${process.env.TWIXT_PICTURES}/dashboard`;
 
 /** What the browser says of answers that a test provokes. */
 interface Allowed {
@@ -60,4 +60,23 @@ export async function examine(page: Page, name: string): Promise<void> {
 export function value(text: string | null): number {
   const number = Number.parseFloat((text ?? '').replace(/[^\d.]*/, ''));
   return /µs/.test(text ?? '') ? number / 1000 : number;
+}
+
+/** What the page of a segment says in numbers: the tiles at its top. */
+export async function numbersOf(page: Page): Promise<string[]> {
+  await expect(page.locator('dl.tiles dd').first()).toContainText(/\d/);
+  return (await page.locator('dl.tiles > div').allTextContents()).map((text) => text.replace(/\s+/g, ' ').trim());
+}
+
+/** The share of a picture that is not background: a picture without data has axes only. */
+export async function inked(picture: Locator): Promise<number> {
+  return picture.locator('canvas').evaluate((canvas: HTMLCanvasElement) => {
+    const { width, height } = canvas;
+    // Without the axes.
+    const [left, top] = [Math.round(width * 0.12), 4];
+    const pixels = canvas.getContext('2d')!.getImageData(left, top, width - left - 20, Math.round(height * 0.7)).data;
+    let strong = 0;
+    for (let at = 3; at < pixels.length; at += 4) if (pixels[at]! > 90) strong += 1;
+    return strong / (pixels.length / 4);
+  });
 }

@@ -12,7 +12,7 @@ use twixt_model::{
     Batch, ClassId, Epoch, EpochRule, FlowEnd, FlowHash, FlowRecord, Observation, PacketDigest,
     PointId, Span, Timestamp,
 };
-use twixt_store::{Durability, EpochEntry, Log, Options};
+use twixt_store::{Durability, EpochEntry, Log, Options, Section, SectionReader};
 use twixt_synopsis::{Lda, LdaConfig, Synopsis};
 use twixt_wire::LinkType;
 
@@ -22,6 +22,7 @@ const CHECKSUM_BYTES: usize = 8;
 const SYNOPSIS_BYTES: u64 = 512;
 
 fn main() -> io::Result<()> {
+    bundles()?;
     captures()?;
     filters()?;
     frames()?;
@@ -36,6 +37,24 @@ fn write(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
     fs::create_dir_all(&folder)?;
     fs::write(folder.join(name), bytes)
+}
+
+/// A released bundle as it is, and its sections apart, so that they can be changed.
+fn bundles() -> io::Result<()> {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/golden/bundle-v1.twxb");
+    let bundle = fs::read(golden)?;
+    write("bundle", "accepted-file.twxb", &bundle)?;
+    write("bundle", "refused-cut.twxb", &bundle[..bundle.len() / 2])?;
+    let mut reader = SectionReader::new(bundle.as_slice()).map_err(io::Error::other)?;
+    let mut apart = Vec::new();
+    while let Some(Section { kind, content }) = reader.next().map_err(io::Error::other)? {
+        // Epochs are fuzzed by themselves; without them the seed is short.
+        let (Ok(length), true) = (u16::try_from(content.len()), kind <= 3) else { continue };
+        apart.push(kind as u8);
+        apart.extend_from_slice(&length.to_le_bytes());
+        apart.extend_from_slice(&content);
+    }
+    write("bundle", "accepted-sections", &apart)
 }
 
 fn captures() -> io::Result<()> {

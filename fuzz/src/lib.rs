@@ -5,6 +5,7 @@
 //! survive being written and read. libFuzzer drives the harnesses through `fuzz_targets/`; a plain
 //! test drives them over the files of `seeds/`.
 
+mod bundle;
 mod capture;
 mod filter;
 mod frame;
@@ -14,6 +15,7 @@ mod records;
 mod synopsis;
 mod topology;
 
+pub use bundle::bundle;
 pub use capture::capture;
 pub use filter::filter;
 pub use frame::{LINK_TYPES, frame};
@@ -47,6 +49,7 @@ pub type Harness = fn(&[u8]) -> FuzzResult;
 
 /// Every harness by its name, which is also that of its target and of its folder of seeds.
 pub const HARNESSES: &[(&str, Harness)] = &[
+    ("bundle", bundle),
     ("capture", capture),
     ("filter", filter),
     ("frame", frame),

@@ -1,7 +1,7 @@
 //! The files of a store: data and index, of which either may be hostile.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use twixt_model::{Epoch, Span, Timestamp};
@@ -10,10 +10,10 @@ use twixt_store::{Day, Depth, Durability, EpochEntry, Log, Options, Query};
 use crate::FuzzResult;
 
 /// A folder that goes away with the value. Memory is fast, if the machine has such a folder.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let memory = PathBuf::from("/dev/shm");
@@ -21,6 +21,10 @@ impl Folder {
         let folder = base.join(format!("twixt-fuzz-log-{}-{number}", std::process::id()));
         fs::create_dir_all(folder.join("paris")).expect("a temporary folder can be made");
         Self(folder)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
     }
 }
 

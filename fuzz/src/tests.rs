@@ -31,6 +31,11 @@ fn check(name: &str) {
 }
 
 #[test]
+fn bundle_seeds() {
+    check("bundle");
+}
+
+#[test]
 fn capture_seeds() {
     check("capture");
 }

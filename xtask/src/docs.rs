@@ -12,12 +12,12 @@ use crate::repository::root;
 use crate::step::{Steps, cargo};
 
 const ALGORITHMS_FOLDER: &str = "docs/algorithms";
-/// Pictures of the pages of the dashboard.
-const PICTURES_FOLDER: &str = "docs/images/dashboard";
+/// Pictures of the pages of the dashboard and of `top`, in folders of their own.
+const PICTURES_FOLDER: &str = "docs/images";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Rewrite the generated pages and the pictures of the dashboard instead of checking them
+    /// Rewrite the generated pages and the pictures of the dashboard and of `top` instead of checking them
     #[arg(long)]
     write: bool,
 }
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let steps = Steps::start();
     if arguments.write {
         write_index()?;
-        draw_dashboard(&steps)?;
+        draw_screens(&steps)?;
     }
     check(&steps)
 }
@@ -43,13 +43,13 @@ pub(crate) fn check(steps: &Steps) -> Result<()> {
     steps.run("API documentation", build.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// Lets a browser take pictures of the dashboard of the demo. Without a browser, the old ones stay, and
-/// the test says so.
-fn draw_dashboard(steps: &Steps) -> Result<()> {
+/// Takes pictures of what the demo looks like in a browser and on a terminal. Without a browser, or
+/// without Python, the old ones stay, and the tests say so.
+fn draw_screens(steps: &Steps) -> Result<()> {
     let folder = root().join(PICTURES_FOLDER);
-    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let test = ["test", "--package", "twixt", "--test", "it", "dashboard::", "--", "--nocapture"];
-    steps.run("pictures of the dashboard", cargo(&test).env("TWIXT_PICTURES", folder))
+    let tests = ["dashboard::", "top::pictures::", "--nocapture"];
+    let mut test = cargo(&["test", "--package", "twixt", "--test", "it", "--"]);
+    steps.run("pictures of the demo", test.args(tests).env("TWIXT_PICTURES", folder))
 }
 
 fn write_index() -> Result<()> {

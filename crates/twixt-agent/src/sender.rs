@@ -7,14 +7,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use twixt_delivery::{
-    COLLECTOR_HEADER, Reply, ResponseParts, UPLOAD_ENCODING, UPLOAD_MEDIA_TYPE, UPLOAD_PATH,
+    AGENT_PRODUCT, COLLECTOR_HEADER, Reply, ResponseParts, SPOOL_HEADER, SpoolState,
+    UPLOAD_ENCODING, UPLOAD_MEDIA_TYPE, UPLOAD_PATH,
 };
 use twixt_model::mix;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
 use crate::delivery::{CollectorTrouble, Delivery, body_of};
 use crate::metrics::SenderMetrics;
-use crate::spool::{Spool, Spooled};
+use crate::spool::{Spool, SpoolCounts, Spooled};
 
 /// Until a connection stands.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -100,7 +101,7 @@ impl Sender {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(None)
-            .user_agent(concat!("twixt-agent/", env!("CARGO_PKG_VERSION")))
+            .user_agent(format!("{AGENT_PRODUCT}{}", env!("CARGO_PKG_VERSION")))
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .timeout_global(Some(REQUEST_TIMEOUT))
             .tls_config(tls(config)?)
@@ -154,12 +155,13 @@ impl Sender {
         if turn.is_hopeless {
             return Some(Duration::ZERO);
         }
-        let reply = self.send(batch, is_open);
+        let reply = self.send(batch, spool.counts(), is_open);
         turn.is_hopeless = !is_open && matches!(reply, Reply::Unavailable { .. });
         delivery.settle(spool, batch, reply, &mut turn.trouble)
     }
 
-    fn send(&self, batch: &[Spooled], is_open: bool) -> Reply {
+    fn send(&self, batch: &[Spooled], waiting: SpoolCounts, is_open: bool) -> Reply {
+        let SpoolCounts { epochs, bytes, discarded, .. } = waiting;
         let body = match body_of(batch) {
             Ok(body) => body,
             Err(reason) => return Reply::TooLarge { reason },
@@ -168,7 +170,8 @@ impl Sender {
             .agent
             .post(&self.url)
             .header("Content-Type", UPLOAD_MEDIA_TYPE)
-            .header("Content-Encoding", UPLOAD_ENCODING);
+            .header("Content-Encoding", UPLOAD_ENCODING)
+            .header(SPOOL_HEADER, SpoolState { epochs, bytes, discarded }.to_string());
         if let Some(token) = &self.token {
             request = request.header("Authorization", token);
         }

@@ -18,7 +18,7 @@ mod webhook;
 mod window;
 
 pub(crate) use board::AlertBoard;
-pub use config::{ALERTS_MAX, AlertConfig, SegmentPattern};
+pub use config::{ALERTS_MAX, AlertConfig, SegmentPattern, SlowRoundTrips};
 pub use machine::{AlertState, Thresholds, Transition};
 pub use marks::{Acknowledgement, AlertTarget, Silence};
 pub(crate) use marks::{MarkError, Marks};
@@ -32,10 +32,11 @@ use std::io;
 use std::sync::Arc;
 
 use tracing::{info, warn};
-use twixt_engine::{EngineEvent, Gap, PairEstimate, Series};
+use twixt_engine::{Conclusions, EngineEvent, Gap, PairEstimate, PointEstimate, Series};
 use twixt_history::{History, Row};
-use twixt_model::{Estimate, Scope};
+use twixt_model::{Estimate, Scope, Segment};
 use twixt_supervise::Supervisor;
+use twixt_synopsis::{Purpose, find};
 
 use crate::estimating::EventSink;
 use crate::stop::StopRequest;
@@ -117,6 +118,26 @@ impl Alerting {
         }
         self.on_each(&pair.series, |alert, window| {
             window.add(pair.span, estimate, alert.minimum_packets).into_iter().collect()
+        });
+    }
+
+    /// Round trips at a point: of a kind that an epoch lacks, there were none.
+    fn note_point(&mut self, point: &PointEstimate) {
+        let Conclusions::RoundTrips(estimates) = &point.conclusions else { return };
+        let Some(algorithm) = find(Purpose::RoundTrip, point.algorithm) else { return };
+        let ends = || point.point.clone();
+        let series = Series {
+            domain: point.domain.clone(),
+            segment: Segment { upstream: ends(), downstream: ends() },
+            class: point.class.clone(),
+            algorithm: algorithm.name,
+            tag: algorithm.tag,
+            epoch_ns: point.epoch_ns,
+        };
+        self.on_each(&series, |alert, window| {
+            let Some(slow) = alert.round_trips else { return Vec::new() };
+            let found = estimates.iter().find(|of| of.is_whole() && of.kind == slow.kind);
+            window.add_round_trips(point.span, found, alert.minimum_packets).into_iter().collect()
         });
     }
 
@@ -210,7 +231,8 @@ impl Alerting {
 impl Watch {
     fn new(alert: &AlertConfig, stood: Option<&Stood>) -> Self {
         Self {
-            window: Window::new(alert.window_ns(), alert.measure, alert.thresholds),
+            window: Window::new(alert.window_ns(), alert.measure, alert.thresholds)
+                .longer_than(alert.longer_than_ns().unwrap_or(0)),
             alarm: stood.map(|stood| stood.alarm).unwrap_or_default(),
             through_ns: stood.map(|stood| stood.through_ns),
         }
@@ -229,6 +251,7 @@ impl EventSink for Alerting {
         match event {
             EngineEvent::Estimated(pair) => self.note_pair(pair),
             EngineEvent::Gap(gap) => self.note_gap(gap),
+            EngineEvent::Observed(point) => self.note_point(point),
             _ => {}
         }
         self.next.take(event)

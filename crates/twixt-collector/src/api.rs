@@ -6,6 +6,7 @@
 
 mod access;
 mod alerts;
+mod bundle;
 mod documents;
 mod estimates;
 mod evidence;
@@ -14,6 +15,7 @@ mod heatmap;
 mod histogram;
 mod live;
 mod now;
+mod one_point;
 mod openapi;
 mod parameters;
 mod problem;
@@ -22,10 +24,12 @@ mod totals;
 pub use documents::{
     AcknowledgeDocument, AlertRuleDocument, AlertsDocument, BucketDocument, ClockDocument,
     ClocksDocument, CompletenessDocument, EndDocument, EpochDocument, EstimateDocument,
-    EstimatesDocument, EvidenceDocument, FlowOrder, FlowSelection, FlowsDocument, GapDocument,
-    GapsDocument, HeatmapColumn, HeatmapDocument, HistogramDocument, KnownLossDocument,
-    MomentRange, PointDocument, PointsDocument, SegmentDocument, SegmentsDocument, SilenceDocument,
-    TimeRange, TotalDocument, TotalsDocument,
+    EstimatesDocument, EvidenceDocument, FlowDocument, FlowOrder, FlowSelection, FlowsDocument,
+    GapDocument, GapsDocument, HeatmapColumn, HeatmapDocument, HeavyDocument, HeavyFlowDocument,
+    HistogramDocument, KnownLossDocument, MomentRange, ObservedDocument, PointDocument,
+    PointsDocument, PrefixDocument, ReorderingDocument, RoundTripDocument, RoundTripsDocument,
+    SegmentDocument, SegmentsDocument, SilenceDocument, SourceDocument, SourceKind, TimeRange,
+    TotalDocument, TotalsDocument,
 };
 pub use estimates::{COMPLETE_HEADER, NEXT_HEADER};
 pub use openapi::openapi;
@@ -45,6 +49,7 @@ use twixt_history::{HistoryError, RowAnswer, RowQuestion};
 use twixt_store::Log;
 
 use crate::alerts::AlertBoard;
+use crate::bundle::{ConfigurationDocument, ManifestDocument};
 use crate::history::Estimates;
 use crate::server::Limits;
 use crate::stop::StopRequest;
@@ -70,6 +75,7 @@ pub(crate) struct Api {
     epochs: Log,
     /// What paths in messages need not show.
     directory: PathBuf,
+    about: ApiAbout,
     readers: Readers,
     alerts: AlertBoard,
     /// Turns, waiting included.
@@ -79,10 +85,20 @@ pub(crate) struct Api {
     stop: StopRequest,
 }
 
+/// What is known of whose data it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ApiAbout {
+    /// How the collector is configured, without secrets.
+    pub(crate) configuration: Option<ConfigurationDocument>,
+    /// The bundle that answers come from.
+    pub(crate) bundle: Option<ManifestDocument>,
+}
+
 impl Api {
     /// Reads what is stored below `directory`; `is_open`: everybody may ask.
     pub(crate) fn new(
         stored: (Estimates, Log, PathBuf),
+        about: ApiAbout,
         alerts: AlertBoard,
         readers: &[crate::access::ReaderConfig],
         is_open: bool,
@@ -95,6 +111,7 @@ impl Api {
             estimates,
             epochs,
             directory,
+            about,
             readers: Readers::new(readers, is_open, limits),
             waiting: Arc::new(Semaphore::new(ANSWERING_MAX + WAITING_MAX)),
             answering: Arc::new(Semaphore::new(ANSWERING_MAX)),
@@ -117,10 +134,16 @@ impl Api {
             .route("/v1/gaps", get(estimates::gaps))
             .route("/v1/totals", get(totals::totals))
             .route("/v1/flows", get(flows::flows))
+            .route("/v1/flow", get(flows::flow))
             .route("/v1/heatmap", get(heatmap::heatmap))
             .route("/v1/histogram", get(histogram::histogram))
             .route("/v1/evidence", get(evidence::evidence))
+            .route("/v1/round-trips", get(one_point::round_trips))
+            .route("/v1/reordering", get(one_point::reordering))
+            .route("/v1/heavy", get(one_point::heavy))
             .route("/v1/live", get(live::live))
+            .route("/v1/bundle", get(bundle::bundle))
+            .route("/v1/source", get(bundle::source))
             .route("/v1/openapi.json", get(openapi::serve))
             .layer(middleware::from_fn_with_state(Arc::clone(&api), guard));
         guarded.with_state(api).fallback_service(others)

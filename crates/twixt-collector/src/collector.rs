@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tracing::{info, warn};
 use twixt_engine::EngineConfig;
-use twixt_history::{History, HistoryError};
+use twixt_history::{History, HistoryError, Table};
 use twixt_store::{
     FolderLock, LockError, Log, Options, SharedDisk, StoreError, raise_open_files_max, real_disk,
 };
@@ -21,14 +21,14 @@ use twixt_supervise::{Supervisor, ThreadFailure};
 
 use crate::access::{Caller, Tokens};
 use crate::alerts::{AlertBoard, Alerting, AlertsFile, Marks};
-use crate::api::{self, Api};
+use crate::api::{self, Api, ApiAbout};
 use crate::budget::{ByteBudget, HeldBytes};
 use crate::config::{CollectorConfig, CollectorConfigError};
 use crate::dashboard;
 use crate::estimating::{
     EPOCHS_WAITING_MAX, Estimating, EstimatingConfig, EventSink, ProgressFile,
 };
-use crate::history::{Estimates, HistorySink, Upkeep};
+use crate::history::{Estimates, HistorySink, LatestStates, PointHistories, Upkeep};
 use crate::ingest::Ingest;
 use crate::journal::{self, Journal, JournalConfig, StoredEpoch};
 use crate::server::{Limits, Server, ServerMetrics, TlsError, WithoutCertificate, acceptor};
@@ -38,7 +38,7 @@ use crate::telemetry::Telemetry;
 /// Raw epochs, in the collector's directory. `twixt query` reads them.
 pub const EPOCHS_FOLDER: &str = "epochs";
 /// Estimates, in the collector's directory. `twixt query` reads them too.
-pub const ESTIMATES_FOLDER: &str = "estimates";
+pub const ESTIMATES_FOLDER: &str = Table::Estimates.name();
 /// How far estimates came, in the collector's directory.
 const PROGRESS_FILE: &str = "concluded.json";
 /// How alerts stood, in the collector's directory.
@@ -180,7 +180,8 @@ impl Collector {
         let upkeep = spawn(&supervisor, "upkeep", move || upkeep.run(&ending))?;
         ready(listeners.addresses);
         let (memory, _waiting) = self.memory(&telemetry);
-        let ingest = self.ingest(memory, journal, &telemetry);
+        let latest = Arc::clone(&estimates.latest);
+        let ingest = self.ingest(memory, journal, &telemetry, latest);
         let router = dashboard::router(&self.api(estimates, board, stop).router(ingest.router()));
         let metrics_server = telemetry.server.clone();
         let health = telemetry.router(supervisor.clone());
@@ -207,11 +208,12 @@ impl Collector {
         memory: ByteBudget,
         journal: journal::JournalSender,
         telemetry: &Telemetry,
+        latest: Arc<LatestStates>,
     ) -> Ingest {
         let tokens = Tokens::new(&self.config.tokens);
         let anonymous = self.config.allows_anonymous().then(|| Arc::new(Caller::anonymous()));
         let metrics = telemetry.ingest.clone();
-        Ingest::new(tokens, anonymous, self.config.limits, memory, journal, metrics)
+        Ingest::new(tokens, anonymous, self.config.limits, memory, journal, metrics, latest)
     }
 
     /// The memory of all that waits. What waits in the engine has its part of it for good.
@@ -225,9 +227,11 @@ impl Collector {
 
     /// Estimates, as far as they are stored.
     pub(crate) fn estimates(&self, disk: &SharedDisk) -> Result<Estimates, HistoryError> {
-        let folder = self.config.directory.join(ESTIMATES_FOLDER);
-        let history = History::open_on(disk.clone(), &folder, self.config.history)?;
-        Ok(Estimates::new(history, self.config.clock.clone()))
+        let directory = &self.config.directory;
+        let (table, folder) = (Table::Estimates, directory.join(ESTIMATES_FOLDER));
+        let history = History::open_table(disk.clone(), &folder, table, self.config.history)?;
+        let points = PointHistories::open(disk, directory, &self.config.history)?;
+        Ok(Estimates::new(history, points, self.config.clock.clone()))
     }
 
     fn log(&self, disk: &SharedDisk) -> Log {
@@ -240,7 +244,8 @@ impl Collector {
         let readers = &self.config.readers;
         let is_open = readers.is_empty() && self.config.allows_anonymous();
         let stored = (estimates, epochs, directory);
-        Api::new(stored, alerts, readers, is_open, self.config.limits, stop.clone())
+        let about = ApiAbout { configuration: Some((&self.config).into()), bundle: None };
+        Api::new(stored, about, alerts, readers, is_open, self.config.limits, stop.clone())
     }
 
     /// The journal, and where it hands on what it stored.

@@ -43,6 +43,8 @@ pub struct FlowsAsked {
     pub algorithm: Option<String>,
     /// Epochs that start within.
     pub span: Span,
+    /// The only flow, as answers name it; its course over time comes as well. Every flow when `None`.
+    pub scope: Option<String>,
 }
 
 /// What is known of flows.
@@ -50,6 +52,8 @@ pub struct FlowsAsked {
 pub struct FlowsAnswer {
     /// One for each flow, class and algorithm.
     pub flows: Vec<Row>,
+    /// Of the only flow that was asked for: one for each epoch, class and algorithm, in order of time.
+    pub course: Vec<Row>,
     /// Epochs that they rest on.
     pub epochs: u64,
     /// Epochs without data.
@@ -122,7 +126,7 @@ pub fn flows(
     if known.rows.is_empty() {
         answer.reasons.push("no estimate of that segment and time is stored".to_owned());
     }
-    answer.compare_all(log, &comparables)?;
+    answer.compare_all(log, &comparables, FlowSums::of(asked.scope.clone()))?;
     Ok(answer)
 }
 
@@ -151,8 +155,12 @@ impl FlowsAnswer {
         self.reasons.extend(reasons);
     }
 
-    fn compare_all(&mut self, log: &Log, comparables: &[Comparable]) -> Result<(), FlowsError> {
-        let mut sums = FlowSums::default();
+    fn compare_all(
+        &mut self,
+        log: &Log,
+        comparables: &[Comparable],
+        mut sums: FlowSums,
+    ) -> Result<(), FlowsError> {
         let mut bytes_left = READ_BYTES_MAX;
         for comparable in comparables {
             let records = records::find(log, comparable, &mut bytes_left)?;
@@ -174,7 +182,7 @@ impl FlowsAnswer {
         let mut seen = BTreeSet::new();
         self.reasons.retain(|reason| seen.insert(reason.clone()));
         self.is_whole = sums.overflow().is_none() && self.gaps == 0 && self.problems.is_empty();
-        self.flows = sums.into_rows();
+        (self.flows, self.course) = sums.into_rows();
         Ok(())
     }
 }

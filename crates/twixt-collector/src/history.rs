@@ -5,10 +5,13 @@
 
 mod latest;
 mod metrics;
+mod point_rows;
+mod points;
 mod upkeep;
 
-pub(crate) use latest::{ClockState, LatestStates, PointState};
+pub(crate) use latest::{AgentState, ClockState, LatestStates, PointState};
 pub(crate) use metrics::{HistoryMetrics, Work};
+pub(crate) use points::PointHistories;
 pub(crate) use upkeep::Upkeep;
 
 use std::io;
@@ -17,7 +20,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use tracing::{info, warn};
 use twixt_engine::{EngineEvent, Gap, MinuteOver, PairEstimate, Series};
-use twixt_history::{History, PointMisses, Row, SeriesKey};
+use twixt_history::{History, PointMisses, Row, SeriesKey, Table};
 use twixt_measure::PointSummary;
 use twixt_model::{Estimate, PointId, Segment};
 use twixt_synopsis::{Purpose, find};
@@ -41,15 +44,27 @@ pub(crate) enum LiveEvent {
 #[derive(Clone, Debug)]
 pub(crate) struct Estimates {
     pub(crate) history: Arc<History>,
+    /// What is known of single points.
+    pub(crate) points: PointHistories,
     pub(crate) latest: Arc<LatestStates>,
     pub(crate) live: broadcast::Sender<LiveEvent>,
     pub(crate) clock: WallClock,
 }
 
 impl Estimates {
-    pub(crate) fn new(history: History, clock: WallClock) -> Self {
+    pub(crate) fn new(history: History, points: PointHistories, clock: WallClock) -> Self {
         let (live, _) = broadcast::channel(LIVE_EVENTS_MAX);
-        Self { history: Arc::new(history), latest: Arc::default(), live, clock }
+        Self { history: Arc::new(history), points, latest: Arc::default(), live, clock }
+    }
+
+    /// The history of a table.
+    pub(crate) fn table(&self, table: Table) -> &Arc<History> {
+        self.points.of(table).unwrap_or(&self.history)
+    }
+
+    /// The histories of all tables.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<History>> {
+        std::iter::once(&self.history).chain(self.points.all())
     }
 }
 
@@ -58,7 +73,7 @@ pub(crate) struct HistorySink {
     estimates: Estimates,
     next: Box<dyn EventSink>,
     /// Rows that are not stored yet, event by event: as many as the engine reports at once.
-    pending: Vec<Vec<Row>>,
+    pending: Vec<(Table, Vec<Row>)>,
     /// Minutes that are over, and summed up when their last rows are stored.
     minutes: Vec<MinuteOver>,
     metrics: HistoryMetrics,
@@ -84,7 +99,12 @@ impl HistorySink {
         self.estimates.latest.note(event);
         self.send_live(event, &rows);
         if !rows.is_empty() {
-            self.pending.push(rows);
+            self.pending.push((Table::Estimates, rows));
+        }
+        if let EngineEvent::Observed(point) = event {
+            let (table, rows, left_out) = point_rows::rows_of(point);
+            self.metrics.left_out.inc_by(left_out);
+            self.pending.push((table, rows));
         }
         if let EngineEvent::MinuteOver(minute) = event {
             self.minutes.push(minute.clone());
@@ -111,9 +131,13 @@ impl HistorySink {
     }
 
     fn store_pending(&mut self) -> io::Result<()> {
-        let Estimates { history, clock, .. } = &self.estimates;
-        let appended = self.pending.iter().try_for_each(|rows| history.append(rows, clock.now()));
-        appended.and_then(|()| history.sync()).map_err(io::Error::other)?;
+        let now = self.estimates.clock.now();
+        let mut pending = self.pending.iter();
+        let append =
+            |(table, rows): &(Table, Vec<Row>)| self.estimates.table(*table).append(rows, now);
+        let appended = pending.try_for_each(append);
+        let sync = || self.estimates.tables().try_for_each(|history| history.sync());
+        appended.and_then(|()| sync()).map_err(io::Error::other)?;
         // Only now: what was not durable is appended again, or found to be there, and synced.
         self.pending.clear();
         Ok(())
@@ -121,7 +145,7 @@ impl HistorySink {
 
     /// Hands on what is stored.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.metrics.copy(&self.estimates.history);
+        self.metrics.copy(&self.estimates);
         self.sum_up()?;
         self.next.flush()
     }

@@ -12,7 +12,7 @@ pub(crate) use answer::{Problem, accepted};
 pub(crate) use body::BodyReader;
 pub(crate) use metrics::IngestMetrics;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use axum::Router;
@@ -22,13 +22,15 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use tracing::warn;
 use twixt_delivery::{
-    Receipt, RefusalCode, RefusedEpoch, UPLOAD_ENCODING, UPLOAD_PATH, read_upload,
+    Receipt, RefusalCode, RefusedEpoch, SPOOL_HEADER, UPLOAD_ENCODING, UPLOAD_PATH, agent_version,
+    read_upload,
 };
 use twixt_measure::Sealed;
 use twixt_synopsis::DecodeError;
 
 use crate::access::{Caller, Tokens};
 use crate::budget::{ByteBudget, HeldBytes};
+use crate::history::{AgentState, LatestStates};
 use crate::journal::{Arrived, JournalSender, Refusal};
 use crate::server::{Limits, Peer};
 use limits::CallerLimits;
@@ -50,6 +52,8 @@ pub(crate) struct Ingest {
     memory: ByteBudget,
     journal: JournalSender,
     metrics: IngestMetrics,
+    /// Where it is kept what agents say of themselves.
+    latest: Arc<LatestStates>,
 }
 
 impl Ingest {
@@ -60,9 +64,10 @@ impl Ingest {
         memory: ByteBudget,
         journal: JournalSender,
         metrics: IngestMetrics,
+        latest: Arc<LatestStates>,
     ) -> Self {
         let callers = CallerLimits::new(limits);
-        Self { tokens, anonymous, limits, callers, memory, journal, metrics }
+        Self { tokens, anonymous, limits, callers, memory, journal, metrics, latest }
     }
 
     /// Everything that can be asked for.
@@ -108,7 +113,12 @@ impl Ingest {
         let is_undecodable = |refused: &&RefusedEpoch| refused.code != Some(RefusalCode::TooLarge);
         let undecodable = epochs.refused.iter().filter(is_undecodable).count();
         self.metrics.undecodable.inc_by(undecodable as u64);
-        Ok(self.journal.store(epochs.arrived, epochs.refused).await?)
+        let (points, agent) = (epochs.points(), agent_of(headers));
+        let receipt = self.journal.store(epochs.arrived, epochs.refused).await?;
+        if receipt.refused.is_empty() {
+            self.latest.note_agent(points, &agent);
+        }
+        Ok(receipt)
     }
 
     fn caller(&self, peer: &Peer, headers: &HeaderMap) -> Option<Arc<Caller>> {
@@ -130,6 +140,15 @@ impl Ingest {
         }
         let memory = self.memory.nothing(&caller.name);
         BodyReader::new(is_packed, self.limits.body_bytes_max, memory)
+    }
+}
+
+/// What the agent says of itself.
+fn agent_of(headers: &HeaderMap) -> AgentState {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    AgentState {
+        version: text(header::USER_AGENT.as_str()).and_then(agent_version).map(str::to_owned),
+        spool: text(SPOOL_HEADER).and_then(|spool| spool.parse().ok()),
     }
 }
 
@@ -178,6 +197,12 @@ pub(crate) struct Epochs {
 }
 
 impl Epochs {
+    /// Domains and names of the points.
+    fn points(&self) -> BTreeSet<(String, String)> {
+        let sealed = self.arrived.iter().map(|arrived| &arrived.sealed);
+        sealed.map(|sealed| (sealed.domain.clone(), sealed.point.0.clone())).collect()
+    }
+
     /// Whether the caller may send all of them at once.
     pub(crate) fn check(&self, caller: &Caller) -> Result<(), Problem> {
         check_points(caller, &self.arrived)?;

@@ -9,6 +9,7 @@
 //! | `estimating` | What was already published? |
 //! | `history` | What was estimated, over time? |
 //! | [`flows`] | What did single flows do? |
+//! | [`bundle`] | What is known of an incident, in one file? |
 //! | [`api`] | What may one ask, and what is the answer? |
 //! | `dashboard` | What does a browser get that asks for a page? |
 //! | [`alerts`] | What is reported, and when? |
@@ -22,6 +23,7 @@ pub mod alerts;
 pub mod api;
 pub mod authority;
 mod budget;
+pub mod bundle;
 mod clock;
 mod collector;
 mod config;
@@ -32,6 +34,7 @@ mod history;
 mod ingest;
 mod journal;
 mod log_limit;
+mod point_metrics;
 mod segments;
 mod server;
 pub mod stepped;

@@ -16,7 +16,7 @@ use twixt_measure::PointSummary;
 use twixt_measure::clock::ClockOffset;
 use twixt_model::{Delay, Estimate, LossRange, Scope, Segment};
 
-use delays::DelayBuckets;
+pub(crate) use delays::DelayBuckets;
 
 /// Series that are shown; epochs of further ones are counted, and only that.
 const SERIES_MAX: usize = 5_000;

@@ -10,7 +10,7 @@ use axum::response::Response;
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 use twixt_delivery::{COLLECTOR_HEADER, Receipt};
-use twixt_history::{HistoryError, RowAnswer, RowQuestion};
+use twixt_history::{HistoryError, RowAnswer, RowQuestion, Table};
 use twixt_store::{FolderLock, SharedDisk};
 
 use crate::access::Caller;
@@ -164,7 +164,19 @@ impl SteppedCollector {
     /// # Errors
     /// When they cannot be read.
     pub fn answer(&self, question: &RowQuestion) -> Result<RowAnswer, HistoryError> {
-        self.estimates.history.answer(question)
+        self.answer_table(Table::Estimates, question)
+    }
+
+    /// Asks for rows of a table.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn answer_table(
+        &self,
+        table: Table,
+        question: &RowQuestion,
+    ) -> Result<RowAnswer, HistoryError> {
+        self.estimates.table(table).answer(question)
     }
 
     /// Memory that is held by what waits, and how much may be.

@@ -18,6 +18,7 @@ use crate::estimating::EstimatingMetrics;
 use crate::history::{HistoryMetrics, Work};
 use crate::ingest::IngestMetrics;
 use crate::journal::JournalMetrics;
+use crate::point_metrics::PointMetrics;
 use crate::segments::SegmentMetrics;
 use crate::server::ServerMetrics;
 
@@ -42,12 +43,13 @@ impl Telemetry {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::default();
         let segments = SegmentMetrics::new(registry.sub_registry_with_prefix("twixt_segment"));
+        let points = PointMetrics::new(registry.sub_registry_with_prefix("twixt_point"));
         let own = registry.sub_registry_with_prefix("twixt_collector");
         let server = ServerMetrics::new(own);
         let ingest = IngestMetrics::new(own);
         let budget = BudgetMetrics::new(own);
         let journal = JournalMetrics::new(own);
-        let estimating = EstimatingMetrics::new(own, segments);
+        let estimating = EstimatingMetrics::new(own, segments, points);
         let history = HistoryMetrics::new(own);
         let alerts = AlertMetrics::new(own);
         Self { registry, server, ingest, budget, journal, estimating, history, alerts }

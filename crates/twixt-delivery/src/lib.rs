@@ -9,10 +9,12 @@
 //! refusal whose code is not known leaves the epoch with the agent. Connections, compression and
 //! storage are not known here.
 
+mod agent;
 mod receipt;
 mod reply;
 mod upload;
 
+pub use agent::{AGENT_PRODUCT, NoSpoolState, SPOOL_HEADER, SpoolState, agent_version};
 pub use receipt::{Receipt, RefusalCode, RefusedEpoch, RequestError};
 pub use reply::{Reply, ResponseParts};
 pub use upload::{UPLOAD_EPOCHS_MAX, UploadError, UploadWriter, read_upload};

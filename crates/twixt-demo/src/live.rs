@@ -198,6 +198,7 @@ impl LiveDemo {
         let response = self
             .client
             .post(&url)
+            .header("User-Agent", concat!("twixt-agent/", env!("CARGO_PKG_VERSION")))
             .header("Content-Type", UPLOAD_MEDIA_TYPE)
             .header("Content-Encoding", UPLOAD_ENCODING)
             .send(&upload.body[..]);
@@ -294,6 +295,7 @@ fn alerts() -> Vec<AlertConfig> {
     let alert = |name: &str, algorithm: &str, measure, above, clear_below| AlertConfig {
         name: name.to_owned(),
         segment: SegmentPattern::all(),
+        round_trips: None,
         class: None,
         algorithm: Some(algorithm.to_owned()),
         measure,

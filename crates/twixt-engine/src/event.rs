@@ -85,6 +85,8 @@ pub struct PointEstimate {
     pub run: u64,
     /// The interval of the point's time that it covers.
     pub span: Span,
+    /// Length of an epoch; `None` when one epoch holds all time.
+    pub epoch_ns: Option<i64>,
     /// What the algorithm concludes.
     pub conclusions: Conclusions,
     /// What the point counted.
@@ -311,7 +313,7 @@ impl PointEstimate {
         span: Span,
         counts: PointCounts,
     ) -> Result<Self, Mismatch> {
-        let question = Question::about(span);
+        let question = Question { distributions: true, ..Question::about(span) };
         let conclusions = match &algorithm.estimator {
             Estimator::RoundTrip { conclude, .. } => {
                 Conclusions::RoundTrips((conclude.conclude)(synopsis, &question)?)
@@ -337,6 +339,7 @@ impl PointEstimate {
             epochs: 1,
             run: 0,
             span,
+            epoch_ns: series.epoch_ns,
             conclusions,
             counts,
         })

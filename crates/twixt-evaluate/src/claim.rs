@@ -82,6 +82,20 @@ pub struct Judged {
     pub verdict: Verdict,
 }
 
+impl Judged {
+    /// How many standard errors of the mean over seeds the measured number is from the nearest bound
+    /// of its claim: below 2, other seeds might give another verdict. `None` where there is no bound,
+    /// nothing was measured, or one seed alone says nothing of its scatter.
+    #[must_use]
+    pub fn standard_errors_to_bound(&self) -> Option<f64> {
+        let measured = self.measured.filter(|measured| measured.trials > 1)?;
+        let distance = self.claim.holds.distance(measured.mean)?;
+        let error = measured.standard_error();
+        // What does not scatter is sure, on the bound too.
+        Some(if error > 0.0 { distance / error } else { f64::INFINITY })
+    }
+}
+
 impl Claim {
     /// The same with something to say beside the verdict.
     pub(crate) const fn noting(self, note: &'static str) -> Self {
@@ -101,6 +115,16 @@ impl Claim {
 }
 
 impl Holds {
+    /// How far a number is from its nearest bound; `None` where the bound depends on the scatter
+    /// itself, or there is none.
+    fn distance(self, number: f64) -> Option<f64> {
+        match self {
+            Self::AtMost(bound) | Self::AtLeast(bound) => Some((number - bound).abs()),
+            Self::Between(least, most) => Some((number - least).abs().min((number - most).abs())),
+            Self::Unbiased(_) | Self::Promised(..) | Self::Differs | Self::Cannot => None,
+        }
+    }
+
     fn admits(self, measured: Value) -> bool {
         let mean = measured.mean;
         match self {
@@ -165,6 +189,38 @@ mod tests {
         // One trial alone says nothing of its error.
         let single = Value { mean: 1.01, spread: 0.0, trials: 1 };
         assert!(!Holds::Unbiased(1.0).admits(single));
+    }
+
+    #[test]
+    fn a_verdict_is_as_sure_as_its_bound_is_far() {
+        let check = |holds, trials, expected| {
+            let claim = Claim { claim: "small", published: "0.5", value: "", holds, note: "" };
+            let measured = Some(Value { mean: 0.9, spread: 0.2, trials });
+            let claim = Box::leak(Box::new(claim));
+            let judged = Judged { claim, measured, verdict: Verdict::Pass };
+            let found = judged.standard_errors_to_bound();
+            let near = |one: f64, other: f64| (one - other).abs() < 1e-9;
+            assert!(
+                found.zip(expected).map_or(found == expected, |(one, other)| near(one, other)),
+                "{holds:?}: {found:?}"
+            );
+        };
+        check(Holds::AtMost(1.0), 16, Some(2.0));
+        check(Holds::AtLeast(0.8), 4, Some(1.0));
+        check(Holds::Between(0.0, 1.0), 16, Some(2.0));
+        check(Holds::AtMost(1.0), 1, None);
+        let exact = Value { mean: 3.0, spread: 0.0, trials: 4 };
+        let claim = Box::leak(Box::new(Claim {
+            claim: "three",
+            published: "3",
+            value: "",
+            holds: Holds::Between(3.0, 3.0),
+            note: "",
+        }));
+        let judged = Judged { claim, measured: Some(exact), verdict: Verdict::Pass };
+        assert_eq!(judged.standard_errors_to_bound(), Some(f64::INFINITY));
+        check(Holds::Unbiased(1.0), 16, None);
+        check(Holds::Differs, 16, None);
     }
 
     #[test]

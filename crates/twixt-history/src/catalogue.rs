@@ -1,7 +1,7 @@
 //! Which series there are, and from when to when.
 //!
 //! A file beside the sealed hours, replaced as a whole when one is sealed. It is a hint: without it
-//! the sealed hours tell.
+//! the sealed hours tell. Whatever the table, it has columns of estimates: those of a series.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,6 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::error::HistoryError;
 use crate::record;
 use crate::row::{Row, SeriesKey};
+use crate::table::Table;
 
 /// A longer file was not written by twixt.
 const BYTES_MAX: u64 = 64 << 20;
@@ -80,7 +81,7 @@ impl Catalogue {
             return None;
         }
         let mut catalogue = Self::default();
-        catalogue.note_rows(&record::decode(record).ok()?);
+        catalogue.note_rows(&record::decode(Table::Estimates, record).ok()?);
         Some(catalogue)
     }
 
@@ -93,7 +94,7 @@ impl Catalogue {
             ..Row::default()
         };
         let rows: Vec<Row> = self.series.iter().map(row).collect();
-        let record = record::encode(&rows);
+        let record = record::encode(Table::Estimates, &rows);
         let bytes = [xxh3_64(&record).to_le_bytes().as_slice(), &record].concat();
         replace_file(disk, path, &bytes).map_err(HistoryError::file("write", path))
     }

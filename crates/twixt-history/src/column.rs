@@ -1,4 +1,4 @@
-//! The columns of a row: the only list of them. Files, log records, `twixt query` and the
+//! The columns of rows, table by table: the only list of them. Files, log records, `twixt query` and the
 //! documentation follow from it.
 //!
 //! Columns are stable: one may be added at the end, none is renamed, moved or given another
@@ -7,6 +7,8 @@
 
 use crate::row::{DelayPart, Row};
 use crate::step::Step;
+
+pub(crate) use of_point::{HEAVY_COLUMNS, REORDERING_COLUMNS, ROUND_TRIP_COLUMNS};
 
 /// A column.
 pub struct Column {
@@ -195,19 +197,51 @@ macro_rules! quantile {
     };
 }
 
-/// All columns, in the order in which they stand in files.
-pub const COLUMNS: &[Column] = &[
-    Column {
-        name: "step",
-        kind: Kind::Text,
-        required: true,
-        about: "length of the row: epoch, minute or hour",
-        get: |row| Cell::Text(row.step.name()),
-        set: Some(|row, cell| {
-            let text = cell.text().unwrap_or_default();
-            row.step = text.parse().unwrap_or(Step::Epoch);
-        }),
-    },
+mod of_point;
+
+/// Of every table.
+const STEP: Column = Column {
+    name: "step",
+    kind: Kind::Text,
+    required: true,
+    about: "length of the row: epoch, minute or hour",
+    get: |row| Cell::Text(row.step.name()),
+    set: Some(|row, cell| {
+        let text = cell.text().unwrap_or_default();
+        row.step = text.parse().unwrap_or(Step::Epoch);
+    }),
+};
+/// Of every table.
+const EPOCHS: Column = Column {
+    name: "epochs",
+    kind: Kind::Integer,
+    required: true,
+    about: "epochs that the row rests on; 0 for a gap",
+    get: |row| Cell::of_count(Some(row.epochs)),
+    set: Some(|row, cell| row.epochs = cell.count().unwrap_or_default()),
+};
+/// Of every table.
+const GAPS: Column = Column {
+    name: "gaps",
+    kind: Kind::Integer,
+    required: true,
+    about: "epochs without an estimate",
+    get: |row| Cell::of_count(Some(row.gaps)),
+    set: Some(|row, cell| row.gaps = cell.count().unwrap_or_default()),
+};
+/// Of every table.
+const REASON: Column = Column {
+    name: "reason",
+    kind: Kind::Text,
+    required: false,
+    about: "why a value is unknown",
+    get: |row| Cell::of_text(row.reason.as_deref()),
+    set: Some(|row, cell| row.reason = cell.text()),
+};
+
+/// The columns of estimates, in the order in which they stand in files.
+pub(crate) const COLUMNS: &[Column] = &[
+    STEP,
     text!("upstream", series.upstream, "the point that packets pass first"),
     text!("downstream", series.downstream, "the point that packets pass second"),
     text!("class", series.class, "class of traffic; empty without classes"),
@@ -219,22 +253,8 @@ pub const COLUMNS: &[Column] = &[
     integer!("start_ns", start_ns, "start, by the upstream clock, nanoseconds since 1970 UTC"),
     integer!("end_ns", end_ns, "end, inclusive; the next row starts one nanosecond later"),
     maybe!("epoch", epoch, "number of the epoch, or of the first one"),
-    Column {
-        name: "epochs",
-        kind: Kind::Integer,
-        required: true,
-        about: "epochs that the row rests on; 0 for a gap",
-        get: |row| Cell::of_count(Some(row.epochs)),
-        set: Some(|row, cell| row.epochs = cell.count().unwrap_or_default()),
-    },
-    Column {
-        name: "gaps",
-        kind: Kind::Integer,
-        required: true,
-        about: "epochs without an estimate",
-        get: |row| Cell::of_count(Some(row.gaps)),
-        set: Some(|row, cell| row.gaps = cell.count().unwrap_or_default()),
-    },
+    EPOCHS,
+    GAPS,
     count!("packets", packets, "packets counted upstream"),
     count!("used", used, "packets that the estimate rests on"),
     count!("lost", lost, "packets lost by the network; null if unknown"),
@@ -293,14 +313,7 @@ pub const COLUMNS: &[Column] = &[
     maybe!("clock_error_ns", clock_error_ns, "bound on the clock difference"),
     maybe!("realigned_epochs", realigned_epochs, "downstream epoch numbers are larger by this"),
     count!("moved", moved, "packets in flight at boundaries that were moved to their epoch"),
-    Column {
-        name: "reason",
-        kind: Kind::Text,
-        required: false,
-        about: "why a value is unknown",
-        get: |row| Cell::of_text(row.reason.as_deref()),
-        set: Some(|row, cell| row.reason = cell.text()),
-    },
+    REASON,
     part!(
         "delay_count",
         Integer,
@@ -334,7 +347,7 @@ pub const COLUMNS: &[Column] = &[
         "half the width of the 95 % interval of the mean"
     ),
     part!(
-        HISTOGRAM,
+        "delay_histogram",
         Bytes,
         |part| part.histogram.as_deref().map_or(Cell::Null, Cell::Bytes),
         |part, cell| {
@@ -415,18 +428,24 @@ pub const COLUMNS: &[Column] = &[
     ),
 ];
 
-/// The column of histograms: most queries need not read it.
-pub(crate) const HISTOGRAM: &str = "delay_histogram";
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_page_has_every_column() {
-        let page = include_str!("../../../docs/reference/estimates.md");
+    fn the_pages_have_every_column() {
+        check(COLUMNS, include_str!("../../../docs/reference/estimates.md"));
+        let page = include_str!("../../../docs/reference/one-point.md");
+        let from = |heading: &str| page.split_once(heading).unwrap().1;
+        check(ROUND_TRIP_COLUMNS, from("### Columns of round trips"));
+        check(REORDERING_COLUMNS, from("### Columns of reordering"));
+        check(HEAVY_COLUMNS, from("### Columns of large flows"));
+    }
+
+    #[track_caller]
+    fn check(columns: &[Column], page: &str) {
         let mut lines = page.lines().skip_while(|line| !line.starts_with("| `step`"));
-        for column in COLUMNS {
+        for column in columns {
             let kind = match column.kind {
                 Kind::Text => "text",
                 Kind::Integer => "integer",

@@ -6,6 +6,7 @@ use twixt_store::SharedDisk;
 
 use crate::file::Folder;
 use crate::open::OpenFolder;
+use crate::table::Table;
 
 /// The folders of a history.
 #[derive(Clone, Debug)]
@@ -22,11 +23,11 @@ pub(crate) struct Folders {
 }
 
 impl Folders {
-    pub(crate) fn new(disk: SharedDisk, folder: &Path) -> Self {
+    pub(crate) fn new(disk: SharedDisk, folder: &Path, table: Table) -> Self {
         Self {
-            epochs: Folder::new(&disk, folder.join("epochs")),
-            rollups: Folder::new(&disk, folder.join("rollups")),
-            open: OpenFolder::new(&disk, folder.join("open")),
+            epochs: Folder::new(&disk, folder.join("epochs"), table),
+            rollups: Folder::new(&disk, folder.join("rollups"), table),
+            open: OpenFolder::new(&disk, folder.join("open"), table),
             catalogue: folder.join("series"),
             disk,
         }

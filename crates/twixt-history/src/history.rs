@@ -19,12 +19,13 @@ use crate::error::{HistoryError, Unreadable};
 use crate::file::{Columns, Wanted, read_groups};
 use crate::open::{Appended, HourPart, OpenWanted, PartWriter, identity, identity_of};
 use crate::question::{RowAnswer, RowQuestion};
-use crate::reader::HistoryReader;
+use crate::reader::{ExcerptAsked, ExcerptPart, ExcerptSummary, HistoryReader};
 use crate::retention::{HistoryRetention, RemovedFiles, expire};
 use crate::rollup::{pieces, rolled_up};
 use crate::row::{Row, SeriesKey};
 use crate::seal::seal;
 use crate::step::{HOUR_NS, Hour, Step};
+use crate::table::Table;
 use open_sums::OpenSums;
 
 /// Hours whose files are kept open; each has two for every shard. Those of others are opened when
@@ -99,6 +100,8 @@ pub struct Counts {
     pub sealed: u64,
     /// Times that roll-ups were not kept in memory because there are too many.
     pub rollups_refused: u64,
+    /// Times that the smaller scopes of one point became one.
+    pub folded: u64,
 }
 
 /// What became of hours that were due.
@@ -116,24 +119,25 @@ pub struct UpkeepDone {
 }
 
 impl History {
-    /// Opens the history in a folder, and takes up the hours that are not sealed.
+    /// Opens the history of estimates in a folder, and takes up the hours that are not sealed.
     ///
     /// # Errors
     /// When folders cannot be made or listed.
     pub fn open(folder: &Path, config: HistoryConfig) -> Result<Self, HistoryError> {
-        Self::open_on(real_disk(), folder, config)
+        Self::open_table(real_disk(), folder, Table::Estimates, config)
     }
 
-    /// The same on a given disk.
+    /// The same of a table, on a given disk.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_on(
+    pub fn open_table(
         disk: SharedDisk,
         folder: &Path,
+        table: Table,
         config: HistoryConfig,
     ) -> Result<Self, HistoryError> {
-        let reader = HistoryReader::open_on(disk, folder);
+        let reader = HistoryReader::open_table(disk, folder, table);
         let open = &reader.folders.open;
         make_folders(reader.folders.disk.as_ref(), open.path())
             .map_err(HistoryError::file("create", open.path()))?;
@@ -147,7 +151,7 @@ impl History {
                 state.add(part, &rows);
             }
             scan.finish()?;
-            let writer = PartWriter::new(open.log(part), sealed_before(&reader, part)?);
+            let writer = open.writer(part, sealed_before(&reader, part)?);
             writers.insert(part, OpenWriter { writer, touched: Timestamp::MIN });
         }
         let (writers, state) = (Mutex::new(writers), Mutex::new(state));
@@ -240,8 +244,23 @@ impl History {
     /// # Errors
     /// As [`keep`](Self::keep).
     pub fn keep_by(&self, now: Timestamp, old_by: Timestamp) -> Result<UpkeepDone, HistoryError> {
+        self.keep_beside(now, old_by, 0)
+    }
+
+    /// As [`keep_by`](Self::keep_by), where other tables take so many of the bytes that all of them
+    /// may have together.
+    ///
+    /// # Errors
+    /// As [`keep`](Self::keep).
+    pub fn keep_beside(
+        &self,
+        now: Timestamp,
+        old_by: Timestamp,
+        beside_bytes: u64,
+    ) -> Result<UpkeepDone, HistoryError> {
         // Before anything is written: where the disk is full, that makes room.
-        let mut kept = UpkeepDone { removed: self.forget(old_by)?, ..UpkeepDone::default() };
+        let removed = self.forget(old_by, beside_bytes)?;
+        let mut kept = UpkeepDone { removed, ..UpkeepDone::default() };
         for part in self.due(now) {
             match self.seal(part) {
                 Ok(problems) => {
@@ -252,14 +271,17 @@ impl History {
             }
         }
         if !kept.sealed.is_empty() {
-            kept.removed = kept.removed.and_then(self.forget(old_by)?);
+            kept.removed = kept.removed.and_then(self.forget(old_by, beside_bytes)?);
         }
         Ok(kept)
     }
 
     /// Deletes what is old, or too much.
-    fn forget(&self, now: Timestamp) -> Result<RemovedFiles, HistoryError> {
-        let removed = expire(&self.reader.folders, &self.config.retention, now)?;
+    fn forget(&self, now: Timestamp, beside_bytes: u64) -> Result<RemovedFiles, HistoryError> {
+        let HistoryRetention { bytes_max, .. } = self.config.retention;
+        let bytes_max = bytes_max.map(|bytes_max| bytes_max.saturating_sub(beside_bytes));
+        let retention = HistoryRetention { bytes_max, ..self.config.retention };
+        let removed = expire(&self.reader.folders, &retention, now)?;
         if let Some(before) = removed.oldest_left {
             let mut state = self.state();
             state.catalogue.expire(before);
@@ -289,6 +311,19 @@ impl History {
     pub fn answer(&self, question: &RowQuestion) -> Result<RowAnswer, HistoryError> {
         let catalogue = self.catalogue();
         self.reader.answer_with(question, &catalogue, Some(self))
+    }
+
+    /// Hands over all that is stored of a segment in an interval of time, hour by hour.
+    ///
+    /// # Errors
+    /// As [`HistoryReader::excerpt`].
+    pub fn excerpt<E: From<HistoryError>>(
+        &self,
+        asked: &ExcerptAsked,
+        take: impl FnMut(ExcerptPart) -> Result<(), E>,
+    ) -> Result<ExcerptSummary, E> {
+        let catalogue = self.catalogue();
+        self.reader.excerpt_with(asked, &catalogue, Some(self), take)
     }
 
     /// What a minute of a series comes to, a row for each scope, while its hour is not sealed.
@@ -367,7 +402,7 @@ impl History {
         let sealed = epochs.iter().chain(&rollups).filter(|name| name.hour == hour);
         let numbers = open.map(|part| part.number).chain(sealed.map(|name| name.part));
         let part = HourPart { hour, number: numbers.max().map_or(0, |last| last + 1) };
-        let writer = PartWriter::new(folders.open.log(part), sealed_before(&self.reader, part)?);
+        let writer = folders.open.writer(part, sealed_before(&self.reader, part)?);
         writers.insert(part, OpenWriter { writer, touched: now });
         Ok(part)
     }
@@ -399,7 +434,9 @@ impl State {
     /// Keeps minutes and hours up to date.
     fn add(&mut self, part: HourPart, rows: &[Row]) {
         let sums = self.parts.entry(part).or_default();
+        let before = sums.folded();
         rows.iter().for_each(|row| sums.add(row));
+        self.counts.folded += sums.folded().saturating_sub(before);
         self.catalogue.note_rows(rows);
         self.bound_rollups();
     }

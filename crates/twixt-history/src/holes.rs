@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use twixt_model::{Scope, Span};
+use twixt_model::Span;
 
-use crate::row::{Row, SeriesKey, scope_kind};
+use crate::row::{Row, SeriesKey};
 use crate::step::{Hour, Step};
 
 /// Why a hole is there.
@@ -84,8 +84,7 @@ pub(crate) fn holes(
 /// what it says rests on fewer epochs than it has, which must be seen.
 pub(crate) fn note_missing(rows: &mut [Row], expected: &BTreeMap<SeriesKey, Span>, why: Hole) {
     // One in each epoch of which something is known; flows come and go.
-    let all = scope_kind(&Scope::All);
-    let of_all = |row: &&mut Row| row.scope_kind == all && !row.is_gap() && row.step != Step::Epoch;
+    let of_all = |row: &&mut Row| row.is_of_all() && !row.is_gap() && row.step != Step::Epoch;
     for row in rows.iter_mut().filter(of_all) {
         let Some(span) = expected.get(&row.series) else { continue };
         let epoch_ns = row.series.epoch_ns.max(1);

@@ -12,7 +12,7 @@ mod writing;
 pub(crate) use scanning::OpenWanted;
 pub(crate) use writing::{Appended, PartWriter, identity, identity_of, series_of, shard_of};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,7 @@ use crate::error::HistoryError;
 use crate::file::names;
 use crate::row::SeriesKey;
 use crate::step::Hour;
+use crate::table::Table;
 
 /// Files that the rows of an hour are spread over.
 pub(crate) const SHARDS: u64 = 16;
@@ -41,11 +42,12 @@ pub(crate) struct HourPart {
 pub(crate) struct OpenFolder {
     disk: SharedDisk,
     path: PathBuf,
+    table: Table,
 }
 
 impl OpenFolder {
-    pub(crate) fn new(disk: &SharedDisk, path: impl Into<PathBuf>) -> Self {
-        Self { disk: disk.clone(), path: path.into() }
+    pub(crate) fn new(disk: &SharedDisk, path: impl Into<PathBuf>, table: Table) -> Self {
+        Self { disk: disk.clone(), path: path.into(), table }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -64,8 +66,13 @@ impl OpenFolder {
         Ok(parts)
     }
 
-    pub(crate) fn log(&self, part: HourPart) -> Log {
+    fn log(&self, part: HourPart) -> Log {
         Log::on(self.disk.clone(), self.part_path(part), Options::default())
+    }
+
+    /// Appends to a part. What earlier parts of the hour have is not stored again.
+    pub(crate) fn writer(&self, part: HourPart, sealed: HashSet<u64>) -> PartWriter {
+        PartWriter::new(self.log(part), self.table, sealed)
     }
 
     /// Deletes a part that was sealed.

@@ -26,6 +26,13 @@ pub struct RowQuestion {
     pub scope: Option<String>,
     /// Kind of what they are about.
     pub scope_kind: Option<String>,
+    /// Kind of round trips.
+    pub kind: Option<String>,
+    /// Part of the kind; empty for the whole.
+    pub part: Option<String>,
+    /// Whether rows of what one point observed in all are answered whatever is asked: they say
+    /// where there was nothing to measure.
+    pub of_all: bool,
     /// Rows that start within.
     pub span: Span,
     /// How long rows are.
@@ -50,6 +57,9 @@ impl RowQuestion {
             algorithm: None,
             scope: None,
             scope_kind: None,
+            kind: None,
+            part: None,
+            of_all: false,
             span: Span { start: Timestamp::MIN, end: Timestamp::MAX },
             step,
             histograms: false,
@@ -73,11 +83,16 @@ impl RowQuestion {
         let is_about = |asked: &Option<String>, text: &str| {
             row.is_gap() || asked.as_ref().is_none_or(|asked| asked == text)
         };
+        let is_asked = || {
+            is_about(&self.scope, &row.scope)
+                && is_about(&self.scope_kind, &row.scope_kind)
+                && is_about(&self.kind, &row.kind)
+                && is_about(&self.part, &row.part)
+        };
         self.wants_series(&row.series)
             && (row.is_gap() || !self.only_gaps)
             && self.span.contains(row.span().start)
-            && is_about(&self.scope, &row.scope)
-            && is_about(&self.scope_kind, &row.scope_kind)
+            && ((self.of_all && row.is_of_all()) || is_asked())
     }
 }
 
@@ -95,8 +110,10 @@ impl Cursor {
         let Row { series, scope_kind, scope, .. } = row;
         let SeriesKey { upstream, downstream, class, algorithm, domain, epoch_ns } = series;
         let parts = [upstream, downstream, class, algorithm, domain, scope_kind, scope];
+        let run = row.run.map(|run| run.to_string()).unwrap_or_default();
+        let of_point = [&row.kind, &row.part, &run];
         let mut text = epoch_ns.to_string();
-        for part in parts {
+        for part in parts.into_iter().chain(of_point) {
             text += &format!(":{}:{part}", part.len());
         }
         Self { start_ns: row.start_ns, identity: xxh3_64(text.as_bytes()) }
@@ -152,6 +169,15 @@ impl RowAnswer {
             (sum.0.saturating_add(row.epochs), sum.1.saturating_add(row.gaps))
         };
         self.rows.iter().fold((0, 0), add)
+    }
+
+    /// The same of one point, whose epochs have a row of what was observed in all.
+    #[must_use]
+    pub fn point_epochs(&self) -> (u64, u64) {
+        let add = |sum: (u64, u64), row: &Row| {
+            (sum.0.saturating_add(row.epochs), sum.1.saturating_add(row.gaps))
+        };
+        self.rows.iter().filter(|row| row.is_of_all()).fold((0, 0), add)
     }
 
     /// Whether nothing is missing from it.

@@ -1,6 +1,7 @@
 //! Reads a history: sealed hours, and those that are not, whether or not it is being written
 //! meanwhile.
 
+mod excerpt;
 mod first_rows;
 mod hour;
 mod listing;
@@ -19,7 +20,10 @@ use crate::open::HourPart;
 use crate::question::{Cursor, ROWS_MAX, RowAnswer, RowQuestion};
 use crate::row::{Row, SeriesKey};
 use crate::step::{Hour, Step};
+use crate::table::Table;
 use listing::Listing;
+
+pub use excerpt::{EXCERPT_ROWS_MAX, ExcerptAsked, ExcerptKind, ExcerptPart, ExcerptSummary};
 
 /// Reads the history in a folder.
 #[derive(Debug)]
@@ -35,16 +39,16 @@ pub(crate) trait Live {
 }
 
 impl HistoryReader {
-    /// Opening it touches nothing.
+    /// That of estimates. Opening it touches nothing.
     #[must_use]
     pub fn open(folder: &Path) -> Self {
-        Self::open_on(real_disk(), folder)
+        Self::open_table(real_disk(), folder, Table::Estimates)
     }
 
-    /// The same on a given disk.
+    /// That of a table, on a given disk.
     #[must_use]
-    pub fn open_on(disk: SharedDisk, folder: &Path) -> Self {
-        Self { folders: Folders::new(disk, folder), footers: Footers::default() }
+    pub fn open_table(disk: SharedDisk, folder: &Path, table: Table) -> Self {
+        Self { folders: Folders::new(disk, folder, table), footers: Footers::default() }
     }
 
     /// Which series there are.

@@ -7,13 +7,14 @@
 //! | 2 | 2 | how many columns a row has |
 //! | 4 | 4 | how many rows follow |
 //!
-//! A row is the values of its columns, in the order of [`COLUMNS`] without those that are derived:
+//! A row is the values of the columns of its table, in their order, without those that are derived:
 //! a byte 0 for none, or a byte 1 and the value: integers and floats as 8 bytes, wide integers as
 //! 16, texts and bytes as a length of 4 bytes and themselves. All little-endian. A newer release
 //! may add columns at the end; what a record does not have is not known.
 
-use crate::column::{COLUMNS, Cell, Column, Kind};
+use crate::column::{Cell, Column, Kind};
 use crate::row::Row;
+use crate::table::Table;
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 8;
@@ -21,19 +22,33 @@ const HEAD_BYTES: usize = 8;
 /// Why a record cannot be read. It is damaged, or of a newer release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a record of estimates: {0}")]
-pub(crate) struct RecordError(&'static str);
+pub struct RecordError(&'static str);
 
-fn stored() -> impl Iterator<Item = &'static Column> {
-    COLUMNS.iter().filter(|column| column.set.is_some())
+fn stored(table: Table) -> impl Iterator<Item = &'static Column> {
+    table.columns().iter().filter(|column| column.set.is_some())
+}
+
+/// Rows of estimates as the bytes of a record.
+#[must_use]
+pub fn rows_to_bytes(rows: &[Row]) -> Vec<u8> {
+    encode(Table::Estimates, rows)
+}
+
+/// Rows of estimates from the bytes of a record. They may be hostile.
+///
+/// # Errors
+/// When the bytes are no record, or one of a newer release.
+pub fn rows_from_bytes(bytes: &[u8]) -> Result<Vec<Row>, RecordError> {
+    decode(Table::Estimates, bytes)
 }
 
 /// Writes rows.
-pub(crate) fn encode(rows: &[Row]) -> Vec<u8> {
+pub(crate) fn encode(table: Table, rows: &[Row]) -> Vec<u8> {
     let mut bytes = vec![VERSION, 0];
-    bytes.extend_from_slice(&(stored().count() as u16).to_le_bytes());
+    bytes.extend_from_slice(&(stored(table).count() as u16).to_le_bytes());
     bytes.extend_from_slice(&(rows.len() as u32).to_le_bytes());
     for row in rows {
-        for column in stored() {
+        for column in stored(table) {
             write((column.get)(row), &mut bytes);
         }
     }
@@ -58,7 +73,7 @@ fn write_bytes(value: &[u8], bytes: &mut Vec<u8>) {
 }
 
 /// Reads rows.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<Row>, RecordError> {
+pub(crate) fn decode(table: Table, bytes: &[u8]) -> Result<Vec<Row>, RecordError> {
     let (head, mut rest) =
         bytes.split_at_checked(HEAD_BYTES).ok_or(RecordError("it is too short"))?;
     if head[0] != VERSION {
@@ -66,7 +81,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<Row>, RecordError> {
     }
     let columns = usize::from(u16::from_le_bytes([head[2], head[3]]));
     let count = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
-    if columns == 0 || columns > stored().count() {
+    if columns == 0 || columns > stored(table).count() {
         return Err(RecordError("its columns are those of a newer release"));
     }
     // Every column of a row takes a byte at least.
@@ -76,7 +91,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<Row>, RecordError> {
     let mut rows = Vec::with_capacity(count);
     for _ in 0..count {
         let mut row = Row::default();
-        for column in stored().take(columns) {
+        for column in stored(table).take(columns) {
             let set = column.set.expect("only those that can be set are stored");
             set(&mut row, read(column, &mut rest)?);
         }
@@ -129,36 +144,36 @@ mod tests {
     #[test]
     fn what_is_written_reads_back() {
         let rows = [row("a", "b", 7), gap("a", "b", 8), Row::default()];
-        assert_eq!(decode(&encode(&rows)).unwrap(), rows);
-        assert_eq!(decode(&encode(&[])).unwrap(), []);
+        assert_eq!(decode(Table::Estimates, &encode(Table::Estimates, &rows)).unwrap(), rows);
+        assert_eq!(decode(Table::Estimates, &encode(Table::Estimates, &[])).unwrap(), []);
     }
 
     #[test]
     fn records_that_end_early_are_refused() {
-        let bytes = encode(&[row("a", "b", 7)]);
+        let bytes = encode(Table::Estimates, &[row("a", "b", 7)]);
         for length in 0..bytes.len() {
-            assert!(decode(&bytes[..length]).is_err(), "{length}");
+            assert!(decode(Table::Estimates, &bytes[..length]).is_err(), "{length}");
         }
     }
 
     #[test]
     fn columns_that_were_added_later_are_not_known() {
         let whole = row("a", "b", 7);
-        let mut bytes = encode(std::slice::from_ref(&whole));
+        let mut bytes = encode(Table::Estimates, std::slice::from_ref(&whole));
         // The last column has no value: one byte.
         bytes[2] -= 1;
         bytes.pop();
-        assert_eq!(decode(&bytes).unwrap(), [whole]);
+        assert_eq!(decode(Table::Estimates, &bytes).unwrap(), [whole]);
     }
 
     proptest! {
         #[test]
         fn strangers_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut bytes = bytes;
-            let _ = decode(&bytes);
+            let _ = decode(Table::Estimates, &bytes);
             if bytes.len() > HEAD_BYTES {
                 bytes[..4].copy_from_slice(&[VERSION, 0, 5, 0]);
-                let _ = decode(&bytes);
+                let _ = decode(Table::Estimates, &bytes);
             }
         }
     }

@@ -4,12 +4,15 @@
 //! An epoch counts by the packets that crossed, which may be more than those that were measured:
 //! as when the engine adds up a minute.
 
+mod folding;
+
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use twixt_model::{DelayEstimate, Histogram, Span, Timestamp, needed_for};
 
 use crate::histogram;
+use crate::point_sums::PointTotal;
 use crate::row::{BUCKETS_MAX, DelayPart, DelaySteps, QUANTILE_SHARES, Quantile, Row, SeriesKey};
 use crate::step::Step;
 
@@ -32,14 +35,44 @@ pub fn totals<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Row> {
 /// Totals of all series and scopes, as rows come.
 #[derive(Clone, Debug, Default)]
 pub struct SeriesTotals {
-    sums: BTreeMap<(SeriesKey, String, String), RollUp>,
+    sums: BTreeMap<SumKey, RollUp>,
+}
+
+/// What rows must have in common to be summed up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct SumKey {
+    series: SeriesKey,
+    kind: String,
+    part: String,
+    scope_kind: String,
+    scope: String,
+    /// 0 where all times are one.
+    start_ns: i64,
+}
+
+impl SumKey {
+    fn of(row: &Row, start_ns: i64) -> Self {
+        Self {
+            series: row.series.clone(),
+            kind: row.kind.clone(),
+            part: row.part.clone(),
+            scope_kind: row.scope_kind.clone(),
+            scope: row.scope.clone(),
+            start_ns,
+        }
+    }
+
+    /// The first of a series.
+    fn first_of(series: &SeriesKey) -> Self {
+        Self { series: series.clone(), start_ns: i64::MIN, ..Self::default() }
+    }
 }
 
 impl SeriesTotals {
     /// Adds a row.
     pub fn add(&mut self, row: &Row) {
-        let key = (row.series.clone(), row.scope_kind.clone(), row.scope.clone());
-        let sum = self.sums.entry(key).or_insert_with(|| RollUp::like(row, row.step));
+        let sum = self.sums.entry(SumKey::of(row, 0));
+        let sum = sum.or_insert_with(|| RollUp::like(row, row.step));
         sum.row.start_ns = sum.row.start_ns.min(row.start_ns);
         sum.row.end_ns = sum.row.end_ns.max(row.end_ns);
         sum.add(row);
@@ -55,25 +88,34 @@ impl SeriesTotals {
 #[derive(Clone, Debug)]
 pub struct RollUps {
     step: Step,
-    sums: BTreeMap<(SeriesKey, String, String, i64), RollUp>,
+    sums: BTreeMap<SumKey, RollUp>,
     memory_bytes: usize,
+    /// How many scopes of one point there are, by series and beginning.
+    scopes: BTreeMap<(SeriesKey, i64), usize>, // each at most SCOPES_MAX
+    folded: u64,
 }
+
+/// Scopes of a series at one point that a minute or an hour has; beyond that, the smaller half of them
+/// becomes `other`. Between two points, scopes are those of the epochs.
+pub const SCOPES_MAX: usize = 1024;
 
 impl RollUps {
     /// None yet.
     #[must_use]
     pub const fn new(step: Step) -> Self {
-        Self { step, sums: BTreeMap::new(), memory_bytes: 0 }
+        Self { step, sums: BTreeMap::new(), memory_bytes: 0, scopes: BTreeMap::new(), folded: 0 }
     }
 
     /// Adds a row of an epoch.
     pub fn add(&mut self, row: &Row) {
         for piece in pieces(row, self.step.length_ns()) {
-            let Row { series, scope_kind, scope, .. } = row;
             let start_ns = span_of(&piece, self.step).start.as_nanos();
-            let key = (series.clone(), scope_kind.clone(), scope.clone(), start_ns);
-            let sum = match self.sums.entry(key) {
-                Entry::Vacant(entry) => entry.insert(RollUp::like(&piece, self.step)),
+            let mut is_new = false;
+            let sum = match self.sums.entry(SumKey::of(&piece, start_ns)) {
+                Entry::Vacant(entry) => {
+                    is_new = true;
+                    entry.insert(RollUp::like(&piece, self.step))
+                }
                 Entry::Occupied(entry) => {
                     self.memory_bytes -= entry.get().memory_bytes();
                     entry.into_mut()
@@ -81,6 +123,9 @@ impl RollUps {
             };
             sum.add(&piece);
             self.memory_bytes += sum.memory_bytes();
+            if is_new && piece.point.is_some() && folding::may_fold(&piece.scope_kind) {
+                self.note_scope(&piece.series, start_ns);
+            }
         }
     }
 
@@ -101,9 +146,9 @@ impl RollUps {
         series: &'a SeriesKey,
         start: Timestamp,
     ) -> impl Iterator<Item = Row> + 'a {
-        let first = (series.clone(), String::new(), String::new(), i64::MIN);
-        let of_series = self.sums.range(first..).take_while(move |((of, ..), _)| of == series);
-        let at_start = of_series.filter(move |((.., at_ns), _)| *at_ns == start.as_nanos());
+        let of_series = self.sums.range(SumKey::first_of(series)..);
+        let of_series = of_series.take_while(move |(key, _)| key.series == *series);
+        let at_start = of_series.filter(move |(key, _)| key.start_ns == start.as_nanos());
         at_start.map(|(_, sum)| sum.row())
     }
 
@@ -112,7 +157,7 @@ impl RollUps {
         &'a self,
         is_wanted: impl Fn(&SeriesKey) -> bool + 'a,
     ) -> impl Iterator<Item = Row> + 'a {
-        let wanted = self.sums.iter().filter(move |((series, ..), _)| is_wanted(series));
+        let wanted = self.sums.iter().filter(move |(key, _)| is_wanted(&key.series));
         wanted.map(|(_, sum)| sum.row())
     }
 }
@@ -167,6 +212,9 @@ struct RollUp {
     steps: Sum<DelaySteps>,
     smallest_ns: Sum<i64>,
     largest_ns: Sum<i64>,
+    point: Option<PointTotal>,
+    /// Whether smaller scopes gave way to it.
+    has_folded: bool,
 }
 
 /// What is known only while every part of it is.
@@ -204,6 +252,8 @@ impl RollUp {
             step,
             scope_kind: row.scope_kind.clone(),
             scope: row.scope.clone(),
+            kind: row.kind.clone(),
+            part: row.part.clone(),
             start_ns: span.start.as_nanos(),
             end_ns: span.end.as_nanos(),
             epoch: row.epoch,
@@ -220,13 +270,16 @@ impl RollUp {
             steps: Sum::Nothing,
             smallest_ns: Sum::Nothing,
             largest_ns: Sum::Nothing,
+            point: None,
+            has_folded: false,
         }
     }
 
     /// With its key, which has the same texts.
     fn memory_bytes(&self) -> usize {
         let histogram = self.histogram.known().map_or(0, |histogram| histogram.memory_bytes());
-        size_of::<Self>() + 2 * self.row.memory_bytes() + histogram
+        let point = self.point.as_ref().map_or(0, PointTotal::heap_bytes);
+        size_of::<Self>() + 2 * self.row.memory_bytes() + histogram + point
     }
 
     fn add(&mut self, row: &Row) {
@@ -244,6 +297,15 @@ impl RollUp {
         if !row.is_gap() {
             self.add_counts(row);
             self.add_delay(row);
+            self.add_point(row);
+        }
+    }
+
+    fn add_point(&mut self, row: &Row) {
+        match (&mut self.point, &row.point) {
+            (Some(total), Some(sums)) => total.add(sums),
+            (total @ None, Some(sums)) => *total = Some(PointTotal::of(sums)),
+            (_, None) => {}
         }
     }
 
@@ -306,12 +368,16 @@ impl RollUp {
     /// where there is but one part, its own.
     fn row(&self) -> Row {
         let mut row = self.row.clone();
+        row.point = self.point.as_ref().map(PointTotal::sums);
         let epochs = row.epochs.saturating_add(row.gaps);
         if let Some(reason) = row.reason.take() {
             row.reason = Some(match epochs {
                 0 | 1 => reason,
                 _ => format!("{} of {epochs} epochs: {reason}", self.unclear),
             });
+        }
+        if self.has_folded {
+            row.reason.get_or_insert_with(|| folding::REASON.to_owned());
         }
         let Some(delay) = self.delay else { return row };
         let mut part = DelayPart {

@@ -7,9 +7,11 @@
 use twixt_model::{Delay, DelayEstimate, Estimate, LossRange, Scope, Segment, Span, Timestamp};
 
 use crate::histogram;
+use crate::point_sums::PointSums;
 use crate::step::Step;
 
-/// What is compared with what: rows of one series follow each other in time.
+/// What is compared with what: rows of one series follow each other in time. Of one point, both points
+/// are that one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesKey {
     /// Passed first.
@@ -41,7 +43,7 @@ pub struct Row {
     pub series: SeriesKey,
     /// How long it is.
     pub step: Step,
-    /// Which kind of scope: `all`, `class`, `prefix-pair`, `flow`, `port`, `other`.
+    /// Which kind of scope: `all`, `class`, `prefix-pair`, `prefix`, `flow`, `port`, `other`.
     pub scope_kind: String,
     /// What it is about, as text.
     pub scope: String,
@@ -91,6 +93,14 @@ pub struct Row {
     pub missed_upstream: PointMisses,
     /// What the downstream point did not observe.
     pub missed_downstream: PointMisses,
+    /// Of one point: the kind of round trips; empty for what was observed in all.
+    pub kind: String,
+    /// Of one point: which part of the kind; empty for the whole.
+    pub part: String,
+    /// Of one point: the run of the agent, of which an epoch may have several.
+    pub run: Option<i64>,
+    /// What is known of one point alone.
+    pub point: Option<PointSums>,
 }
 
 /// Packets that a point did not observe; not known of rows of older releases.
@@ -233,6 +243,23 @@ impl Row {
         self.epochs == 0
     }
 
+    /// A row of an epoch of one point: what was observed there in all. It stands beside those of kinds
+    /// and scopes, so that it is known where there was nothing to measure.
+    #[must_use]
+    pub fn observed(series: SeriesKey, epoch: i64, span: Span) -> Self {
+        Self {
+            start_ns: span.start.as_nanos(),
+            end_ns: span.end.as_nanos(),
+            ..Self::untold(series, epoch)
+        }
+    }
+
+    /// Whether it is what one point observed in all, or a gap.
+    #[must_use]
+    pub fn is_of_all(&self) -> bool {
+        self.is_gap() || (self.kind.is_empty() && self.scope_kind == scope_kind(&Scope::All))
+    }
+
     /// Epochs that were estimated late are no gaps any more.
     pub(crate) fn close_late_gaps(&mut self) {
         if self.late_epochs == 0 {
@@ -269,7 +296,8 @@ impl Row {
 
     /// In files, rows of one series and scope lie together, in order of time.
     pub(crate) fn file_order(&self) -> impl Ord + '_ {
-        (self.step, &self.series, &self.scope_kind, &self.scope, self.start_ns)
+        let Self { step, series, kind, part, scope_kind, scope, start_ns, run, .. } = self;
+        (*step, series, kind, part, scope_kind, scope, *start_ns, *run)
     }
 
     /// What it takes in memory, near enough to be bounded by.
@@ -283,18 +311,22 @@ impl Row {
             &series.domain,
             &self.scope_kind,
             &self.scope,
+            &self.kind,
+            &self.part,
         ];
         let histogram = self.delay.as_ref().and_then(|delay| delay.histogram.as_ref());
         size_of::<Self>()
             + texts.iter().map(|text| text.capacity()).sum::<usize>()
             + self.reason.as_ref().map_or(0, String::capacity)
             + histogram.map_or(0, Vec::capacity)
+            + self.point.as_ref().map_or(0, PointSums::heap_bytes)
     }
 
     /// In answers, rows come in order of time.
     #[must_use]
     pub fn answer_order(&self) -> impl Ord + '_ {
-        (self.start_ns, &self.series, &self.scope_kind, &self.scope)
+        let Self { series, kind, part, scope_kind, scope, start_ns, run, .. } = self;
+        (*start_ns, series, kind, part, scope_kind, scope, *run)
     }
 }
 

@@ -268,10 +268,24 @@ impl OrderStatistics {
     /// Of delays in ascending order; `None` if there are none.
     #[must_use]
     pub fn of_sorted(sorted: &[Delay]) -> Option<Self> {
-        let (&min, &max) = (sorted.first()?, sorted.last()?);
-        let at =
-            |share: f64| sorted[((share * sorted.len() as f64) as usize).min(sorted.len() - 1)];
-        Some(Self { min, p50: at(0.5), p95: at(0.95), p99: at(0.99), p999: at(0.999), max })
+        Self::of_ascending(sorted.len(), sorted.iter().copied())
+    }
+
+    /// Of so many delays in ascending order; `None` if there are none.
+    #[must_use]
+    pub fn of_ascending(count: usize, ascending: impl Iterator<Item = Delay>) -> Option<Self> {
+        let last = count.checked_sub(1)?;
+        let place = |share: f64| ((share * count as f64) as usize).min(last);
+        let places = [0, place(0.5), place(0.95), place(0.99), place(0.999), last];
+        let (mut found, mut next) = ([None; 6], 0);
+        for (index, delay) in ascending.enumerate() {
+            while next < places.len() && places[next] == index {
+                found[next] = Some(delay);
+                next += 1;
+            }
+        }
+        let [min, p50, p95, p99, p999, max] = found;
+        Some(Self { min: min?, p50: p50?, p95: p95?, p99: p99?, p999: p999?, max: max? })
     }
 
     /// One of the percentiles that are kept.

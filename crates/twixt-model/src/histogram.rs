@@ -5,9 +5,11 @@
 //! neighbours. A histogram knows nothing of where its values come from; a value may stand for
 //! many, and what that adds to the doubt is kept beside its weight.
 
+mod share;
 mod state;
 mod summary;
 
+pub use share::ShareAbove;
 pub use state::HistogramState;
 
 /// Values with weights, in a bounded number of buckets.

@@ -40,7 +40,7 @@ pub use estimate::{DelayEstimate, Estimate, Evidence, OrderStatistics};
 pub use flow::{FlowKey, ParseFlowKeyError, protocol};
 pub use flow_record::{FlowEnd, FlowRecord};
 pub use frame::{Frame, FrameDirection, SourceCounts};
-pub use histogram::{Bucket, Histogram, HistogramState};
+pub use histogram::{Bucket, Histogram, HistogramState, ShareAbove};
 pub use loss::{LossRange, Unobserved};
 pub use name::{NAME_BYTES_MAX, NameError, check_name, is_hidden};
 pub use observation::{
@@ -60,5 +60,5 @@ pub use segment::{Epoch, EpochRule, PointId, Segment, Side, TimeSource};
 pub use sorting::{sort_by_hash, sort_by_number};
 pub use time::{Delay, Span, Timestamp};
 pub use total::{by_scope, total};
-pub use variation::Variation;
+pub use variation::{Variation, VariationSum};
 pub use voice::{Codec, Heard, Playout, Rating};

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{FirstByteWait, FlowHash, FlowKey, Prefix, RoundTripPart, Scope, SpinUse, Timestamp};
+use crate::{
+    FirstByteWait, FlowHash, FlowKey, Histogram, Prefix, RoundTripPart, Scope, SpinUse, Timestamp,
+};
 
 /// What a round trip is a trip of. Tools differ by definition more than by code, so each kind is
 /// measured and reported on its own.
@@ -180,6 +182,8 @@ pub struct RoundTripEstimate {
     pub first_byte: Option<FirstByteWait>,
     /// In how many connections the spin bit can be used. For all connections only.
     pub spin_use: Option<SpinUse>,
+    /// How long each of them took, in a form that can be added up, where that was asked for.
+    pub distribution: Option<Box<Histogram>>,
 }
 
 impl RoundTripEstimate {

@@ -18,6 +18,9 @@ pub fn sort_by_number<T: Copy>(items: &mut Vec<T>, number: impl Fn(&T) -> u64) {
         (least.min(number), most.max(number))
     });
     let bits = u64::BITS - (most - least).leading_zeros();
+    if bits == 0 {
+        return;
+    }
     let mut other = items.clone();
     for round in 0..bits.div_ceil(DIGIT_BITS) {
         let digit =

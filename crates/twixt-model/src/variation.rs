@@ -2,7 +2,7 @@
 //!
 //! None of it depends on what clocks differ by, as long as they do not drift.
 
-use crate::{Crossing, FlowHash};
+use crate::Delay;
 
 /// How delays vary from packet to packet, flow by flow: packets of different flows are never
 /// compared with each other.
@@ -21,43 +21,74 @@ pub struct Variation {
     pub ipdv_p99_ns: Option<u64>,
 }
 
-/// A packet that was measured.
-#[derive(Clone, Copy)]
-struct Timed {
-    flow: FlowHash,
-    sent_ns: i64,
-    delay_ns: i64,
+/// Adds up how delays vary, flow by flow.
+#[derive(Clone, Debug, Default)]
+pub struct VariationSum {
+    steps: u64,
+    ipdv_ns: f64,
+    jitter_ns: f64,
+    jitter_max_ns: f64,
+}
+
+impl VariationSum {
+    /// Adds the packets of a flow in the order in which they were sent; `note` is shown by how much delays
+    /// of neighbours differ.
+    pub fn add_in_order_sent(
+        &mut self,
+        delays: impl Iterator<Item = Delay>,
+        mut note: impl FnMut(u64),
+    ) {
+        for difference_ns in steps(delays) {
+            self.steps += 1;
+            self.ipdv_ns += difference_ns as f64;
+            note(difference_ns);
+        }
+    }
+
+    /// Adds the same packets in the order in which they arrived, by which jitter is defined.
+    pub fn add_in_order_arrived(&mut self, delays: impl Iterator<Item = Delay>) {
+        let mut jitter_ns = 0.0;
+        for difference_ns in steps(delays) {
+            // The gain of RFC 3550: noise is reduced, and changes are followed.
+            jitter_ns += (difference_ns as f64 - jitter_ns) / 16.0;
+            self.jitter_ns += jitter_ns;
+            self.jitter_max_ns = f64::max(self.jitter_max_ns, jitter_ns);
+        }
+    }
+
+    /// Which of the differences, in ascending order, is the 99th percentile: element
+    /// `min(n - 1, floor(p n))`, as of all percentiles here.
+    #[must_use]
+    pub const fn percentile_99(&self) -> usize {
+        let (steps, last) = (self.steps as usize, (self.steps as usize).saturating_sub(1));
+        let place = steps * 99 / 100;
+        if place < last { place } else { last }
+    }
+
+    /// Of all of them, with that percentile; `None` if no flow has two packets that were measured.
+    #[must_use]
+    pub fn variation(self, ipdv_p99_ns: Option<u64>) -> Option<Variation> {
+        let steps = self.steps as f64;
+        (self.steps > 0).then(|| Variation {
+            steps: self.steps,
+            jitter_ns: self.jitter_ns / steps,
+            jitter_max_ns: self.jitter_max_ns,
+            ipdv_mean_ns: self.ipdv_ns / steps,
+            ipdv_p99_ns,
+        })
+    }
+}
+
+/// The absolute differences of the delays of neighbours.
+fn steps(mut delays: impl Iterator<Item = Delay>) -> impl Iterator<Item = u64> {
+    let mut before = delays.next();
+    delays.map(move |delay| {
+        let last = before.replace(delay).unwrap_or(delay);
+        delay.as_nanos().abs_diff(last.as_nanos())
+    })
 }
 
 impl Variation {
-    /// Of packets in any order; `None` if no flow has two that were measured.
-    #[must_use]
-    pub fn of(packets: &[Crossing]) -> Option<Self> {
-        let timed = |packet: &Crossing| {
-            let delay_ns = packet.delay()?.as_nanos();
-            Some(Timed { flow: packet.flow, sent_ns: packet.sent.as_nanos(), delay_ns })
-        };
-        let mut timed: Vec<Timed> = packets.iter().filter_map(timed).collect();
-        timed.sort_unstable_by_key(|packet| (packet.flow, packet.sent_ns));
-        let mut differences: Vec<u64> = steps(&timed).collect();
-        if differences.is_empty() {
-            return None;
-        }
-        // Jitter is defined by the order of arrival.
-        timed.sort_unstable_by_key(|packet| {
-            (packet.flow, packet.sent_ns.saturating_add(packet.delay_ns))
-        });
-        let jitter = Jitter::of(&timed);
-        let steps = differences.len() as u64;
-        Some(Self {
-            steps,
-            jitter_ns: jitter.sum_ns / steps as f64,
-            jitter_max_ns: jitter.max_ns,
-            ipdv_mean_ns: differences.iter().map(|&ns| ns as f64).sum::<f64>() / steps as f64,
-            ipdv_p99_ns: Some(percentile_99(&mut differences)),
-        })
-    }
-
     /// Of two parts of the traffic together. The percentile of two parts says nothing of the whole.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
@@ -73,60 +104,32 @@ impl Variation {
     }
 }
 
-/// The absolute differences of delays of neighbours that belong to one flow.
-fn steps(packets: &[Timed]) -> impl Iterator<Item = u64> {
-    let pairs = packets.windows(2).filter(|pair| pair[0].flow == pair[1].flow);
-    pairs.map(|pair| pair[0].delay_ns.abs_diff(pair[1].delay_ns))
-}
-
-#[derive(Default)]
-struct Jitter {
-    sum_ns: f64,
-    max_ns: f64,
-}
-
-impl Jitter {
-    fn of(packets: &[Timed]) -> Self {
-        let mut all = Self::default();
-        for flow in packets.chunk_by(|one, other| one.flow == other.flow) {
-            let mut jitter_ns = 0.0;
-            for difference_ns in steps(flow) {
-                // The gain of RFC 3550: noise is reduced, and changes are followed.
-                jitter_ns += (difference_ns as f64 - jitter_ns) / 16.0;
-                all.sum_ns += jitter_ns;
-                all.max_ns = f64::max(all.max_ns, jitter_ns);
-            }
-        }
-        all
-    }
-}
-
-/// By the definition of all percentiles here: element `min(n - 1, floor(p n))`.
-fn percentile_99(differences: &mut [u64]) -> u64 {
-    let index = (differences.len() * 99 / 100).min(differences.len() - 1);
-    *differences.select_nth_unstable(index).1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CrossingFate, Delay, Timestamp};
 
-    fn packet(flow: u64, sent: i64, delay: Option<i64>) -> Crossing {
-        Crossing {
-            sent: Timestamp::from_nanos(sent),
-            flow: FlowHash(flow),
-            length: 100,
-            fate: delay.map_or(CrossingFate::Lost, |ns| CrossingFate::Took(Delay::from_nanos(ns))),
+    /// Of packets of flows: when they were sent, and how long they took.
+    fn variation(flows: &[&[(i64, i64)]]) -> Option<Variation> {
+        let (mut sum, mut differences) = (VariationSum::default(), Vec::new());
+        for flow in flows {
+            let mut packets = flow.to_vec();
+            let delays = |packets: &[(i64, i64)]| {
+                packets.iter().map(|&(_, ns)| Delay::from_nanos(ns)).collect::<Vec<_>>().into_iter()
+            };
+            sum.add_in_order_sent(delays(&packets), |ns| differences.push(ns));
+            packets.sort_by_key(|(sent, delay)| sent + delay);
+            sum.add_in_order_arrived(delays(&packets));
         }
+        differences.sort_unstable();
+        let p99 = differences.get(sum.percentile_99()).copied();
+        sum.variation(p99)
     }
 
     #[test]
     fn jitter_follows_the_formula_of_rfc_3550() {
         // Differences 160, 320, 0: J = 10, then 10 + 310/16 = 29.375, then 29.375 * 15/16 = 27.539.
-        let packets = [(0, 1000), (1000, 1160), (2000, 840), (3000, 840)]
-            .map(|(sent, delay)| packet(1, sent, Some(delay)));
-        let found = Variation::of(&packets).unwrap();
+        let packets = [(0, 1000), (1000, 1160), (2000, 840), (3000, 840)];
+        let found = variation(&[&packets]).unwrap();
         assert_eq!(found.steps, 3);
         let expected = (10.0 + 29.375 + 27.539_062_5) / 3.0;
         assert!((found.jitter_ns - expected).abs() < 1e-9, "{found:?}");
@@ -135,24 +138,16 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_never_compared_with_each_other_and_lost_packets_not_at_all() {
-        let packets = [
-            packet(1, 0, Some(10)),
-            packet(2, 1, Some(5_000)),
-            packet(1, 2, None),
-            packet(1, 3, Some(26)),
-            packet(2, 4, Some(5_000)),
-        ];
-        let found = Variation::of(&packets).unwrap();
+    fn flows_are_never_compared_with_each_other() {
+        let found = variation(&[&[(0, 10), (3, 26)], &[(1, 5_000), (4, 5_000)]]).unwrap();
         assert_eq!((found.steps, found.jitter_max_ns, found.ipdv_mean_ns), (2, 1.0, 8.0));
-        assert_eq!(Variation::of(&packets[..3]), None);
+        assert_eq!(variation(&[&[(0, 10)], &[(1, 5_000)]]), None);
     }
 
     #[test]
     fn jitter_is_in_order_of_arrival_and_ipdv_in_order_of_sending() {
         // Sent at 0, 10, 20 with delays 0, 100, 0: they arrive at 0, 110, 20.
-        let packets = [packet(1, 0, Some(0)), packet(1, 10, Some(100)), packet(1, 20, Some(0))];
-        let found = Variation::of(&packets).unwrap();
+        let found = variation(&[&[(0, 0), (10, 100), (20, 0)]]).unwrap();
         assert_eq!(found.ipdv_mean_ns, 100.0);
         // By arrival the differences are 0 and 100.
         assert_eq!(found.jitter_max_ns, 6.25);

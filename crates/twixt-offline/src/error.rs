@@ -132,6 +132,19 @@ pub enum OfflineError {
         /// The system error.
         source: io::Error,
     },
+    /// Packets exceed the memory for them, and there is no room for temporary files. Free some, or name a
+    /// directory that has more.
+    #[error(
+        "cannot keep packets in temporary files in {directory}: free space there, or set TMPDIR to a \
+         directory that has more",
+        directory = directory.display()
+    )]
+    TemporaryFile {
+        /// Where they lie.
+        directory: PathBuf,
+        /// The system error.
+        source: io::Error,
+    },
     /// A file is not what `record` writes.
     #[error("{path}", path = path.display())]
     EpochFile {
@@ -154,7 +167,10 @@ impl OfflineError {
             | Self::NoOverlap
             | Self::NoEpochs { .. } => ErrorKind::NoAnswer,
             Self::Interrupted => ErrorKind::Interrupted,
-            Self::Capture(_) | Self::Read { .. } | Self::EpochFile { .. } => ErrorKind::Failure,
+            Self::Capture(_)
+            | Self::Read { .. }
+            | Self::TemporaryFile { .. }
+            | Self::EpochFile { .. } => ErrorKind::Failure,
             _ => ErrorKind::Usage,
         }
     }

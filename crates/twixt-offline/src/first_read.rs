@@ -91,9 +91,9 @@ fn survey_with(
     let (up, down) = (Capture::open(files.upstream)?, Capture::open(files.downstream)?);
     let progress = reporter.progress(Pass::Survey, up.size_bytes() + down.size_bytes());
     let (toward, within) = (plan.traffic.toward, plan.traffic.within);
-    let recalls = plan.can_recall();
+    let recalled_max = plan.recalled_max();
     let run = |mut capture: Capture| {
-        let path = PacketPath::new(observer.clone(), CaptureSurvey::new(recalls));
+        let path = PacketPath::new(observer.clone(), CaptureSurvey::new(recalled_max));
         let mut path = path.toward(toward).within(within).cutting(cuts.clone());
         let all = all.as_ref().map(|observer| PacketPath::new(observer.clone(), AllTraffic::new()));
         let mut all = all.map(|path| path.within(within).cutting(cuts.clone()));
@@ -155,12 +155,12 @@ impl Surveyed {
 }
 
 impl CaptureSurvey {
-    fn new(recalls: bool) -> Self {
+    fn new(recalled_max: Option<usize>) -> Self {
         Self {
             survey: PointSurvey::new(),
             completeness: Completeness::new(),
             merged: 0,
-            recollection: recalls.then(Recollection::default),
+            recollection: recalled_max.map(Recollection::new),
         }
     }
 

@@ -12,10 +12,13 @@ use twixt_wire::SkipCounts;
 
 use crate::plan::Plan;
 use crate::selection::{EndSink, Excerpt};
+use crate::spill::MEMORY_BYTES;
 use crate::stamps::Stamps;
 
 /// Packets of one capture that are kept at most, 24 bytes each.
 const RECALLED_MAX: usize = 1 << 23;
+/// The same beside an algorithm that keeps packets itself: no more than that has in memory.
+const RECALLED_BESIDE_MAX: usize = MEMORY_BYTES / size_of::<Observation>();
 
 /// The packets of a capture.
 #[derive(Debug, Default)]
@@ -26,6 +29,7 @@ pub(crate) struct Recollection {
     /// Of the flows that the survey distinguishes, in its order.
     keys: Vec<FlowKey>,
     packets: usize,
+    packets_max: usize,
     skipped: SkipCounts,
 }
 
@@ -49,8 +53,14 @@ struct RecalledPacket {
 }
 
 impl Plan {
-    /// Whether what is kept of packets is all that the second read needs.
-    pub(crate) fn can_recall(&self) -> bool {
+    /// How many packets are kept, if what is kept of them is all that the second read needs.
+    pub(crate) fn recalled_max(&self) -> Option<usize> {
+        let keeps_packets = self.algorithms.iter().any(|chosen| chosen.algorithm.matches_packets());
+        let packets_max = if keeps_packets { RECALLED_BESIDE_MAX } else { RECALLED_MAX };
+        self.can_recall().then_some(packets_max)
+    }
+
+    fn can_recall(&self) -> bool {
         let needs = self.needs();
         let reads_headers = self.algorithms.iter().any(|chosen| chosen.prototype.reads_headers());
         let is_plain = self.traffic.classes.is_empty() && self.cutting == Cutting::Timed;
@@ -59,6 +69,11 @@ impl Plan {
 }
 
 impl Recollection {
+    /// Of so many packets at most.
+    pub(crate) fn new(packets_max: usize) -> Self {
+        Self { packets_max, ..Self::default() }
+    }
+
     /// Keeps a packet of the flow with this number; `key` is asked if there was none of it before. Returns
     /// whether there was room.
     #[inline]
@@ -74,7 +89,7 @@ impl Recollection {
         let Observation { time, digest, length, .. } = *observation;
         self.open.push(RecalledPacket { time, digest, flow, length });
         self.packets += 1;
-        self.packets <= RECALLED_MAX
+        self.packets <= self.packets_max
     }
 
     /// A batch was read; `skipped` are all frames skipped so far.

@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use twixt_measure::OPEN_EPOCHS_MAX;
 use twixt_measure::clock::ClockReport;
-use twixt_measure::survey::{Comparison, DelayRange, Disorder, Method, PointSurvey, stray_cause};
+use twixt_measure::survey::{
+    Comparison, DelayRange, Disorder, Ends, Method, PointSurvey, in_flight, stray_cause,
+};
 use twixt_model::{Delay, EpochRule, Side, Unobserved};
 use twixt_observe::LATENESS;
+use twixt_synopsis::InFlight;
 use twixt_wire::Cuts;
 
 use crate::capture::dropped_in;
@@ -109,7 +112,9 @@ fn measure_as_one<'a>(
     Spread::of(parts).check(plan.rule_of_meters())?;
     let delays = delays_of(surveyed.comparison, parts);
     let (mut up, mut down) = open(plan, files, surveyed, parts, delays, reporter)?;
-    let mut pairs = Pairs::of_captures(plan, up.path.observer().digester(), delays.median);
+    let in_flight = in_flight_of(plan, surveyed, parts);
+    let digester = up.path.observer().digester();
+    let mut pairs = Pairs::of_captures(plan, digester, delays.median, &in_flight);
     for (number, part) in parts.iter().enumerate() {
         let [upstream, downstream] = surveyed.excerpts(plan, part);
         if number > 0 {
@@ -140,6 +145,18 @@ fn measure_as_one<'a>(
     let (mut measured, partial) = conclude(plan, pairs, up, down, direction, reporter);
     measured.note_late(plan, &Late::of(plan, surveyed.comparison, parts, delays.min));
     Ok((measured, partial))
+}
+
+/// Identical packets that may have been in flight at ends of these parts, or of their epochs.
+fn in_flight_of(plan: &Plan, surveyed: Compared<'_>, parts: &[Part]) -> Arc<[InFlight]> {
+    let Compared { comparison, surveys, .. } = surveyed;
+    // Whoever matches packets has their times.
+    if plan.algorithms.iter().all(|chosen| chosen.algorithm.matches_packets()) {
+        return Arc::default();
+    }
+    let is_whole = plan.rule_of_meters() == EpochRule::WHOLE;
+    let ends = if is_whole { Ends::Overlap } else { Ends::Epochs };
+    parts.iter().flat_map(|part| in_flight(comparison, &part.edges, surveys, ends)).collect()
 }
 
 impl<'a> Compared<'a> {
@@ -271,7 +288,8 @@ pub(crate) fn measure_all(
         (Some(sent), Some(received)) => received - sent,
         _ => Delay::ZERO,
     };
-    let mut pairs = Pairs::of_captures(plan, up.path.observer().digester(), reference);
+    let digester = up.path.observer().digester();
+    let mut pairs = Pairs::of_captures(plan, digester, reference, &Arc::default());
     let manner = Manner { progress: progress.as_ref(), reporter, shortening: None };
     read_both(&mut pairs, &mut up, &mut down, &manner);
     drop(progress);

@@ -16,6 +16,7 @@ use crate::plan::Plan;
 use crate::recorded::pair_files;
 use crate::report::{Remark, Reporter};
 use crate::second_read::{self, Compared};
+use crate::spill::{MEMORY_BYTES, TemporaryFiles, UntilFailure};
 
 /// Measures two captures in two reads each, of which the second is of memory where possible; in both
 /// directions if asked to.
@@ -23,6 +24,20 @@ use crate::second_read::{self, Compared};
 /// # Errors
 /// When they cannot be read, or have nothing to compare.
 pub fn two_reads(
+    plan: &Plan,
+    files: Files<'_>,
+    both: bool,
+    reporter: &dyn Reporter,
+) -> Result<PairMeasured, OfflineError> {
+    two_reads_within(MEMORY_BYTES, plan, files, both, reporter)
+}
+
+/// The same, where packets of a point that take more memory than this lie in temporary files.
+///
+/// # Errors
+/// As [`two_reads`].
+pub fn two_reads_within(
+    memory_bytes: usize,
     plan: &Plan,
     files: Files<'_>,
     both: bool,
@@ -36,7 +51,9 @@ pub fn two_reads(
     let mut comparison = comparison.ok_or_else(|| nothing_in_common(files, &up, &down))?;
     let all = all_traffic(&comparison, &up, &down, reporter);
     all.iter().for_each(|all| comparison.learn_clocks(all));
-    let plan = &plan.with_epochs(&comparison).with_sample(Some(shorter(&comparison)))?;
+    let temporary = &TemporaryFiles::beyond(memory_bytes);
+    let plan = plan.with_epochs(&comparison).with_sample(Some(shorter(&comparison)))?;
+    let (plan, until_failure) = (&plan.with_files(temporary), UntilFailure { reporter, temporary });
     let mut partial = up.is_cut_in_headers() || down.is_cut_in_headers();
     let mut segments = Vec::new();
     // One report for both: what is taken out of one direction is put into the other.
@@ -62,7 +79,9 @@ pub fn two_reads(
             surveys: [&sent.noted.survey, &received.noted.survey],
             recalled: [sent.recalled(), received.recalled()],
         };
-        let (measured, unusable) = second_read::measure(plan, files, compared, reporter)?;
+        let measured = second_read::measure(plan, files, compared, &until_failure);
+        temporary.check()?;
+        let (measured, unusable) = measured?;
         partial |= unusable;
         segments.push(Measured { opposite, ..measured });
         if reporter.is_enough() {
@@ -82,8 +101,12 @@ pub fn one_read(
     files: Files<'_>,
     reporter: &dyn Reporter,
 ) -> Result<PairMeasured, OfflineError> {
-    let plan = &plan.with_sample(None)?;
-    let (measured, partial) = second_read::measure_all(plan, files, reporter)?;
+    let temporary = &TemporaryFiles::beyond(MEMORY_BYTES);
+    let plan = &plan.with_sample(None)?.with_files(temporary);
+    let until_failure = UntilFailure { reporter, temporary };
+    let measured = second_read::measure_all(plan, files, &until_failure);
+    temporary.check()?;
+    let (measured, partial) = measured?;
     Ok(PairMeasured { segments: vec![measured], partial })
 }
 

@@ -39,6 +39,7 @@ mod queue;
 mod report;
 mod retention;
 mod scan;
+mod sections;
 mod walk;
 mod writer;
 
@@ -62,4 +63,8 @@ pub use queue::{CHUNKS, Peeked, Queue, QueueCounts, Queued};
 pub use report::{Cause, DAMAGES_MAX, Damage, Report};
 pub use retention::RemovedDays;
 pub use scan::Scan;
+pub use sections::{
+    SECTION_BYTES_MAX, SECTIONS_MAGIC, SECTIONS_MAX, Section, SectionError, SectionReader,
+    SectionWriter,
+};
 pub use writer::{Appended, Durability, EpochEntry, FILE_RECORDS_MAX, PointWriter};

@@ -1,6 +1,7 @@
 //! Synopses with their type erased, and the envelope they travel in.
 
 use std::any::Any;
+use std::sync::Arc;
 
 use twixt_model::Batch;
 use xxhash_rust::xxh3::xxh3_64;
@@ -8,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::KnownFlow;
 use crate::registry::{ALGORITHMS, Algorithm, by_tag};
+use crate::spill::SpillPlace;
 use crate::synopsis::{DetailsOf, FlowNames, Needs, Reading, Synopsis};
 use crate::totals::Totals;
 
@@ -27,6 +29,8 @@ pub trait AnySynopsis: Any + Send {
     fn reads_headers(&self) -> bool;
     /// Same configuration, nothing seen.
     fn fresh(&self) -> Box<dyn AnySynopsis>;
+    /// Has state that grows with packets go to a place beside memory once it is large.
+    fn spill_to(&mut self, place: &Arc<dyn SpillPlace>);
     /// An equal synopsis.
     fn duplicate(&self) -> Box<dyn AnySynopsis>;
     /// Adds all that `other` has seen.
@@ -84,7 +88,11 @@ impl<S: Synopsis> AnySynopsis for S {
     }
 
     fn fresh(&self) -> Box<dyn AnySynopsis> {
-        Box::new(S::new(Synopsis::config(self)))
+        Box::new(self.emptied())
+    }
+
+    fn spill_to(&mut self, place: &Arc<dyn SpillPlace>) {
+        Synopsis::spill_to(self, place);
     }
 
     fn duplicate(&self) -> Box<dyn AnySynopsis> {

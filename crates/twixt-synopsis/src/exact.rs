@@ -1,8 +1,8 @@
 //! The referee: every packet is kept, and matched with itself.
 //!
-//! Memory grows with packets (32 bytes each) and flows: this is what the bounded algorithms are
-//! judged by, and the right choice for captures that fit into memory. It keeps flow keys by
-//! design, so that its estimates can name flows.
+//! State grows with packets (32 bytes each) and flows: this is what the bounded algorithms are
+//! judged by. Packets beyond a bound lie in files, if there is a place for them ([`Pile`]). It keeps flow
+//! keys by design, so that its estimates can name flows.
 
 mod alignment;
 mod epochs;
@@ -10,10 +10,14 @@ mod estimate;
 pub(crate) mod matching;
 mod noted;
 mod range;
+mod records;
+mod summary;
 mod usual;
+mod variation;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use twixt_model::{
@@ -22,18 +26,22 @@ use twixt_model::{
 
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::flow_key::{KEY_BYTES, read_key, write_key};
+use crate::pile::Pile;
 use crate::question::Question;
+use crate::spill::SpillPlace;
 use crate::synopsis::{ConfigOption, Needs, OptionKind, Pair, Synopsis, TwoPoint};
 use crate::totals::Totals;
 use noted::NotedFlows;
+use records::ByDigest;
 
 /// The referee. Unbounded, and says so.
 #[derive(Clone, Debug)]
 pub struct Exact {
     config: ExactConfig,
     totals: Totals,
-    /// In order, unless they came far out of it or were merged: equality and bytes sort first.
-    packets: Vec<Observation>,
+    /// Those in memory are in order of time, unless they came far out of it or were merged: equality and
+    /// bytes sort first.
+    packets: Pile<ByDigest>,
     keys: BTreeMap<FlowHash, FlowKey>,
     noted: NotedFlows,
 }
@@ -59,25 +67,28 @@ pub(crate) const PACKET_BYTES: usize = 30;
 const STEPS_BACK_MAX: usize = 8;
 
 impl Exact {
-    fn sorted(&self) -> Cow<'_, [Observation]> {
-        if self.packets.is_sorted() {
-            return Cow::Borrowed(&self.packets);
+    /// By time.
+    fn sorted(&self) -> Cow<'_, [ByDigest]> {
+        let packets = self.packets.as_slice().filter(|packets| packets.is_sorted_by_key(|it| it.0));
+        if let Some(packets) = packets {
+            return Cow::Borrowed(packets);
         }
-        let mut packets = self.packets.clone();
+        let mut packets = std::mem::take(self.packets.clone().in_memory());
         // Runs in order are the most of it, which the stable sort makes use of.
-        packets.sort();
+        packets.sort_by_key(|packet| packet.0);
         Cow::Owned(packets)
     }
 
     /// At the end, or a few places before, where packets of the same moment belong.
     fn push(&mut self, packet: Observation) {
-        self.packets.push(packet);
-        let last = self.packets.len() - 1;
+        self.packets.push(ByDigest(packet));
+        let packets = self.packets.recent();
+        let Some(last) = packets.len().checked_sub(1) else { return };
         for place in (last.saturating_sub(STEPS_BACK_MAX)..last).rev() {
-            if self.packets[place] <= packet {
+            if packets[place].0 <= packet {
                 break;
             }
-            self.packets.swap(place, place + 1);
+            packets.swap(place, place + 1);
         }
     }
 }
@@ -109,18 +120,27 @@ impl Synopsis for Exact {
     }
 
     fn new(config: &ExactConfig) -> Self {
-        let (totals, packets) = (Totals::default(), Vec::new());
         Self {
             config: config.clone(),
-            totals,
-            packets,
+            totals: Totals::default(),
+            packets: Pile::new(None),
             keys: BTreeMap::new(),
             noted: NotedFlows::default(),
         }
     }
 
+    fn emptied(&self) -> Self {
+        Self { packets: Pile::new(self.packets.place()), ..Self::new(&self.config) }
+    }
+
     fn config(&self) -> &ExactConfig {
         &self.config
+    }
+
+    fn spill_to(&mut self, place: &Arc<dyn SpillPlace>) {
+        let mut packets = Pile::new(Some(place));
+        packets.extend(&self.packets);
+        self.packets = packets;
     }
 
     fn reads_headers(&self) -> bool {
@@ -141,7 +161,7 @@ impl Synopsis for Exact {
 
     fn merge(&mut self, other: &Self) {
         self.totals.merge(other.totals);
-        self.packets.extend_from_slice(&other.packets);
+        self.packets.extend(&other.packets);
         self.keys.extend(&other.keys);
     }
 
@@ -160,7 +180,7 @@ impl Synopsis for Exact {
         self.totals.encode(out);
         out.u64(self.packets.len() as u64);
         out.reserve(self.packets.len() * PACKET_BYTES + self.keys.len() * KEY_BYTES);
-        for packet in self.sorted().iter() {
+        for ByDigest(packet) in self.sorted().iter() {
             write_packet(out, packet);
         }
         out.u64(self.keys.len() as u64);
@@ -173,7 +193,8 @@ impl Synopsis for Exact {
         let config = ExactConfig { window: input.u64("window")? };
         let totals = Totals::decode(input)?;
         let packets = input.count("packets", PACKET_BYTES)?;
-        let packets = (0..packets).map(|_| read_packet(input)).collect::<Result<_, _>>()?;
+        let packet = |_| Ok(ByDigest(read_packet(input)?));
+        let packets = Pile::of((0..packets).map(packet).collect::<Result<_, _>>()?);
         let keys = input.count("flow keys", KEY_BYTES)?;
         let keys = (0..keys).map(|_| read_key(input)).collect::<Result<_, _>>()?;
         Ok(Self { config, totals, packets, keys, noted: NotedFlows::default() })
@@ -188,13 +209,14 @@ impl TwoPoint for Exact {
     /// Packets that are taken out lie near an epoch's boundary, so near one end of the list:
     /// the search goes from both ends inward.
     fn remove(&mut self, observation: &Observation) {
-        let count = self.packets.len();
+        let packets = self.packets.in_memory();
+        let count = packets.len();
         let inward = (0..count.div_ceil(2)).flat_map(|index| [index, count - 1 - index]);
-        let wanted = kept(observation);
-        let found = inward.into_iter().find(|&index| self.packets[index] == wanted);
+        let wanted = ByDigest(kept(observation));
+        let found = inward.into_iter().find(|&index| packets[index] == wanted);
         // A packet that is not there was invented by the sender of the epoch: nothing to undo.
         if let Some(index) = found {
-            self.packets.swap_remove(index);
+            packets.swap_remove(index);
             self.totals.subtract(observation.length);
         }
     }

@@ -4,8 +4,8 @@
 //! packets have one digest and fall into one cell, so a cell with far more packets than others holds them.
 
 /// Of cells of independent packets one is above the limit with a probability below this, times
-/// their number.
-const LIMIT_CHANCE: f64 = 1e-9;
+/// their number, where nothing else is asked for.
+pub(crate) const LIMIT_CHANCE: f64 = 1e-9;
 /// Each round leaves out cells; the first few leave out nearly all that there are.
 const ROUNDS_MAX: usize = 32;
 
@@ -44,15 +44,15 @@ impl Counts {
     }
 }
 
-/// The mean of cells of independent packets, and what they do not exceed. The mean is that of
+/// The mean of cells of independent packets, and what each does not exceed but by that chance. The mean is that of
 /// cells below the limit, so that a few of many packets do not raise it.
-pub(crate) fn limit_of<I: Iterator<Item = f64>>(counts: impl Fn() -> I) -> (f64, f64) {
+pub(crate) fn limit_of<I: Iterator<Item = f64>>(counts: impl Fn() -> I, chance: f64) -> (f64, f64) {
     let (mut mean, mut limit) = (0.0, f64::INFINITY);
     for _ in 0..ROUNDS_MAX {
         let mut below = Counts::default();
         counts().filter(|&count| count <= limit).for_each(|count| below.add(count));
         mean = below.mean();
-        let next = poisson_limit(mean);
+        let next = poisson_limit(mean, chance);
         if next >= limit {
             break;
         }
@@ -61,9 +61,9 @@ pub(crate) fn limit_of<I: Iterator<Item = f64>>(counts: impl Fn() -> I) -> (f64,
     (mean, limit)
 }
 
-/// A count that a Poisson distribution exceeds with a probability below [`LIMIT_CHANCE`], by
-/// Chernoff's bound e^(n - mean) (mean / n)^n.
-pub(crate) fn poisson_limit(mean: f64) -> f64 {
+/// A count that a Poisson distribution exceeds with a probability below `chance`, by Chernoff's bound
+/// e^(n - mean) (mean / n)^n.
+pub(crate) fn poisson_limit(mean: f64, chance: f64) -> f64 {
     if mean <= 0.0 {
         return 0.0;
     }
@@ -72,7 +72,7 @@ pub(crate) fn poisson_limit(mean: f64) -> f64 {
     // Halved until the difference is below one, or as near as numbers can be.
     for _ in 0..64 {
         let middle = (low + high) / 2.0;
-        if exponent(middle) > LIMIT_CHANCE.ln() { low = middle } else { high = middle }
+        if exponent(middle) > chance.ln() { low = middle } else { high = middle }
     }
     high
 }
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn limits_are_beyond_chance_and_not_far() {
         for mean in [0.001_f64, 0.05, 1.0, 25.0, 400.0] {
-            let limit = poisson_limit(mean);
+            let limit = poisson_limit(mean, LIMIT_CHANCE);
             let tail = |above: f64| -> f64 {
                 let term = |count: f64| {
                     let logarithms: f64 = (1..=count as u64).map(|one| (one as f64).ln()).sum();
@@ -96,15 +96,15 @@ mod tests {
             assert!(tail(limit) < LIMIT_CHANCE, "{mean}: {limit} {}", tail(limit));
             assert!(tail(limit - 4.0 - 0.6 * mean.sqrt()) > LIMIT_CHANCE, "{mean}: {limit}");
         }
-        assert_eq!(poisson_limit(0.0), 0.0);
+        assert_eq!(poisson_limit(0.0, LIMIT_CHANCE), 0.0);
     }
 
     #[test]
     fn a_cell_of_many_packets_does_not_raise_the_limit() {
         let mut counts = vec![25.0; 1023];
-        let plain = limit_of(|| counts.iter().copied());
+        let plain = limit_of(|| counts.iter().copied(), LIMIT_CHANCE);
         counts.push(15_000.0);
-        let (mean, limit) = limit_of(|| counts.iter().copied());
+        let (mean, limit) = limit_of(|| counts.iter().copied(), LIMIT_CHANCE);
         assert_eq!((mean, limit), plain);
         assert!(limit < 90.0, "{limit}");
     }

@@ -24,7 +24,7 @@ pub use config::LdsConfig;
 pub use plan::LdsNeed;
 pub use sizing::{Pareto, RowPlan, expected_error, expected_survival, sampling_for_losses};
 
-use twixt_model::{ClassId, Detail, Estimate, FlowHash, GroupId, Observation};
+use twixt_model::{ClassId, Detail, Estimate, FlowHash, GroupId, Observation, PacketDigest};
 
 use crate::cells::{Added, Cells, Wide, Widths, fixed_shape, packing};
 use crate::codec::{DecodeError, Reader, Writer};
@@ -306,6 +306,15 @@ impl Layout for LdsConfig {
 
     fn region_cells(&self) -> usize {
         self.columns() as usize
+    }
+
+    fn cells_counting(
+        &self,
+        flow: FlowHash,
+        _group: Option<GroupId>,
+        digest: PacketDigest,
+    ) -> Vec<usize> {
+        self.cells_for(flow, digest).collect()
     }
 
     fn cells_of(&self, place: Place, row: usize) -> impl ExactSizeIterator<Item = usize> {

@@ -45,6 +45,7 @@ mod interval;
 mod joint;
 mod lda;
 mod lds;
+mod pile;
 mod question;
 mod registry;
 mod reorder;
@@ -52,6 +53,7 @@ pub mod rtt;
 mod sample;
 mod sds;
 mod sketch;
+mod spill;
 mod strays;
 mod sums;
 mod synopsis;
@@ -75,7 +77,7 @@ pub use lds::{
     Lds, LdsConfig, LdsNeed, Pareto, RowPlan, expected_error, expected_survival,
     sampling_for_losses,
 };
-pub use question::{By, KnownFlow, Listing, Question};
+pub use question::{By, InFlight, KnownFlow, Listing, Question};
 pub use registry::{
     ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, Decode, EstimateTwoPoint, Estimator,
     PRINTED_ESTIMATOR, Purpose, TakeSamples, by_tag, find,
@@ -83,6 +85,7 @@ pub use registry::{
 pub use reorder::{Definition, ReorderExact, ReorderHybrid, ReorderSampled};
 pub use sample::{Sample, SampleConfig};
 pub use sds::{Sds, SdsConfig};
+pub use spill::{SpillFile, SpillPlace};
 pub use strays::{OneSided, StrayCause, Unmatched};
 pub use synopsis::{
     ConfigOption, DetailsOf, FlowNames, HashShare, Needs, OnePoint, OptionKind, Pair, Reading,

@@ -1,7 +1,8 @@
 //! What is asked of an algorithm.
 
 use twixt_model::{
-    ClassId, Delay, EpochRule, FlowHash, FlowKey, GroupId, Prefix, Scope, Span, Unobserved,
+    ClassId, Delay, EpochRule, FlowHash, FlowKey, GroupId, PacketDigest, Prefix, Scope, Span,
+    Unobserved,
 };
 
 /// How estimates are split up.
@@ -69,8 +70,12 @@ pub struct Question<'a> {
     pub reference: Delay,
     /// Most packets that points did not observe: what upstream missed looks like a stray.
     pub unobserved: Unobserved,
+    /// Packets of which nobody knows how many were in flight at the ends of what is compared.
+    pub in_flight: &'a [InFlight],
     /// Whether every packet is to be in the estimate, from algorithms that keep every packet.
     pub packets: bool,
+    /// Whether estimates of round trips are to have their distribution.
+    pub distributions: bool,
 }
 
 impl Question<'_> {
@@ -86,9 +91,30 @@ impl Question<'_> {
             cut: EpochRule::WHOLE,
             reference: Delay::ZERO,
             unobserved: Unobserved { upstream: 0, downstream: 0 },
+            in_flight: &[],
             packets: false,
+            distributions: false,
         }
     }
+
+    /// How many packets of a flow, of those found, may have been in flight at both ends.
+    pub(crate) fn in_flight_of(&self, flow: FlowHash) -> u64 {
+        let own = self.in_flight.iter().filter(|alike| alike.flow == flow);
+        own.fold(0, |sum, alike| sum.saturating_add(alike.packets))
+    }
+}
+
+/// Identical packets that take another time than all others, such as heartbeats in another queue. At the ends of what
+/// is compared, packets count by the usual delays: as many of these may be missing at one end as are too many
+/// at the other, which no count shows. An algorithm that adds up times leaves them out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// Their digest.
+    pub digest: PacketDigest,
+    /// Their flow.
+    pub flow: FlowHash,
+    /// How many upstream saw.
+    pub packets: u64,
 }
 
 /// Where a list of flows comes from, and so what it says of traffic that it does not name.

@@ -25,6 +25,7 @@ use twixt_model::{Estimate, FlowHash, Observation, PacketDigest, SampleLevel};
 
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::Question;
+use crate::sums::Sums;
 use crate::synopsis::{
     ConfigOption, FlowNames, Needs, OptionKind, Pair, Reading, Synopsis, TwoPoint,
 };
@@ -43,6 +44,9 @@ pub struct Sample {
     entries: Entries,
     /// `None` if a part of it was recorded before these were counted.
     parts: Option<PartCounts>,
+    /// Those of all packets, sampled or not: where none was lost, they know the mean. `None` if a part was recorded
+    /// before they were kept.
+    sums: Option<Sums>,
 }
 
 /// Keeps ranks apart from what else is derived from digests: the sample must know nothing of
@@ -84,6 +88,19 @@ const fn rank_of(digest: PacketDigest) -> u64 {
     digest.derive(RANK_SALT)
 }
 
+/// What a packet adds to the sums of all. Ranks stand for digests, as they do in the sample.
+#[inline]
+const fn sums_of(rank: u64, time_ns: i64) -> Sums {
+    Sums { times: time_ns as u64, packets: 1, digests: rank }
+}
+
+/// Those of a sample that has every packet.
+fn sums_of_all(entries: &Entries) -> Sums {
+    let mut sums = Sums::default();
+    entries.iter().for_each(|entry| sums.add(&sums_of(entry.rank, entry.time_ns)));
+    sums
+}
+
 /// What is kept of a flow: enough to distinguish flows, and not to name one.
 const fn tag_of(flow: FlowHash) -> u32 {
     (flow.derive(FLOW_SALT) >> 32) as u32
@@ -92,7 +109,8 @@ const fn tag_of(flow: FlowHash) -> u32 {
 impl Synopsis for Sample {
     const NAME: &'static str = "sample";
     const TAG: u16 = 7;
-    const VERSION: u8 = 2;
+    /// The first had no counts by part, the second those of 64 parts and no sums.
+    const VERSION: u8 = 3;
     const SUMMARY: &'static str =
         "percentiles, from a bounded sample of packets seen at both points";
     const NEEDS: Needs =
@@ -121,7 +139,8 @@ impl Synopsis for Sample {
             totals: Totals::default(),
             level: SampleLevel::ALL,
             entries: Entries::with_room(config),
-            parts: Some(PartCounts::new()),
+            parts: Some(PartCounts::new(config.parts())),
+            sums: Some(Sums::default()),
         }
     }
 
@@ -144,6 +163,9 @@ impl Synopsis for Sample {
         if let Some(parts) = &mut self.parts {
             parts.add(rank);
         }
+        if let Some(sums) = &mut self.sums {
+            sums.add(&sums_of(rank, observation.time.as_nanos()));
+        }
         if self.level.keeps(rank) {
             self.keep(self.entry(observation));
         }
@@ -154,6 +176,10 @@ impl Synopsis for Sample {
         self.parts = self.parts.take().zip(other.parts.as_ref()).map(|(mut parts, others)| {
             parts.merge(others);
             parts
+        });
+        self.sums = self.sums.zip(other.sums).map(|(mut sums, others)| {
+            sums.add(&others);
+            sums
         });
         if other.level > self.level {
             self.raise(other.level);
@@ -180,6 +206,11 @@ impl Synopsis for Sample {
         if let Some(parts) = &self.parts {
             parts.encode(out);
         }
+        out.u8(u8::from(self.sums.is_some()));
+        if let Some(sums) = &self.sums {
+            out.u64(sums.times);
+            out.u64(sums.digests);
+        }
     }
 
     fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -193,14 +224,26 @@ impl Synopsis for Sample {
         let level = SampleLevel::from_number(level)
             .ok_or_else(|| DecodeError::invalid("sample level", format!("{level} is too high")))?;
         let entries = Entries::decode(input, &config, level)?;
-        let parts = match reading.version {
-            // They were not counted yet; where every packet was kept, they can be.
-            1 => (level == SampleLevel::ALL).then(|| PartCounts::of(&entries)),
-            _ if input.flag("whether parts are counted")? => Some(PartCounts::decode(input)?),
-            _ => None,
+        let is_counted = reading.version > 1 && input.flag("whether parts are counted")?;
+        let mut parts = match reading.version {
+            _ if !is_counted => None,
+            2 => Some(PartCounts::decode_first(input)?),
+            _ => Some(PartCounts::decode(input)?),
         };
-        Ok(Self { config, totals, level, entries, parts })
+        let has_sums = reading.version > 2 && input.flag("whether there are sums")?;
+        let mut sums = if has_sums { Some(decode_sums(totals, input)?) } else { None };
+        // Earlier versions lack some of it; where every packet was kept, it can be made up for.
+        if reading.version < Self::VERSION && level == SampleLevel::ALL {
+            parts = Some(PartCounts::of(&entries, config.parts()));
+            sums = Some(sums_of_all(&entries));
+        }
+        Ok(Self { config, totals, level, entries, parts, sums })
     }
+}
+
+fn decode_sums(totals: Totals, input: &mut Reader<'_>) -> Result<Sums, DecodeError> {
+    let times = input.u64("time sum")?;
+    Ok(Sums { times, packets: totals.packets, digests: input.u64("sum of ranks")? })
 }
 
 impl TwoPoint for Sample {
@@ -215,6 +258,9 @@ impl TwoPoint for Sample {
         if let Some(parts) = &mut self.parts {
             parts.remove(entry.rank);
         }
+        if let Some(sums) = &mut self.sums {
+            sums.subtract(&sums_of(entry.rank, entry.time_ns));
+        }
         if self.level.keeps(entry.rank) {
             self.entries.remove(entry);
         }
@@ -224,8 +270,9 @@ impl TwoPoint for Sample {
         if !self.config.holds(config) {
             return None;
         }
-        let (totals, level, parts) = (self.totals, self.level, self.parts.clone());
-        let mut folded = Self { totals, level, parts, ..Self::new(config) };
+        let parts = self.parts.as_ref().map(|parts| parts.folded(config.parts()));
+        let (totals, level, sums) = (self.totals, self.level, self.sums);
+        let mut folded = Self { totals, level, parts, sums, ..Self::new(config) };
         for entry in self.entries.iter() {
             let flow = entry.flow.filter(|_| config.keeps_flows());
             folded.keep(Entry { flow, ..entry });

@@ -10,9 +10,9 @@ mod sizes;
 mod solve;
 mod table;
 
-use twixt_model::{ClassId, FlowHash, GroupId};
+use twixt_model::{ClassId, FlowHash, GroupId, PacketDigest};
 
-pub(crate) use answers::{Answer, NO_INTERVAL, Sum, answered, distinct, estimate};
+pub(crate) use answers::{Answer, NO_INTERVAL, Sum, answered, distinct, estimate, left_in_flight};
 pub(crate) use caution::Caution;
 pub(crate) use loss::{lost, strays_of};
 pub(crate) use sizes::{
@@ -53,6 +53,14 @@ pub(crate) trait Layout {
     /// The cells that share a flow's packets in one row; as many as [`spread`](Self::spread),
     /// some of them possibly more than once.
     fn cells_of(&self, place: Place, row: usize) -> impl ExactSizeIterator<Item = usize>;
+
+    /// The cells that count one packet of a flow; if its group is not known, those of any group.
+    fn cells_counting(
+        &self,
+        flow: FlowHash,
+        group: Option<GroupId>,
+        digest: PacketDigest,
+    ) -> Vec<usize>;
 
     /// How many times each packet of a class counts.
     fn weight_of(&self, _class: ClassId) -> u64 {

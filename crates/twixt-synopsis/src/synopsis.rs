@@ -1,6 +1,7 @@
 //! The traits every algorithm implements.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,6 +10,7 @@ use twixt_model::{Detail, Estimate, Observation};
 
 use crate::codec::{DecodeError, Reader, Writer};
 use crate::question::{KnownFlow, Question};
+use crate::spill::SpillPlace;
 use crate::totals::Totals;
 
 /// Memory for each encoded byte of an algorithm that encodes what it keeps one by one: a record of
@@ -56,8 +58,17 @@ pub trait Synopsis: Clone + PartialEq + Debug + Send + Sized + 'static {
     /// An empty synopsis.
     fn new(config: &Self::Config) -> Self;
 
+    /// An empty synopsis with the same configuration, and the same place for what exceeds memory.
+    fn emptied(&self) -> Self {
+        Self::new(self.config())
+    }
+
     /// What it was made with.
     fn config(&self) -> &Self::Config;
+
+    /// Has state that grows with packets go to a place beside memory once it is large. Most have no such
+    /// state.
+    fn spill_to(&mut self, _place: &Arc<dyn SpillPlace>) {}
 
     /// What of a packet it reads with its settings; no less than [`NEEDS`](Self::NEEDS).
     fn needs(&self) -> Needs {

@@ -62,16 +62,20 @@ fn open_shape(values: &mut [f64]) -> f64 {
 /// The shape of the tail of these values, in any order, with its error; `None` if they are too few.
 pub(crate) fn shape(values: &mut [f64]) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
-    (values.len() >= VALUES_MIN).then(|| careful_shape(values))
+    shape_of_sorted(values.len(), values.iter().copied())
 }
 
-/// Of values in ascending order.
-fn careful_shape(values: &[f64]) -> f64 {
-    let count = (values.len() as f64 * TAIL_SHARE) as usize;
-    let (rest, tail) = values.split_at(values.len() - count);
-    let shape = shape_of(tail, rest[rest.len() - 1]);
+/// The same of so many values in ascending order.
+pub(crate) fn shape_of_sorted(values: usize, ascending: impl Iterator<Item = f64>) -> Option<f64> {
+    if values < VALUES_MIN {
+        return None;
+    }
+    let count = (values as f64 * TAIL_SHARE) as usize;
+    let mut tail = ascending.skip(values - count - 1);
+    let threshold = tail.next()?;
+    let shape = shape_of(count, tail, threshold);
     let error = (1.0 + shape.max(0.0)) / (count as f64).sqrt();
-    shape + SHAPE_ERRORS * error
+    Some(shape + SHAPE_ERRORS * error)
 }
 
 /// What few values cost beyond Student's quantile if their distribution is skewed: with an
@@ -80,11 +84,11 @@ pub(crate) fn few(count: f64) -> f64 {
     1.0 + 2.0 / count.max(1.0)
 }
 
-/// The shape of what values, in ascending order, exceed a threshold by.
-fn shape_of(tail: &[f64], threshold: f64) -> f64 {
-    let count = tail.len() as f64;
+/// The shape of what so many values, in ascending order, exceed a threshold by.
+fn shape_of(count: usize, tail: impl Iterator<Item = f64>, threshold: f64) -> f64 {
+    let count = count as f64;
     let (mut first, mut second) = (0.0, 0.0);
-    for (index, value) in tail.iter().enumerate() {
+    for (index, value) in tail.enumerate() {
         let above = 1.0 - (index as f64 + 0.65) / count;
         first += (value - threshold) / count;
         second += above * (value - threshold) / count;
@@ -109,7 +113,7 @@ mod tests {
     fn shapes_are_those_of_the_distributions() {
         let check = |values: Vec<f64>, expected: f64| {
             let (rest, tail) = values.split_at(values.len() * 4 / 5);
-            let shape = shape_of(tail, rest[rest.len() - 1]);
+            let shape = shape_of(tail.len(), tail.iter().copied(), rest[rest.len() - 1]);
             assert!((shape - expected).abs() < 0.03, "{shape} {expected}");
         };
         check(quantiles(100_000, |share| -(1.0 - share).ln()), 0.0);

@@ -8,6 +8,7 @@
 //! - [`check_snapshot`] and [`check_wording`] compare texts with committed files.
 //! - [`peak_kib`] and [`resident_kib`] tell what a process takes in memory.
 //! - [`check_in_browser`] lets a browser look at the dashboard of a collector.
+//! - [`OnTerminal`] runs a program on a terminal, types keys and reads the screen.
 //! - [`in_namespace`] and [`SmallDisk`] make a network and a disk that a test may break.
 
 mod browser;
@@ -20,6 +21,7 @@ mod network;
 mod requirement;
 mod seed;
 mod snapshot;
+mod terminal;
 mod waiting;
 
 pub use browser::{check_in_browser, dashboard_folder};
@@ -32,4 +34,5 @@ pub use network::{await_up, in_namespace, lay_cable, run};
 pub use requirement::{Requirement, obtain};
 pub use seed::{cases, seed};
 pub use snapshot::{check_snapshot, check_wording};
+pub use terminal::OnTerminal;
 pub use waiting::{DEADLINE, pace, wait_for, wait_until};

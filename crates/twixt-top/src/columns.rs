@@ -51,7 +51,7 @@ const LEFT_OUT: [Column; 7] = [
 const GAP: usize = 1;
 /// The course is no wider than this.
 const COURSE_MAX: usize = 60;
-/// Names are no wider than this as long as a course is narrower than it may be.
+/// Names are no wider than this, nor than they need, as long as a course is narrower than it may be.
 const NAME_ENOUGH: usize = 40;
 
 impl Column {
@@ -90,8 +90,8 @@ impl Column {
     }
 }
 
-/// The columns that fit, with their widths.
-pub(crate) fn fitting(columns: &[Column], width: usize) -> Vec<(Column, usize)> {
+/// The columns that fit, with their widths; the widest name of a segment needs so many.
+pub(crate) fn fitting(columns: &[Column], width: usize, names: usize) -> Vec<(Column, usize)> {
     let mut shown = columns.to_vec();
     let needed = |shown: &[Column]| -> usize {
         shown.iter().map(|column| column.width_min() + GAP).sum::<usize>() - GAP
@@ -113,7 +113,7 @@ pub(crate) fn fitting(columns: &[Column], width: usize) -> Vec<(Column, usize)> 
         }
     };
     if has_course {
-        widen(Column::Name, NAME_ENOUGH);
+        widen(Column::Name, names.min(NAME_ENOUGH));
         widen(Column::Course, COURSE_MAX);
     }
     widen(Column::Name, usize::MAX);
@@ -127,7 +127,7 @@ mod tests {
 
     #[track_caller]
     fn check(columns: &[Column], width: usize, expected: &str) {
-        let fitting = fitting(columns, width);
+        let fitting = fitting(columns, width, 17);
         let titles: Vec<&str> = fitting.iter().map(|(column, _)| column.title()).collect();
         assert_eq!(titles.join(" "), expected);
         let used: usize = fitting.iter().map(|(_, wide)| wide + GAP).sum::<usize>() - GAP;
@@ -153,8 +153,16 @@ mod tests {
 
     #[test]
     fn what_is_left_widens_names_and_courses() {
-        let wide = fitting(OF_SEGMENTS, 200);
-        assert_eq!(wide.first(), Some(&(Column::Name, 71)));
-        assert_eq!(wide.last(), Some(&(Column::Course, 60)));
+        #[track_caller]
+        fn check(width: usize, names: usize, name: usize, course: usize) {
+            let columns = fitting(OF_SEGMENTS, width, names);
+            let ends = (columns.first(), columns.last());
+            assert_eq!(ends, (Some(&(Column::Name, name)), Some(&(Column::Course, course))));
+        }
+        check(200, 17, 71, 60);
+        check(110, 17, 17, 24);
+        check(110, 25, 25, 16);
+        check(110, usize::MAX, 31, 10);
+        check(150, usize::MAX, 40, 41);
     }
 }

@@ -10,7 +10,8 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
+use ratatui::widgets::{Paragraph, Wrap};
+use unicode_width::UnicodeWidthStr;
 
 use crate::figure;
 use crate::plain::plain;
@@ -19,6 +20,9 @@ use crate::state::{TopState, View};
 /// The smallest terminal.
 const WIDTH_MIN: u16 = 44;
 const HEIGHT_MIN: u16 = 10;
+
+/// Columns of a text that may take several lines.
+const REASON_MAX: usize = 1_000;
 
 /// Which colours the terminal has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +51,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &TopState, now_ns: i64, palette: Palet
             "terminal too small: {}x{}, at least {WIDTH_MIN}x{HEIGHT_MIN} needed",
             area.width, area.height
         );
-        let wrap = ratatui::widgets::Wrap { trim: true };
-        frame.render_widget(Paragraph::new(text).wrap(wrap), area);
+        frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), area);
         return;
     }
     let [first, second, body, last] = Layout::vertical([
@@ -67,8 +70,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &TopState, now_ns: i64, palette: Palet
     }
     match &state.view {
         _ if state.answered_ns.is_none() => {
-            let text = format!("waiting for the first answer of {}", plain(&state.source, 60));
-            frame.render_widget(Paragraph::new(text), body);
+            frame.render_widget(Paragraph::new(waiting(state)).wrap(Wrap { trim: true }), body);
         }
         View::Segments => segments::draw_segments(frame, state, body, palette),
         View::Flows(cell) => segments::draw_flows(frame, state, cell, body, palette),
@@ -83,7 +85,7 @@ fn source_line(state: &TopState, now_ns: i64, palette: Palette, width: u16) -> L
     let name = plain(&state.source, width / 2 - 12);
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let mut spans = vec![Span::styled("twixt top", bold), Span::raw(format!("  {name}  "))];
-    let left = width.saturating_sub(11 + name.chars().count() + 2);
+    let left = width.saturating_sub("twixt top    ".len() + name.width());
     match (&state.failed, state.answered_ns) {
         (Some(reason), Some(since_ns)) => {
             let since = figure::time_of_day(since_ns);
@@ -97,6 +99,14 @@ fn source_line(state: &TopState, now_ns: i64, palette: Palette, width: u16) -> L
         (None, _) => spans.push(Span::raw(format!("{time} UTC"))),
     }
     Line::from(spans)
+}
+
+/// Before the first answer; a reason is not cut here, since it says what to do.
+fn waiting(state: &TopState) -> Vec<Line<'static>> {
+    let wanted = format!("waiting for the first answer of {}", plain(&state.source, REASON_MAX));
+    let reason =
+        state.failed.as_ref().map(|reason| plain(&format!("no answer: {reason}"), REASON_MAX));
+    [Some(wanted), reason].into_iter().flatten().map(Line::from).collect()
 }
 
 /// What is shown, in which order.

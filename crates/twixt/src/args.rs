@@ -13,7 +13,7 @@ pub(crate) use algorithm::{
     ALGORITHM_HEADING, AlgorithmArgs, Delays, Heavies, Reorderings, RoundTrips,
 };
 pub(crate) use digest::{DigestArgs, Groups};
-pub(crate) use fail_above::{FailAbove, Judgement, Known, LimitMeasure};
+pub(crate) use fail_above::{FailAbove, Judgement, Known, Limit, LimitMeasure};
 pub(crate) use flows::FlowsArgs;
 pub(crate) use moment::{Moment, span_of};
 pub(crate) use threshold::{Threshold, threshold};

@@ -24,6 +24,7 @@ mod rtt;
 mod simulate;
 mod top;
 mod verify;
+mod view;
 
 pub(crate) use rtt::{Watched, WatchedEpoch};
 
@@ -64,6 +65,7 @@ enum Command {
     #[command(subcommand)]
     Flow(flow::Args),
     Simulate(simulate::Args),
+    View(view::Args),
     Demo(demo::Args),
     Doctor(doctor::Args),
     Evaluate(evaluate::Args),
@@ -113,6 +115,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Info(args) => info::run(&args),
         Command::Flow(args) => flow::run(args, &configuration),
         Command::Simulate(args) => simulate::run(&args),
+        Command::View(args) => view::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),

@@ -32,7 +32,7 @@ use crate::exit::{Exit, note, usage};
 use crate::interruption;
 use crate::output::units;
 use crate::progress::ReadProgress;
-use crate::remarks::note_ending;
+use crate::remarks::{self, note_ending};
 
 /// A capture or an interface.
 #[derive(Args, Clone, Debug)]
@@ -202,6 +202,14 @@ impl FrameSource {
     /// itself then, when what the kernel holds was read.
     fn ends_early(&self) -> bool {
         matches!(self, Self::Capture(_)) && interruption::is_requested()
+    }
+
+    /// Why no more is read of an interface, or of a capture that ended before its end.
+    pub(crate) fn ending(&self) -> Option<String> {
+        match self {
+            Self::Capture(source) => remarks::ending(&source.capture),
+            Self::Interface(interface) => interface.ending().map(|ending| ending.to_string()),
+        }
     }
 
     /// Takes the progress bar away, before anything is printed.

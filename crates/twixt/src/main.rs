@@ -2,6 +2,7 @@
 //! conclude. Nothing is computed here that a library could.
 
 mod args;
+mod bundle;
 mod command;
 mod configuration;
 mod exit;

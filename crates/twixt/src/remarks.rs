@@ -41,9 +41,14 @@ const fn pass_name(pass: Pass) -> &'static str {
 
 /// Notes what is wrong with how a capture ended; whether there was something.
 pub(crate) fn note_ending(capture: &Capture) -> bool {
-    let remark = capture.ended_early();
-    remark.iter().for_each(|remark| note(text(remark)));
-    remark.is_some()
+    let ending = ending(capture);
+    ending.iter().for_each(note);
+    ending.is_some()
+}
+
+/// What is wrong with how a capture ended, if something is.
+pub(crate) fn ending(capture: &Capture) -> Option<String> {
+    capture.ended_early().map(|remark| text(&remark))
 }
 
 /// What the user can do about an error, if anything.

@@ -102,9 +102,14 @@ export interface Point {
   skipped: number | null;
   dropped: number | null;
   late: number | null;
+  agent_version: string | null;
+  spool_epochs: number | null;
+  spool_bytes: number | null;
+  spool_discarded: number | null;
 }
 
 export interface Points {
+  range: { start_ns: number | null; end_ns: number | null };
   points: Point[];
 }
 
@@ -217,6 +222,21 @@ export interface Alerts {
   may_silence: boolean;
 }
 
+/** What is in an incident bundle, as far as pages say it. */
+export interface Bundle {
+  written_by: { version: string; host: string | null; reader: string | null };
+  written_ns: number;
+  segment: { upstream: string; downstream: string };
+  range: Moment;
+  left_out: string[];
+  problems: string[];
+}
+
+export interface Source {
+  kind: 'collector' | 'bundle';
+  bundle: Bundle | null;
+}
+
 /** What went wrong, by what can be done about it. */
 export class Failure extends Error {
   constructor(
@@ -231,6 +251,8 @@ export class Failure extends Error {
 const TOKEN = 'twixt-token';
 /** How far the collector's clock is ahead of this one. */
 let aheadMs = 0;
+/** Where time stands still. */
+let standingNs: number | null = null;
 
 export function token(): string | null {
   return sessionStorage.getItem(TOKEN);
@@ -243,7 +265,12 @@ export function useToken(text: string | null): void {
 
 /** The time at the collector. */
 export function nowNs(): number {
-  return (Date.now() + aheadMs) * 1e6;
+  return standingNs ?? (Date.now() + aheadMs) * 1e6;
+}
+
+/** What answers is of one time, and its end is now. */
+export function standStill(ns: number): void {
+  standingNs = ns;
 }
 
 export type Parameters = Record<string, string | number | null | undefined>;
@@ -271,7 +298,21 @@ export function change<T>(path: string, document: object): Promise<T> {
   return request(address(path), { method: 'POST', body: JSON.stringify(document) });
 }
 
-async function request<T>(url: string, { signal, method, body }: RequestInit): Promise<T> {
+/** Has the browser save what is answered, under the name that the answer gives it. */
+export async function save(path: string, parameters: Parameters): Promise<void> {
+  const response = await respond(address(path, parameters), {});
+  const name = /filename="([^"]*)"/.exec(response.headers.get('content-disposition') ?? '')?.[1] ?? path;
+  const held = URL.createObjectURL(await response.blob());
+  Object.assign(document.createElement('a'), { href: held, download: name }).click();
+  // The browser reads it after the click.
+  setTimeout(() => URL.revokeObjectURL(held), 60_000);
+}
+
+async function request<T>(url: string, init: RequestInit): Promise<T> {
+  return (await (await respond(url, init)).json()) as T;
+}
+
+async function respond(url: string, { signal, method, body }: RequestInit): Promise<Response> {
   const headers: Record<string, string> = body ? { 'Content-Type': 'application/json' } : {};
   const shown = token();
   if (shown) headers.Authorization = `Bearer ${shown}`;
@@ -285,7 +326,7 @@ async function request<T>(url: string, { signal, method, body }: RequestInit): P
   const date = Date.parse(response.headers.get('date') ?? '');
   // The header counts whole seconds: half of one is its mean error.
   if (date && Math.abs(date + 500 - Date.now()) > 2000) aheadMs = date + 500 - Date.now();
-  if (response.ok) return (await response.json()) as T;
+  if (response.ok) return response;
   const said = await response.json().then((document) => String(document.error), () => response.statusText);
   if (response.status === 401) throw new Failure('token', said);
   if (response.status === 429 || response.status === 503) {

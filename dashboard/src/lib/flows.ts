@@ -12,6 +12,15 @@ export interface Flows {
   reason: string | null;
 }
 
+/** One flow, epoch by epoch. */
+export interface Flow {
+  completeness: Completeness;
+  scope: string;
+  estimates: Estimate[];
+  total: Estimate[];
+  reason: string | null;
+}
+
 export interface FlowsData {
   known: Segment[];
   chosen: Choice | null;
@@ -21,6 +30,9 @@ export interface FlowsData {
   isShortened: boolean;
   order: Order;
   answer: Flows | null;
+  /** The flow that was opened. */
+  one: Flow | null;
+  epochNs: number;
 }
 
 export type Order = 'delay' | 'deviation' | 'loss';
@@ -30,7 +42,7 @@ export const FLOWS_MAX = 1000;
 const EPOCHS_MAX = 300;
 
 export async function loadFlows(
-  wanted: { segment?: string; class?: string; order: Order; min: number },
+  wanted: { segment?: string; class?: string; order: Order; min: number; flow?: string },
   chosen: () => Span,
   signal: AbortSignal,
 ): Promise<FlowsData> {
@@ -38,17 +50,19 @@ export async function loadFlows(
   stored.startNs = range.start_ns;
   const asked = chosen();
   const { chosen: choice, classes, series } = choose(segments, wanted);
-  const empty = { known: segments, classes: [], span: asked, isShortened: false, order: wanted.order, answer: null };
+  const empty = { known: segments, classes: [], span: asked, isShortened: false, order: wanted.order, answer: null, one: null, epochNs: 1e9 };
   if (!choice) return { ...empty, chosen: null };
-  const longest = (EPOCHS_MAX / series.length) * Math.min(...series.map((of) => of.epoch_ns));
+  const epochNs = Math.min(...series.map((of) => of.epoch_ns));
+  const longest = (EPOCHS_MAX / series.length) * epochNs;
   const isShortened = asked.endNs - asked.startNs > longest;
   const span = { startNs: Math.max(asked.startNs, asked.endNs - longest), endNs: asked.endNs };
-  const parameters = {
-    segment: choice.name, class: choice.class, order: wanted.order, start: seconds(span.startNs), end: seconds(span.endNs),
-    min_packets: wanted.min > 1 ? wanted.min : null, limit: FLOWS_MAX,
-  };
-  const answer = await ask<Flows>('flows', parameters, signal);
-  return { ...empty, chosen: choice, classes, span, isShortened, answer };
+  const about = { segment: choice.name, class: choice.class, start: seconds(span.startNs), end: seconds(span.endNs) };
+  const ofAll = { ...about, order: wanted.order, min_packets: wanted.min > 1 ? wanted.min : null, limit: FLOWS_MAX };
+  const [answer, one] = await Promise.all([
+    ask<Flows>('flows', ofAll, signal),
+    wanted.flow ? ask<Flow>('flow', { ...about, scope: wanted.flow }, signal) : null,
+  ]);
+  return { ...empty, chosen: choice, classes, span, isShortened, answer, one, epochNs };
 }
 
 export type Column = 'scope' | 'packets' | 'mean' | 'p95' | 'deviation' | 'loss';

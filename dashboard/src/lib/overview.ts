@@ -1,7 +1,7 @@
 // What the overview asks for, and what it makes of the answers.
 
 import { ask, nowNs, seconds, type Alerts, type Estimate, type Points, type Segments, type Totals } from './api';
-import { cellsOf, change, known, lossInterval, type Cell, type Known, type Measure } from './estimates';
+import { cellKey, cellsOf, change, known, lossInterval, type Cell, type Known, type Measure } from './estimates';
 import { stored, totalStep, type Span } from './time.svelte';
 
 export interface OverviewData {
@@ -48,6 +48,14 @@ export async function loadOverview(chosen: () => Span, signal: AbortSignal): Pro
   ]);
   const [cells, beforeCells] = [cellsOf(now.totals), cellsOf(before?.totals ?? [])];
   return { segments, points, span, now, before, beforeSpan, against, minute, alerts, cells, beforeCells, atNs: nowNs() };
+}
+
+/** Names of the alerts that were raised in this time, by segment and class. */
+export function raised(data: OverviewData): Map<string, string> {
+  const inTime = data.alerts.changes.filter((of) => of.state === 'raised' && of.end_ns >= data.span.startNs && of.start_ns <= data.span.endNs);
+  const names = new Map<string, Set<string>>();
+  for (const of of inTime) names.set(cellKey(of), (names.get(cellKey(of)) ?? new Set()).add(of.alert));
+  return new Map([...names].map(([key, own]) => [key, [...own].join(', ')]));
 }
 
 export interface Ranked {

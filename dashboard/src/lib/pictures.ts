@@ -73,6 +73,40 @@ export function background(gaps: { startNs: number; endNs: number }[], marks: Ma
   };
 }
 
+function isLone(values: ArrayLike<number | null | undefined>, at: number): boolean {
+  return values[at] != null && values[at - 1] == null && values[at + 1] == null;
+}
+
+/** Dots for values without a neighbour, of which a line shows nothing. */
+export const lone: uPlot.Series.Points = {
+  size: 5,
+  show: true,
+  filter: (plot, series) => {
+    const values = plot.data[series]!;
+    return Array.from(values, (_, at) => at).filter((at) => isLone(values, at));
+  },
+};
+
+/** The intervals of such values, of which a band shows nothing. Both ends are series of their own. */
+export function loneIntervals(series: number, low: number, high: number, stroke: () => string): (plot: uPlot) => void {
+  return (plot) => {
+    const { ctx } = plot;
+    const [times, values, lows, highs] = [plot.data[0], plot.data[series]!, plot.data[low]!, plot.data[high]!];
+    ctx.save();
+    [ctx.lineWidth, ctx.strokeStyle] = [1.5 * devicePixelRatio, stroke()];
+    ctx.setLineDash([]);
+    ctx.beginPath();
+    for (let at = 0; at < times.length; at += 1) {
+      if (!isLone(values, at) || lows[at] == null || highs[at] == null) continue;
+      const left = plot.valToPos(times[at]!, 'x', true);
+      ctx.moveTo(left, plot.valToPos(lows[at]!, 'y', true));
+      ctx.lineTo(left, plot.valToPos(highs[at]!, 'y', true));
+    }
+    ctx.stroke();
+    ctx.restore();
+  };
+}
+
 /** Buckets of delay over time: the darker, the larger the share of the packets of that time. */
 export function heat(map: Heatmap, stepNs: number): (plot: uPlot) => void {
   return (plot) => {
@@ -117,6 +151,9 @@ export function logSplits(low: number, high: number): number[] {
   const inside = found.filter((value) => value >= low && value <= high);
   return inside.length > 8 ? inside.filter((value) => /^1(e|0*$)/.test(String(value))) : inside;
 }
+
+/** A scale with some room above, from 0, or from below it where clocks disagree. */
+export const fromZero: uPlot.Scale = { range: (_, low, high) => [Math.min(0, low ?? 0), (high ?? 1) * 1.05 || 1] };
 
 export function delayAxis(): uPlot.Axis {
   return valueAxis((ns) => (ns === 0 ? '0' : duration(ns)));

@@ -134,8 +134,7 @@ interface Reached {
 }
 
 /** Finds what can be reached from a place by the fewest segments. What is asked again and again is prepared once. */
-export function walker(segments: Ends[]): (from: string) => Map<string, Reached> {
-  const places = placesOf(segments.flatMap(({ upstream, downstream }) => [upstream, downstream]));
+export function walker(segments: Ends[], places = placesOf(segments.flatMap(({ upstream, downstream }) => [upstream, downstream]))): (from: string) => Map<string, Reached> {
   const leaving = new Map<string, Ends[]>();
   for (const segment of segments) {
     const place = places.get(segment.upstream)!;
@@ -155,10 +154,17 @@ export function walker(segments: Ends[]): (from: string) => Map<string, Reached>
 }
 
 /** The fewest segments that lead from one place to another, in order; null if none do. */
-export function chain(segments: Ends[], from: string, to: string): Ends[] | null {
-  const reached = walker(segments)(from);
+export function chain(segments: Ends[], from: string, to: string, places?: Map<string, string>): Ends[] | null {
+  const reached = walker(segments, places)(from);
   if (!reached.has(to)) return null;
   const found: Ends[] = [];
   for (let at = reached.get(to); at?.last; at = reached.get(at.before!)) found.push(at.last);
   return found.reverse();
+}
+
+/** The segments of a path. What was measured from end to end is not a part of it, unless nothing else leads there. */
+export function parts(segments: Ends[], from: string, to: string): Ends[] | null {
+  const places = placesOf(segments.flatMap(({ upstream, downstream }) => [upstream, downstream]));
+  const isWhole = ({ upstream, downstream }: Ends) => places.get(upstream) === from && places.get(downstream) === to;
+  return chain(segments.filter((of) => !isWhole(of)), from, to, places) ?? chain(segments, from, to, places);
 }

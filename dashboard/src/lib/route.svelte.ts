@@ -1,8 +1,8 @@
 // The address holds all that a page shows: who gets it sees the same.
 
-export type Page = 'overview' | 'segment' | 'path' | 'flows' | 'points' | 'alerts' | 'help';
+export type Page = 'overview' | 'segment' | 'path' | 'flows' | 'round-trips' | 'points' | 'alerts' | 'help';
 
-const PAGES: Page[] = ['overview', 'segment', 'path', 'flows', 'points', 'alerts', 'help'];
+const PAGES: Page[] = ['overview', 'segment', 'path', 'flows', 'round-trips', 'points', 'alerts', 'help'];
 
 interface Route {
   page: Page;

@@ -3,6 +3,7 @@
 import { ask, seconds, type Alert, type Alerts, type Clocks, type Estimate, type Evidence, type Heatmap, type Histogram, type Segment, type Segments, type Totals } from './api';
 import { choose, type Choice } from './choice';
 import { segmentName } from './estimates';
+import type { Mark } from './pictures';
 import { stepFor, stepNs, stored, type Span } from './time.svelte';
 
 export interface SegmentData {
@@ -21,6 +22,15 @@ export interface SegmentData {
   evidence: Evidence | null;
   clocks: Clocks | null;
   alerts: Alert[];
+}
+
+/** What pictures of a segment over time are made of. */
+export interface Moments {
+  rows: Estimate[];
+  span: Span;
+  stepNs: number;
+  gaps: { startNs: number; endNs: number }[];
+  marks: Mark[];
 }
 
 /** Rows of one segment and class that are asked for at a time. */
@@ -77,6 +87,8 @@ export function columnsOf(rows: Estimate[], stepNs: number, picks: Pick[]): (num
     push(row.start_ns, row.epochs > 0 ? row : null);
     lastNs = row.start_ns;
   }
+  // Bars are as wide as two times are apart: a single one would fill the picture.
+  if (lastNs != null) push(lastNs + stepNs, null);
   return [times, ...values];
 }
 

@@ -2,6 +2,7 @@
 
 import { nowNs } from './api';
 import { route, set } from './route.svelte';
+import { source } from './source.svelte';
 
 export const RANGES: [string, number][] = [
   ['5m', 300],
@@ -22,7 +23,7 @@ export const stored: { startNs: number | null } = $state({ startNs: null });
 
 /** Whether the page follows the clock. */
 export function isLive(): boolean {
-  return !(route.values.start && route.values.end);
+  return !source.bundle && !(route.values.start && route.values.end);
 }
 
 /** The chosen length; without a choice, one that what is stored fills, and an hour at most. */
@@ -39,6 +40,8 @@ export function span(): Span {
     const [startNs, endNs] = [Date.parse(start) * 1e6, Date.parse(end) * 1e6];
     if (startNs < endNs) return { startNs, endNs };
   }
+  // Of a bundle, all is shown unless less is chosen.
+  if (source.bundle && !route.values.range) return { startNs: source.bundle.range.start_ns, endNs: source.bundle.range.end_ns };
   const seconds = RANGES.find(([name]) => name === rangeName())![1];
   const endNs = nowNs();
   return { startNs: endNs - seconds * 1e9, endNs };
@@ -49,9 +52,9 @@ export function zoom(startNs: number, endNs: number): void {
   set({ start: text(startNs), end: text(endNs), range: null });
 }
 
-/** Back to the clock. */
+/** Back to the clock, or to all of a bundle. */
 export function follow(range?: string): void {
-  set({ start: null, end: null, range: range ?? route.values.range });
+  set({ start: null, end: null, range: range ?? (source.bundle ? null : route.values.range) });
 }
 
 /** Rows of an answer that are still drawn one by one. */

@@ -230,7 +230,8 @@ fn sender_to(url: &str) -> (Sender, Delivery, SenderMetrics) {
 fn send_one(config: &DeliveryConfig) -> Reply {
     let folder = tempfile::tempdir().unwrap();
     let spool = spool_of(folder.path(), &[sealed_bytes(0, 3)]);
-    Sender::new(config, 1).unwrap().send(&spool.batch(1, 1 << 20).unwrap(), true)
+    let batch = spool.batch(1, 1 << 20).unwrap();
+    Sender::new(config, 1).unwrap().send(&batch, spool.counts(), true)
 }
 
 #[track_caller]
@@ -358,4 +359,36 @@ fn a_proxy_in_between_costs_no_epoch() {
         assert_eq!(collector.stored().len(), 9);
         assert_eq!((spool.counts().epochs, spool.counts().discarded), (0, 0));
     }
+}
+
+#[test]
+fn every_request_says_what_waits_and_who_sends() {
+    let folder = tempfile::tempdir().unwrap();
+    let epochs: Vec<_> = (-3..0).map(|ahead| sealed_bytes(ahead, 3)).collect();
+    let spool = spool_of(folder.path(), &epochs);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let asked = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut request = Vec::new();
+        let mut byte = [0];
+        while !request.ends_with(b"\r\n\r\n") {
+            client.read_exact(&mut byte).unwrap();
+            request.push(byte[0]);
+        }
+        write!(client, "HTTP/1.1 503 no\r\nContent-Length: 0\r\n\r\n").unwrap();
+        // Until the sender has gone: the rest of its request is not lost on the way.
+        let _ = client.read_to_end(&mut Vec::new());
+        String::from_utf8(request).unwrap().to_lowercase()
+    });
+    let (sender, mut delivery, _) = sender_to(&url);
+    send_all(&sender, &mut delivery, &spool, 1);
+    drop(sender);
+    let head = asked.join().unwrap();
+    let bytes = spool.counts().bytes;
+    assert!(head.contains(&format!("twixt-spool: epochs=3, bytes={bytes}, discarded=0")), "{head}");
+    assert!(
+        head.contains(concat!("user-agent: twixt-agent/", env!("CARGO_PKG_VERSION"))),
+        "{head}"
+    );
 }

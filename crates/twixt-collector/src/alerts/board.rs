@@ -29,7 +29,7 @@ struct Shown {
 }
 
 impl AlertBoard {
-    pub(super) fn new(rules: &[AlertConfig], marks: Marks) -> Self {
+    pub(crate) fn new(rules: &[AlertConfig], marks: Marks) -> Self {
         let shown = Shown { standing: BTreeMap::new(), changes: VecDeque::new(), marks };
         Self { rules: rules.into(), shared: Arc::new(Mutex::new(shown)) }
     }

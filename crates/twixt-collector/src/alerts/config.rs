@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use twixt_engine::Series;
-use twixt_model::Segment;
+use twixt_model::{RoundTripKind, Segment};
 
 use super::machine::Thresholds;
 use super::measure::Measure;
@@ -19,8 +19,10 @@ pub const ALERTS_MAX: usize = 256;
 pub struct AlertConfig {
     /// What it is called in messages.
     pub name: String,
-    /// On which segments.
+    /// On which segments; of a point, both ends are that point.
     pub segment: SegmentPattern,
+    /// On round trips of points, in place of segments.
+    pub round_trips: Option<SlowRoundTrips>,
     /// On which class of traffic; every class if `None`.
     pub class: Option<String>,
     /// By which algorithm; by each that knows if `None`.
@@ -37,6 +39,15 @@ pub struct AlertConfig {
     pub webhook: Option<String>,
 }
 
+/// Round trips at a point that take too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowRoundTrips {
+    /// Of which kind.
+    pub kind: RoundTripKind,
+    /// What takes longer.
+    pub longer_than: Duration,
+}
+
 /// Which segments are meant: `r-*:r-out`, or `*` for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentPattern {
@@ -47,7 +58,9 @@ pub struct SegmentPattern {
 impl AlertConfig {
     /// Whether a series is meant.
     pub(super) fn is_on(&self, series: &Series) -> bool {
-        self.segment.matches(&series.segment)
+        let is_point = series.segment.upstream == series.segment.downstream;
+        is_point == self.round_trips.is_some()
+            && self.segment.matches(&series.segment)
             && self.class.as_ref().is_none_or(|class| *class == series.class)
             && self.algorithm.as_ref().is_none_or(|algorithm| algorithm == series.algorithm)
     }
@@ -55,6 +68,12 @@ impl AlertConfig {
     /// What values and thresholds are: `ns` or `share`.
     pub(crate) const fn unit(&self) -> &'static str {
         if self.measure.is_time() { "ns" } else { "share" }
+    }
+
+    /// What takes longer is slow.
+    pub(crate) fn longer_than_ns(&self) -> Option<i64> {
+        let slow = self.round_trips?;
+        Some(i64::try_from(slow.longer_than.as_nanos()).unwrap_or(i64::MAX))
     }
 
     /// The length of a window.
@@ -73,6 +92,9 @@ impl AlertConfig {
             () if clear_below.is_some_and(|clear_below| clear_below > above) => {
                 Some("clear_below must not be larger than above")
             }
+            () if (self.measure == Measure::Share) != self.round_trips.is_some() => {
+                Some("measure = \"share\" needs point, kind and longer_than, and these need it")
+            }
             () if self.window.is_zero() => Some("window must not be 0"),
             () if i64::try_from(self.window.as_nanos()).is_err() => Some("window is too long"),
             () if !self.webhook.as_ref().is_none_or(is_address) => {
@@ -88,6 +110,14 @@ impl SegmentPattern {
     #[must_use]
     pub const fn all() -> Self {
         Self { upstream: PointPattern::all(), downstream: PointPattern::all() }
+    }
+
+    /// Points by their names, such as `edge-*`.
+    ///
+    /// # Errors
+    /// When it is no pattern.
+    pub fn of_points(text: &str) -> Result<Self, PatternError> {
+        Ok(Self { upstream: text.parse()?, downstream: text.parse()? })
     }
 
     /// Whether a segment is meant.

@@ -25,12 +25,14 @@ pub enum Measure {
     Loss,
     /// Share of epochs of which nothing is known.
     Gaps,
+    /// Share of round trips at a point that took longer than a limit.
+    Share,
 }
 
 /// There is no such measure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is not a measure; use mean, deviation, p50, p95, p99, p999, jitter, loss or gaps"
+    "{text:?} is not a measure; use mean, deviation, p50, p95, p99, p999, jitter, loss, gaps or share"
 )]
 pub struct ParseMeasureError {
     text: String,
@@ -38,7 +40,7 @@ pub struct ParseMeasureError {
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Mean,
         Self::Deviation,
         Self::P50,
@@ -48,6 +50,7 @@ impl Measure {
         Self::Jitter,
         Self::Loss,
         Self::Gaps,
+        Self::Share,
     ];
 
     /// The name in configurations and machine formats.
@@ -63,13 +66,14 @@ impl Measure {
             Self::Jitter => "jitter",
             Self::Loss => "loss",
             Self::Gaps => "gaps",
+            Self::Share => "share",
         }
     }
 
     /// Whether it is a time; else it is a share.
     #[must_use]
     pub const fn is_time(self) -> bool {
-        !matches!(self, Self::Loss | Self::Gaps)
+        !matches!(self, Self::Loss | Self::Gaps | Self::Share)
     }
 
     /// The share of packets that a percentile is of.

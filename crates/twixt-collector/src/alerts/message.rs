@@ -52,6 +52,10 @@ pub struct AlertMessage {
     pub reason: Option<String>,
     /// The window was over before: an epoch in it was estimated late.
     pub late: bool,
+    /// Kind of round trips, of an alert on a point: both points are that one.
+    pub kind: Option<String>,
+    /// What takes longer counts in the share.
+    pub longer_than_ns: Option<i64>,
     /// Who attends to it; null: nobody said so.
     pub acknowledged: Option<Acknowledgement>,
     /// Who silenced it and until when; null if it is not.
@@ -83,6 +87,8 @@ impl AlertMessage {
             gaps: *gaps,
             reason: value.as_ref().err().cloned(),
             late: *is_late,
+            kind: alert.round_trips.map(|slow| slow.kind.name().to_owned()),
+            longer_than_ns: alert.longer_than_ns(),
             acknowledged: None,
             silenced: None,
         }

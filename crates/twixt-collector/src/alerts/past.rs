@@ -150,6 +150,7 @@ mod tests {
         AlertConfig {
             name: "slow".to_owned(),
             segment: SegmentPattern::all(),
+            round_trips: None,
             class: None,
             algorithm: None,
             measure,

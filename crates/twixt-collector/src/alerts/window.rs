@@ -5,7 +5,8 @@
 
 use twixt_history::Row;
 use twixt_model::{
-    Delay, Estimate, Evidence, Histogram, LossRange, Scope, Span, Timestamp, needed_for, total,
+    Delay, Estimate, Evidence, Histogram, LossRange, RoundTripEstimate, Scope, ShareAbove, Span,
+    Timestamp, needed_for, total,
 };
 
 use super::machine::Thresholds;
@@ -20,6 +21,8 @@ pub(super) struct Window {
     length_ns: i64, // positive
     measure: Measure,
     thresholds: Thresholds,
+    /// Round trips that take longer are slow.
+    longer_than_ns: i64,
     open: Option<OpenWindow>,
     /// What starts up to here was taken from what is stored, and may be reported once more.
     stored_ns: Option<i64>,
@@ -37,6 +40,16 @@ struct OpenWindow {
     reason: Option<String>,
     /// Where percentiles or jitter are asked for.
     sampled: Sampled,
+    /// Where round trips are asked for.
+    slow: MeasuredTrips,
+}
+
+/// Round trips of a window.
+#[derive(Debug, Default)]
+struct MeasuredTrips {
+    times: Option<Histogram>,
+    /// Some were measured by an algorithm that does not know what it missed.
+    is_biased: bool,
 }
 
 /// The contribution of an epoch, as estimated or as stored.
@@ -80,7 +93,32 @@ impl Reading {
 impl Window {
     pub(super) const fn new(length_ns: i64, measure: Measure, thresholds: Thresholds) -> Self {
         let length_ns = if length_ns > 0 { length_ns } else { 1 };
-        Self { length_ns, measure, thresholds, open: None, stored_ns: None }
+        let longer_than_ns = 0;
+        Self { length_ns, measure, thresholds, longer_than_ns, open: None, stored_ns: None }
+    }
+
+    /// The same, with a limit for round trips.
+    pub(super) const fn longer_than(mut self, longer_than_ns: i64) -> Self {
+        self.longer_than_ns = longer_than_ns;
+        self
+    }
+
+    /// Adds round trips of an epoch, or that there were none. Returns the previous window, if it is
+    /// over.
+    pub(super) fn add_round_trips(
+        &mut self,
+        span: Span,
+        found: Option<&RoundTripEstimate>,
+        minimum: u64,
+    ) -> Option<Reading> {
+        let number = self.number_of(span.start);
+        let ended = self.turn_to(number, minimum);
+        let open = self.open.as_mut();
+        if let Some(window) = open.filter(|window| window.number == number) {
+            window.epochs += 1;
+            window.slow.add(found);
+        }
+        ended
     }
 
     /// Adds what is stored of an epoch, or that nothing is known of it, from before a
@@ -184,7 +222,15 @@ impl Window {
 
 impl OpenWindow {
     fn new(number: i64) -> Self {
-        Self { number, epochs: 0, gaps: 0, sum: None, reason: None, sampled: Sampled::default() }
+        Self {
+            number,
+            epochs: 0,
+            gaps: 0,
+            sum: None,
+            reason: None,
+            sampled: Sampled::default(),
+            slow: MeasuredTrips::default(),
+        }
     }
 
     fn add(&mut self, seen: &Seen) {
@@ -199,7 +245,10 @@ impl OpenWindow {
             span: window.span_of(self.number),
             epochs: self.epochs,
             gaps: self.gaps,
-            packets: self.sum.as_ref().map_or(0, |sum| sum.evidence.packets),
+            packets: match window.measure {
+                Measure::Share => self.slow.count(),
+                _ => self.sum.as_ref().map_or(0, |sum| sum.evidence.packets),
+            },
             value: self.value(window, minimum_packets),
         }
     }
@@ -208,6 +257,9 @@ impl OpenWindow {
         let measure = window.measure;
         if measure == Measure::Gaps {
             return Ok(self.gaps as f64 / self.gaps.saturating_add(self.epochs).max(1) as f64);
+        }
+        if measure == Measure::Share {
+            return self.slow.share(window, minimum_packets);
         }
         let sum = self.sum.as_ref().ok_or("no epoch has an estimate")?;
         let evidence = &sum.evidence;
@@ -244,6 +296,38 @@ impl OpenWindow {
         }
         let value_ns = delays.percentile(share).ok_or("the sample is empty")?;
         Ok(value_ns as f64)
+    }
+}
+
+impl MeasuredTrips {
+    fn add(&mut self, found: Option<&RoundTripEstimate>) {
+        let Some(found) = found.filter(|found| found.matched > 0) else { return };
+        let has_interval = found.times.as_ref().is_some_and(|times| times.half_width_ns.is_some());
+        self.is_biased |= !has_interval;
+        if let Some(times) = found.distribution.as_deref() {
+            self.times.get_or_insert_with(|| Histogram::new(BUCKETS_MAX)).merge(times);
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.times.as_ref().map_or(0, Histogram::count)
+    }
+
+    /// The end of the interval of the share that decides: few round trips must not raise an alert.
+    fn share(&self, window: &Window, minimum: u64) -> Result<f64, String> {
+        let count = self.count();
+        let share = self.times.as_ref().and_then(|times| times.share_above(window.longer_than_ns));
+        let share = share.filter(|_| count >= minimum).ok_or_else(|| {
+            format!("{count} round trips are too few: minimum_packets = {minimum}")
+        })?;
+        if self.is_biased {
+            return Err("the algorithm does not know which round trips it missed".to_owned());
+        }
+        let ShareAbove { low, high, .. } = share;
+        window.thresholds.decided_by(low, high).ok_or_else(|| {
+            let percent = |share: f64| 100.0 * share;
+            format!("the share is between {:.2} % and {:.2} %", percent(low), percent(high))
+        })
     }
 }
 

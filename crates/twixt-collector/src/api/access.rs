@@ -56,6 +56,11 @@ impl Readers {
         }
     }
 
+    /// Who asks, for those who want to know later.
+    pub(super) fn name(&self, headers: &HeaderMap) -> Option<String> {
+        self.reader(headers).ok()
+    }
+
     fn caller(&self, headers: &HeaderMap) -> Option<Arc<Caller>> {
         let shown = headers.get(header::AUTHORIZATION)?;
         self.tokens.caller(shown.as_bytes())

@@ -6,7 +6,9 @@ mod completeness;
 mod estimate;
 mod flows;
 mod now;
+mod one_point;
 mod picture;
+mod source;
 
 pub use alerts::{AcknowledgeDocument, AlertRuleDocument, AlertsDocument, SilenceDocument};
 pub use completeness::{CompletenessDocument, MomentRange, TimeRange};
@@ -14,11 +16,16 @@ pub use estimate::{
     BucketDocument, EstimateDocument, EstimatesDocument, GapDocument, GapsDocument,
     HistogramDocument,
 };
-pub use flows::{FlowOrder, FlowSelection, FlowsDocument};
+pub use flows::{FlowDocument, FlowOrder, FlowSelection, FlowsDocument};
 pub use now::{
     ClockDocument, ClocksDocument, EndDocument, EpochDocument, EvidenceDocument, PointDocument,
     PointsDocument, SegmentDocument, SegmentsDocument,
 };
+pub use one_point::{
+    HeavyDocument, HeavyFlowDocument, ObservedDocument, PrefixDocument, ReorderingDocument,
+    RoundTripDocument, RoundTripsDocument,
+};
 pub use picture::{
     HeatmapColumn, HeatmapDocument, KnownLossDocument, TotalDocument, TotalsDocument,
 };
+pub use source::{SourceDocument, SourceKind};

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use twixt_history::{Row, RowAnswer, to_parquet};
+use twixt_history::{Row, RowAnswer, Table, to_parquet};
 
 use super::documents::{
     CompletenessDocument, EstimateDocument, EstimatesDocument, GapDocument, GapsDocument,
@@ -55,7 +55,7 @@ pub(super) async fn estimates(
     let (range, step) = (question.span.into(), question.step.name().to_owned());
     let answer = api.ask(question).await?;
     if asked.format == Some(AnswerFormat::Parquet) {
-        return parquet(&api, &answer);
+        return parquet(&api, Table::Estimates, &answer);
     }
     let document = EstimatesDocument {
         range,
@@ -68,8 +68,8 @@ pub(super) async fn estimates(
 }
 
 /// The rows as a table.
-fn parquet(api: &Api, answer: &RowAnswer) -> Result<Response, Problem> {
-    let bytes = to_parquet(&answer.rows).map_err(|error| api.failed(&error))?;
+pub(super) fn parquet(api: &Api, table: Table, answer: &RowAnswer) -> Result<Response, Problem> {
+    let bytes = to_parquet(table, &answer.rows).map_err(|error| api.failed(&error))?;
     let mut response = ([(header::CONTENT_TYPE, PARQUET)], bytes).into_response();
     let headers = response.headers_mut();
     let is_complete = if answer.is_complete() { "true" } else { "false" };

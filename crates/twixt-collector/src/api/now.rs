@@ -5,17 +5,16 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use twixt_history::SeriesKey;
-use twixt_model::{Span, TimeSource};
+use twixt_model::Span;
 
 use super::documents::{
-    ClockDocument, ClocksDocument, EndDocument, PointDocument, PointsDocument, SegmentDocument,
+    ClockDocument, ClocksDocument, PointDocument, PointsDocument, SegmentDocument,
     SegmentsDocument, TimeRange,
 };
 use super::parameters::{Asked, NoParameters};
 use super::problem::Problem;
 use super::{Api, ErrorDocument};
-use crate::history::{ClockState, PointState};
+use crate::history::{AgentState, PointState};
 
 /// All points.
 #[utoipa::path(
@@ -42,8 +41,20 @@ pub(super) async fn points(
             known.stored = Some(known.stored.map_or(span, |stored| stored.union(span)));
         }
     }
+    for history in api.estimates.points.all() {
+        let catalogue = history.catalogue();
+        for (series, span) in catalogue.series() {
+            let key = (series.domain.clone(), series.upstream.clone());
+            let known = points.entry(key).or_default();
+            known.stored = Some(known.stored.map_or(span, |stored| stored.union(span)));
+        }
+    }
     for (key, state) in api.estimates.latest.points() {
         points.entry(key).or_default().state = Some(state);
+    }
+    for (key, agent) in api.estimates.latest.agents() {
+        // What is of no segment is not known as a point.
+        points.entry(key).and_modify(|known| known.agent = agent);
     }
     let range = range(points.values().filter_map(|known| known.stored));
     let points = points.into_iter().map(|(key, known)| known.document(key)).collect();
@@ -67,17 +78,9 @@ pub(super) async fn segments(
     Asked(NoParameters {}): Asked<NoParameters>,
 ) -> Result<Json<SegmentsDocument>, Problem> {
     let catalogue = api.estimates.history.catalogue();
-    let document = |(series, span): (&SeriesKey, Span)| SegmentDocument {
-        domain: series.domain.clone(),
-        upstream: series.upstream.clone(),
-        downstream: series.downstream.clone(),
-        class: series.class.clone(),
-        algorithm: series.algorithm.clone(),
-        epoch_ns: series.epoch_ns,
-        stored: span.into(),
-    };
+    let segments = catalogue.series().map(|(series, span)| SegmentDocument::of(series, span));
     let range = range(catalogue.series().map(|(_, span)| span));
-    Ok(Json(SegmentsDocument { range, segments: catalogue.series().map(document).collect() }))
+    Ok(Json(SegmentsDocument { range, segments: segments.collect() }))
 }
 
 /// The last known state of the clocks of segments, since the collector's start.
@@ -96,9 +99,15 @@ pub(super) async fn clocks(
     State(api): State<Arc<Api>>,
     Asked(NoParameters {}): Asked<NoParameters>,
 ) -> Result<Json<ClocksDocument>, Problem> {
-    let clocks = api.estimates.latest.clocks();
-    let range = range(clocks.iter().map(|(_, state)| state.span));
-    Ok(Json(ClocksDocument { range, clocks: clocks.iter().map(clock_document).collect() }))
+    let clocks = match &api.about.bundle {
+        Some(bundle) => bundle.clocks.clone(),
+        None => {
+            let latest = api.estimates.latest.clocks();
+            latest.iter().map(|(series, state)| ClockDocument::of(series, state)).collect()
+        }
+    };
+    let range = range(clocks.iter().map(|clock| clock.range.span()));
+    Ok(Json(ClocksDocument { range, clocks }))
 }
 
 /// What is known of a point.
@@ -107,6 +116,7 @@ struct Known<'a> {
     segments: Vec<(&'a String, &'a String)>,
     stored: Option<Span>,
     state: Option<PointState>,
+    agent: AgentState,
 }
 
 impl Known<'_> {
@@ -124,26 +134,11 @@ impl Known<'_> {
             skipped: state.map(|state| state.skipped),
             dropped: state.map(|state| state.dropped),
             late: state.map(|state| state.late),
+            agent_version: self.agent.version,
+            spool_epochs: self.agent.spool.map(|spool| spool.epochs),
+            spool_bytes: self.agent.spool.map(|spool| spool.bytes),
+            spool_discarded: self.agent.spool.map(|spool| spool.discarded),
         }
-    }
-}
-
-fn clock_document((series, state): &(SeriesKey, ClockState)) -> ClockDocument {
-    let [upstream, downstream] = &state.ends;
-    let end = |point: &str, end: &(TimeSource, Option<i64>)| EndDocument {
-        point: point.to_owned(),
-        time_source: end.0.name().to_owned(),
-        bound_ns: end.1,
-    };
-    ClockDocument {
-        domain: series.domain.clone(),
-        class: series.class.clone(),
-        algorithm: series.algorithm.clone(),
-        range: state.span.into(),
-        upstream: end(&series.upstream, upstream),
-        downstream: end(&series.downstream, downstream),
-        error_ns: state.error_ns,
-        realigned_epochs: state.realigned_epochs,
     }
 }
 

@@ -6,7 +6,8 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use super::{
-    alerts, documents, estimates, evidence, flows, heatmap, histogram, live, now, problem, totals,
+    alerts, bundle, documents, estimates, evidence, flows, heatmap, histogram, live, now,
+    one_point, problem, totals,
 };
 
 /// What may be asked for, and what is answered, as OpenAPI has it.
@@ -30,10 +31,16 @@ use super::{
         alerts::silence,
         totals::totals,
         flows::flows,
+        flows::flow,
         heatmap::heatmap,
         histogram::histogram,
         evidence::evidence,
-        live::live
+        one_point::round_trips,
+        one_point::reordering,
+        one_point::heavy,
+        live::live,
+        bundle::bundle,
+        bundle::source
     ),
     components(schemas(
         documents::EstimatesDocument,
@@ -41,12 +48,17 @@ use super::{
         documents::AlertsDocument,
         documents::TotalsDocument,
         documents::FlowsDocument,
+        documents::FlowDocument,
         documents::HeatmapDocument,
         documents::HistogramDocument,
         documents::PointsDocument,
         documents::SegmentsDocument,
         documents::ClocksDocument,
         documents::EvidenceDocument,
+        documents::SourceDocument,
+        documents::RoundTripsDocument,
+        documents::ReorderingDocument,
+        documents::HeavyDocument,
         problem::ErrorDocument
     )),
     modifiers(&Tokens)

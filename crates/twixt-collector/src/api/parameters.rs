@@ -1,5 +1,9 @@
 //! What a question may say, as it stands in a URL.
 
+mod of_point;
+
+pub(super) use of_point::{HeavyParameters, ReorderingParameters, RoundTripParameters};
+
 use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Query};
@@ -12,6 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::documents::{FlowOrder, FlowSelection};
 use super::problem::Problem;
+use crate::bundle::BundleAsked;
 use crate::flows::FlowsAsked;
 
 /// Rows of an answer by default: a week of minutes of one segment.
@@ -26,6 +31,7 @@ const EPOCHS_DEFAULT: usize = 100;
 pub(super) const EPOCHS_MAX: usize = 1_000;
 /// Most columns of a heat map.
 const COLUMNS_MAX: usize = 10_000;
+const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
 /// Longest text of a parameter.
 const TEXT_MAX: usize = 1_024;
@@ -168,6 +174,32 @@ pub(super) struct FlowParameters {
     limit: Option<usize>,
 }
 
+/// Which flow.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct OneFlowParameters {
+    /// Names of the two points, `UPSTREAM:DOWNSTREAM`.
+    #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
+    segment: String,
+    /// The flow, as `/v1/flows` names it.
+    #[param(max_length = 1024, example = "tcp 10.0.0.1:40312 > 10.0.1.9:443")]
+    scope: String,
+    /// Class of traffic; omitted: all.
+    #[param(max_length = 1024)]
+    class: Option<String>,
+    /// Name of the algorithm; omitted: all that separate flows.
+    #[param(max_length = 1024)]
+    algorithm: Option<String>,
+    /// Start: RFC 3339 with an offset, or seconds since 1970. Omitted: a minute before the end.
+    /// Epochs are paired again, at most 600 of them.
+    #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
+    start: Option<String>,
+    /// End, inclusive.
+    #[param(max_length = 64)]
+    end: Option<String>,
+}
+
 /// Which delays.
 #[derive(Clone, Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -271,6 +303,23 @@ pub(super) struct EvidenceParameters {
     limit: Option<usize>,
 }
 
+/// What a bundle is of.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct BundleParameters {
+    /// Names of the two points, `UPSTREAM:DOWNSTREAM`.
+    #[param(max_length = 1024, pattern = "^[^:]+:.+$")]
+    segment: String,
+    /// Start: RFC 3339 with an offset, or seconds since 1970. Omitted: an hour before the end. A bundle
+    /// covers 31 days at most.
+    #[param(max_length = 64, example = "2024-01-31T10:00:00Z")]
+    start: Option<String>,
+    /// End, inclusive.
+    #[param(max_length = 64)]
+    end: Option<String>,
+}
+
 /// No parameters.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -318,12 +367,12 @@ impl GapParameters {
 
 impl FlowParameters {
     pub(super) fn question(&self, now: Timestamp) -> Result<(FlowsAsked, FlowSelection), Problem> {
-        const MINUTE: Duration = Duration::from_secs(60);
         let asked = FlowsAsked {
             segment: segment(&self.segment)?,
             class: text("class", self.class.as_ref())?,
             algorithm: text("algorithm", self.algorithm.as_ref())?,
             span: span(self.start.as_ref(), self.end.as_ref(), Some(MINUTE), now)?,
+            scope: None,
         };
         let selection = FlowSelection {
             order: self.order.unwrap_or_default(),
@@ -331,6 +380,18 @@ impl FlowParameters {
             limit: limit(self.limit, FLOWS_DEFAULT, FLOWS_MAX)?,
         };
         Ok((asked, selection))
+    }
+}
+
+impl OneFlowParameters {
+    pub(super) fn question(&self, now: Timestamp) -> Result<FlowsAsked, Problem> {
+        Ok(FlowsAsked {
+            segment: segment(&self.segment)?,
+            class: text("class", self.class.as_ref())?,
+            algorithm: text("algorithm", self.algorithm.as_ref())?,
+            span: span(self.start.as_ref(), self.end.as_ref(), Some(MINUTE), now)?,
+            scope: text("scope", Some(&self.scope))?,
+        })
     }
 }
 
@@ -381,11 +442,19 @@ impl HeatmapParameters {
 
 impl EvidenceParameters {
     pub(super) fn segment_range(&self, now: Timestamp) -> Result<SegmentRange, Problem> {
-        const MINUTE: Duration = Duration::from_secs(60);
         Ok(SegmentRange {
             segment: segment(&self.segment)?,
             span: span(self.start.as_ref(), self.end.as_ref(), Some(MINUTE), now)?,
             limit: limit(self.limit, EPOCHS_DEFAULT, EPOCHS_MAX)?,
+        })
+    }
+}
+
+impl BundleParameters {
+    pub(super) fn question(&self, now: Timestamp) -> Result<BundleAsked, Problem> {
+        Ok(BundleAsked {
+            segment: segment(&self.segment)?,
+            span: span(self.start.as_ref(), self.end.as_ref(), Some(HOUR), now)?,
         })
     }
 }

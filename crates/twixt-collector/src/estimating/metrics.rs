@@ -8,6 +8,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 use twixt_engine::{Engine, EngineEvent, WarningKind};
 
+use crate::point_metrics::PointMetrics;
 use crate::segments::SegmentMetrics;
 
 type ByName = Family<[(&'static str, &'static str); 1], Counter>;
@@ -20,6 +21,7 @@ pub(crate) struct EstimatingMetrics {
     pub(super) estimated_late: Counter,
     waiting_bytes: Gauge,
     pub(super) segments: SegmentMetrics,
+    points: PointMetrics,
     events: ByName,
     gap_epochs: Counter,
     warnings: ByName,
@@ -29,8 +31,12 @@ pub(crate) struct EstimatingMetrics {
 }
 
 impl EstimatingMetrics {
-    pub(crate) fn new(registry: &mut Registry, segments: SegmentMetrics) -> Self {
-        let metrics = Self { segments, ..Self::default() };
+    pub(crate) fn new(
+        registry: &mut Registry,
+        segments: SegmentMetrics,
+        points: PointMetrics,
+    ) -> Self {
+        let metrics = Self { segments, points, ..Self::default() };
         registry.register(
             "epochs_replayed",
             "Epochs read from the log after the start",
@@ -95,6 +101,7 @@ impl EstimatingMetrics {
 
     pub(super) fn count(&self, event: &EngineEvent) {
         self.segments.note(event);
+        self.points.note(event);
         let kind = match event {
             EngineEvent::Estimated(_) => "estimated",
             EngineEvent::Observed(_) => "observed",

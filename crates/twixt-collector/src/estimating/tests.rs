@@ -11,7 +11,7 @@ use twixt_synopsis::{Purpose, find};
 
 use super::*;
 use crate::budget::{BudgetMetrics, ByteBudget};
-use crate::history::{Estimates, HistoryMetrics};
+use crate::history::{Estimates, HistoryMetrics, PointHistories};
 
 const EPOCH_NS: i64 = 100_000_000;
 
@@ -111,7 +111,9 @@ fn points_that_are_behind_after_a_start_are_waited_for() {
         clock: clock.clone(),
     };
     let kept = Kept::default();
-    let estimates = Estimates::new(history.unwrap(), clock.clone());
+    let disk = twixt_store::real_disk();
+    let points = PointHistories::open(&disk, folder.path(), &HistoryConfig::default()).unwrap();
+    let estimates = Estimates::new(history.unwrap(), points, clock.clone());
     let sink = HistorySink::new(estimates, Box::new(kept.clone()), HistoryMetrics::default());
     let mut estimating = Estimating::new(config, EstimatingMetrics::default(), sink);
     let progress = estimating.file.read();

@@ -9,6 +9,10 @@ use super::FLOWS_MAX;
 /// Sums of flows.
 #[derive(Debug, Default)]
 pub(super) struct FlowSums {
+    /// The only flow that is wanted, if one is.
+    wanted: Option<String>,
+    /// Its estimates, epoch by epoch: as many as epochs are paired again, at most.
+    course: Vec<Row>,
     totals: SeriesTotals,
     /// Series and flows that are added up.
     known: BTreeSet<(SeriesKey, String)>, // at most FLOWS_MAX
@@ -17,8 +21,19 @@ pub(super) struct FlowSums {
 }
 
 impl FlowSums {
+    /// Sums of all flows, or of one, with its course over time.
+    pub(super) fn of(wanted: Option<String>) -> Self {
+        Self { wanted, ..Self::default() }
+    }
+
     /// Adds the estimate of a flow in an epoch.
     pub(super) fn add(&mut self, row: &Row) {
+        if let Some(wanted) = &self.wanted {
+            if row.scope != *wanted {
+                return;
+            }
+            self.course.push(row.clone());
+        }
         let key = (row.series.clone(), row.scope.clone());
         if !self.known.contains(&key) {
             if self.known.len() >= FLOWS_MAX {
@@ -41,7 +56,12 @@ impl FlowSums {
         })
     }
 
-    pub(super) fn into_rows(self) -> Vec<Row> {
-        self.totals.rows().collect()
+    /// The sums, and the course of the only flow that was wanted, in order of time.
+    pub(super) fn into_rows(self) -> (Vec<Row>, Vec<Row>) {
+        let mut course = self.course;
+        course.sort_by(|one, other| {
+            (one.start_ns, &one.series).cmp(&(other.start_ns, &other.series))
+        });
+        (self.totals.rows().collect(), course)
     }
 }

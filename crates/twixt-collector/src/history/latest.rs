@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use twixt_delivery::SpoolState;
 use twixt_engine::{EngineEvent, PairEstimate, PointEstimate};
 use twixt_history::SeriesKey;
 use twixt_measure::PointSummary;
@@ -20,6 +21,17 @@ pub(crate) struct LatestStates {
 struct Latest {
     clocks: BTreeMap<SeriesKey, ClockState>,
     points: BTreeMap<(String, String), PointState>,
+    agents: BTreeMap<(String, String), AgentState>, // at most AGENTS_MAX
+}
+
+/// Points of which it is known what their agents say of themselves. Further ones show nothing of it.
+const AGENTS_MAX: usize = 10_000;
+
+/// What the agent of a point said of itself when it sent last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AgentState {
+    pub(crate) version: Option<String>,
+    pub(crate) spool: Option<SpoolState>,
 }
 
 /// The last known state of the clocks of a segment.
@@ -65,6 +77,26 @@ impl LatestStates {
     /// Domain, name and state of every point.
     pub(crate) fn points(&self) -> BTreeMap<(String, String), PointState> {
         self.with(|latest| latest.points.clone())
+    }
+
+    /// Takes what an agent said, with epochs of these points.
+    pub(crate) fn note_agent(
+        &self,
+        points: impl IntoIterator<Item = (String, String)>,
+        agent: &AgentState,
+    ) {
+        self.with(|latest| {
+            for point in points {
+                if latest.agents.len() < AGENTS_MAX || latest.agents.contains_key(&point) {
+                    latest.agents.insert(point, agent.clone());
+                }
+            }
+        });
+    }
+
+    /// By domain and name of the point.
+    pub(crate) fn agents(&self) -> BTreeMap<(String, String), AgentState> {
+        self.with(|latest| latest.agents.clone())
     }
 
     fn note_pair(&self, pair: &PairEstimate) {

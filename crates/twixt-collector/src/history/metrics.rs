@@ -6,7 +6,9 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use twixt_history::{History, RemovedFiles};
+use twixt_history::{Counts, RemovedFiles};
+
+use super::Estimates;
 
 /// What can fail by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub(crate) struct HistoryMetrics {
     sealed: Counter,
     rollups_refused: Counter,
     rollup_bytes: Gauge<i64>,
+    folded: Counter,
+    pub(super) left_out: Counter,
     pub(crate) failed: Counter,
     pub(super) unreadable: Counter,
     bytes: Gauge<i64>,
@@ -55,6 +59,16 @@ impl HistoryMetrics {
                 "history_rollups_refused",
                 "Hours whose minutes were removed from memory because there were too many",
                 &new.rollups_refused,
+            ),
+            (
+                "history_scopes_folded",
+                "Times that the smaller scopes of a point in a minute or an hour became one row",
+                &new.folded,
+            ),
+            (
+                "history_scopes_left_out",
+                "Groups, prefixes and flows of an epoch of a point without a row of their own",
+                &new.left_out,
             ),
             ("history_failures", "Failures to store estimates or seal hours", &new.failed),
             (
@@ -91,18 +105,27 @@ impl HistoryMetrics {
     }
 
     /// The history counts by itself.
-    pub(super) fn copy(&self, history: &History) {
-        let counts = history.counts();
-        let copy = |counter: &Counter, count| counter.inner().store(count, Ordering::Relaxed);
-        copy(&self.rows, counts.rows);
-        copy(&self.repeated, counts.repeated);
-        copy(&self.sealed, counts.sealed);
-        copy(&self.rollups_refused, counts.rollups_refused);
-        self.rollup_bytes.set(i64::try_from(history.rollup_bytes()).unwrap_or(i64::MAX));
+    pub(super) fn copy(&self, estimates: &Estimates) {
+        let counts: Vec<Counts> = estimates.tables().map(|history| history.counts()).collect();
+        let copy = |counter: &Counter, count: fn(&Counts) -> u64| {
+            let count = counts.iter().map(count).sum();
+            counter.inner().store(count, Ordering::Relaxed);
+        };
+        copy(&self.rows, |counts| counts.rows);
+        copy(&self.repeated, |counts| counts.repeated);
+        copy(&self.sealed, |counts| counts.sealed);
+        copy(&self.rollups_refused, |counts| counts.rollups_refused);
+        copy(&self.folded, |counts| counts.folded);
+        let bytes: usize = estimates.tables().map(|history| history.rollup_bytes()).sum();
+        self.rollup_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
     pub(super) fn removed(&self, removed: &RemovedFiles) {
         self.removed_files.inc_by(removed.files);
-        self.bytes.set(i64::try_from(removed.left_bytes).unwrap_or(i64::MAX));
+    }
+
+    /// Of all tables, as far as they could be looked at.
+    pub(super) fn note_bytes(&self, bytes: u64) {
+        self.bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 }

@@ -58,25 +58,32 @@ impl Upkeep {
 
     /// Does what is due.
     pub(crate) fn run_once(&mut self) {
-        let Estimates { history, clock, .. } = &self.estimates;
-        let (old_by, is_doubtful) =
-            self.age_reference.moment(clock.now(), history.newest(), clock.instant());
+        let Estimates { history, points, clock, .. } = &self.estimates;
+        let newest = self.estimates.tables().filter_map(|history| history.newest()).max();
+        let (old_by, is_doubtful) = self.age_reference.moment(clock.now(), newest, clock.instant());
         if is_doubtful {
             warn!(
                 "the clock is more than a day ahead of the newest estimate: ages count from the \
                  estimate"
             );
         }
-        let done = history.keep_by(clock.now(), old_by);
-        let failed = match &done {
+        let now = clock.now();
+        let mut all: Vec<Result<UpkeepDone, HistoryError>> =
+            points.all().map(|history| history.keep_by(now, old_by)).collect();
+        // Estimates have what the tables of one point leave of the bytes for all.
+        let bytes = |done: &Result<UpkeepDone, HistoryError>| {
+            done.as_ref().map_or(0, |done| done.removed.left_bytes)
+        };
+        let beside_bytes = all.iter().map(bytes).sum();
+        all.push(history.keep_beside(now, old_by, beside_bytes));
+        let failed = all.iter().find_map(|done| match done {
             Ok(done) => done.unsealed.first(),
             Err(problem) => Some(problem),
-        };
+        });
         self.note_health(failed);
-        if let Ok(done) = done {
-            self.log(&done);
-        }
-        self.metrics.copy(history);
+        self.metrics.note_bytes(all.iter().map(bytes).sum());
+        all.iter().flatten().for_each(|done| self.log(done));
+        self.metrics.copy(&self.estimates);
     }
 
     /// Says once when it begins to fail, and once when it works again.

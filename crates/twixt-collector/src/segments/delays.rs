@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use prometheus_client::encoding::{
     MetricEncoder, NativeHistogram, NativeHistogramBuckets, NoLabelSet,
 };
-use twixt_model::DelaySample;
+use twixt_model::{DelaySample, Histogram};
 
 /// Upper bounds of classic buckets, in nanoseconds: three for each power of ten. Delays that are
 /// not positive, which happen where clocks differ, have one of their own.
@@ -46,7 +46,7 @@ const SECOND_NS: f64 = 1e9;
 /// Delays, by buckets. Of native ones there are at most 504 for either sign: 63 bits of
 /// nanoseconds, 8 buckets each.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct DelayBuckets {
+pub(crate) struct DelayBuckets {
     /// Those up to each bound, and the rest.
     classic: [u64; BOUNDS_NS.len() + 1],
     positive: BTreeMap<i32, u64>,
@@ -70,6 +70,25 @@ impl DelayBuckets {
         }
     }
 
+    /// Adds a distribution: each bucket by its middle, which is within 0.6 % of what it holds.
+    pub(crate) fn add_histogram(&mut self, histogram: &Histogram) {
+        let base = 2_f64.powf(2_f64.powi(-i32::from(histogram.scale())));
+        let known = histogram.buckets().map(|(number, bucket)| {
+            ((base.powi(number) * base.sqrt()).round() as i64, bucket.weight)
+        });
+        // Values that are not positive are in no bucket.
+        let in_buckets: f64 = histogram.buckets().map(|(_, bucket)| bucket.weight).sum();
+        let nothing = [(0, histogram.weight() - in_buckets)];
+        for (value_ns, weight) in nothing.into_iter().chain(known) {
+            self.carry += weight.max(0.0);
+            let whole = self.carry.floor();
+            self.carry -= whole;
+            if whole >= 1.0 {
+                self.add_delay(value_ns, whole as u64);
+            }
+        }
+    }
+
     fn add_delay(&mut self, delay_ns: i64, packets: u64) {
         let place = BOUNDS_NS.partition_point(|bound_ns| *bound_ns < delay_ns);
         let native = match delay_ns {
@@ -84,7 +103,7 @@ impl DelayBuckets {
         self.sum_ns = self.sum_ns.saturating_add(sum_ns);
     }
 
-    pub(super) fn encode(&self, mut encoder: MetricEncoder<'_>) -> std::fmt::Result {
+    pub(crate) fn encode(&self, mut encoder: MetricEncoder<'_>) -> std::fmt::Result {
         let bounds = BOUNDS_NS.iter().map(|bound_ns| *bound_ns as f64 / SECOND_NS);
         let bounds = bounds.chain([f64::INFINITY]);
         let classic: Vec<(f64, u64)> = bounds.zip(self.classic).collect();
@@ -195,6 +214,19 @@ mod tests {
         assert!((delays.count as f64 - expected).abs() <= 1.0, "{} of {expected}", delays.count);
         assert_eq!(delays.positive.values().sum::<u64>(), delays.count);
         assert_eq!(delays.classic.iter().sum::<u64>(), delays.count);
+    }
+
+    #[test]
+    fn distributions_count_as_what_they_stand_for() {
+        let mut histogram = Histogram::new(640);
+        (0..100).for_each(|_| histogram.add(10_000_000, 2.5));
+        histogram.add(0, 3.0);
+        let mut times = DelayBuckets::default();
+        times.add_histogram(&histogram);
+        assert_eq!((times.count, times.zero), (253, 3));
+        assert_eq!(times.classic[15] + times.classic[14], 250);
+        let mean_ns = times.sum_ns as f64 / 250.0;
+        assert!((mean_ns / 10e6 - 1.0).abs() < 0.006, "{mean_ns}");
     }
 
     #[test]

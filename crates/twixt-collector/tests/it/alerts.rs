@@ -244,6 +244,7 @@ fn slow(url: String) -> AlertConfig {
     AlertConfig {
         name: "slow".to_owned(),
         segment: SegmentPattern::all(),
+        round_trips: None,
         class: None,
         algorithm: None,
         measure: Measure::Mean,
@@ -306,6 +307,7 @@ fn what_makes_no_sense_is_refused() {
     let alert = AlertConfig {
         name: "slow".to_owned(),
         segment: SegmentPattern::all(),
+        round_trips: None,
         class: None,
         algorithm: None,
         measure: Measure::Loss,

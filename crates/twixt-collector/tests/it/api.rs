@@ -327,3 +327,31 @@ fn the_description_is_the_committed_one() {
     let committed = std::fs::read_to_string(path).unwrap_or_default();
     assert_eq!(committed, description, "renew it with TWIXT_BLESS=1, or twixt generate openapi");
 }
+
+#[test]
+fn points_show_what_their_agents_said_of_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = patient(folder.path());
+    let first = epoch_now() - 20;
+    let said = [
+        ("up", "twixt-agent/9.8.7", "epochs=12, bytes=3456, discarded=1"),
+        ("down", "twixt-agent/<script>", "epochs=all"),
+    ];
+    for (point, product, spool) in said {
+        let headers = [("user-agent", product), ("twixt-spool", spool)];
+        let agent = Agent::at(point).after(if point == "up" { 0 } else { DELAY_NS });
+        send(&client(), &collector.url(), &headers, &body(&agent.seal(first, 10))).counts();
+    }
+    ask_until(&collector, "/v1/estimates?step=epoch", |document| rows(document).len() >= 5);
+    let document = ask_well(&collector, "/v1/points");
+    let of = |name: &str| {
+        let mut points = document["points"].as_array().unwrap().iter();
+        points.find(|point| point["name"] == name).unwrap()
+    };
+    assert_eq!(of("up")["agent_version"], "9.8.7");
+    assert_eq!((&of("up")["spool_epochs"], &of("up")["spool_bytes"]), (&12.into(), &3456.into()));
+    assert_eq!(of("up")["spool_discarded"], 1);
+    for key in ["agent_version", "spool_epochs", "spool_bytes", "spool_discarded"] {
+        assert!(of("down")[key].is_null(), "what cannot be trusted is unknown: {}", of("down"));
+    }
+}

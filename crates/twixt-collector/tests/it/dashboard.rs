@@ -4,12 +4,18 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use twixt_collector::ESTIMATES_FOLDER;
 use twixt_collector::access::{PointPattern, ReaderConfig, TokenConfig, TokenHash};
 use twixt_engine::SegmentConfig;
-use twixt_model::{Delay, PointId, Segment};
+use twixt_history::{History, HistoryConfig, moment_text};
+use twixt_model::{Delay, PointId, Segment, Timestamp};
+use twixt_synopsis::Purpose;
 use twixt_testing::{check_in_browser, dashboard_folder, require};
 
-use crate::epochs::{Agent, DELAY_NS, body, epoch_now};
+use crate::api::ask_until;
+use crate::epochs::{Agent, DELAY_NS, EPOCH_NS, body, epoch_now};
+use crate::large_network::row_of;
+use crate::one_point::Asking;
 use crate::running::{Running, client, config, send};
 
 const READER: &str = "a-token-of-a-reader";
@@ -104,12 +110,57 @@ fn a_browser_shows_hostile_names_as_text_to_who_has_a_token() {
 }
 
 #[test]
+fn a_browser_shows_what_single_points_measure() {
+    require!(browser);
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Running::start(config(folder.path()));
+    let first = epoch_now() / 10 - 130;
+    for (purpose, algorithm) in [(Purpose::RoundTrip, "fridge"), (Purpose::Heavy, "space-saving")] {
+        collector.send(&body(&Asking::new(purpose, algorithm).seal(first, 125))).counts();
+    }
+    collector.send(&body(&Agent::at("up").seal(epoch_now() - EPOCHS, EPOCHS))).counts();
+    for path in ["/v1/round-trips?point=edge", "/v1/heavy?point=edge"] {
+        ask_until(&collector, path, |document| document["completeness"]["epochs"] == 125);
+    }
+    let url = format!("http://{}", collector.addresses.listen);
+    check_in_browser("onepoint.spec.ts", &url, &[]);
+}
+
+#[test]
 fn a_browser_is_told_that_nothing_is_stored() {
     require!(browser);
     let folder = tempfile::tempdir().unwrap();
     let collector = Running::start(config(folder.path()));
     let url = format!("http://{}", collector.addresses.listen);
     check_in_browser("empty.spec.ts", &url, &[]);
+}
+
+/// One epoch of everything: a segment, and a path of two that was measured from end to end as well.
+#[test]
+fn a_browser_shows_single_epochs_and_what_a_path_does_not_explain() {
+    require!(browser);
+    let folder = tempfile::tempdir().unwrap();
+    let epoch = epoch_now() - 30;
+    let now = Timestamp::from_nanos(epoch * EPOCH_NS);
+    let ends = [
+        ["lon-out", "par-in"],
+        ["fra-out", "ams-in"],
+        ["ams-out", "lon-in"],
+        ["fra-out", "lon-in"],
+    ];
+    let delays_ns = [(4_000_000, 60), (4_000_000, 60), (5_000_000, 60), (10_000_000, 600)];
+    let history =
+        History::open(&folder.path().join(ESTIMATES_FOLDER), HistoryConfig::default()).unwrap();
+    for (ends, (delay_ns, lost)) in ends.into_iter().zip(delays_ns) {
+        history.append(&[row_of(ends, (EPOCH_NS, epoch), delay_ns, lost)], now).unwrap();
+    }
+    drop(history);
+    let collector = Running::start(config(folder.path()));
+    let url = format!("http://{}", collector.addresses.listen);
+    let moment = |epoch: i64| moment_text(Timestamp::from_nanos(epoch * EPOCH_NS));
+    let (start, end) = (moment(epoch - 30), moment(epoch + 30));
+    let times = [("TWIXT_START", start.as_str()), ("TWIXT_END", end.as_str())];
+    check_in_browser("small.spec.ts", &url, &times);
 }
 
 /// A collector that wants tokens, for the segment between the hostile names.

@@ -97,3 +97,33 @@ fn one_question_takes_only_so_many_epochs() {
     let flow = &document["flows"][0];
     assert!(flow["lost"].is_null() && flow["reason"].is_string(), "{flow}");
 }
+
+#[test]
+fn one_flow_is_had_epoch_by_epoch_and_as_its_sum_in_the_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let (collector, first) = fed(folder.path(), &ends("exact", DELAY_NS), EPOCHS, MIDDLE + 4);
+    let (_, all) = flows(&collector, first + 2, MIDDLE);
+    let listed = &all["flows"][3];
+    let scope = listed["scope"].as_str().unwrap();
+    let written = scope.replace(' ', "%20").replace('>', "%3E");
+    let moment = |epoch: i64| moment_text(Timestamp::from_nanos(epoch * EPOCH_NS));
+    let (start, end) = (moment(first + 2), moment(first + 1 + MIDDLE));
+    let path =
+        |scope: &str| format!("/v1/flow?segment=up:down&start={start}&end={end}&scope={scope}");
+    let (status, one) = ask(&collector, &path(&written));
+    assert_eq!(status, 200, "{one}");
+    assert_eq!((&one["scope"], &one["total"]), (&scope.into(), &Value::from(vec![listed.clone()])));
+    let rows = one["estimates"].as_array().unwrap();
+    assert_eq!(rows.len() as i64, MIDDLE, "{one}");
+    let starts: Vec<i64> = rows.iter().map(|row| row["start_ns"].as_i64().unwrap()).collect();
+    assert!(starts.is_sorted(), "{starts:?}");
+    assert_eq!(starts[0], (first + 2) * EPOCH_NS);
+    let packets = rows.iter().map(|row| row["packets"].as_i64().unwrap()).sum::<i64>();
+    assert_eq!(Some(packets), listed["packets"].as_i64());
+    assert!(rows.iter().all(|row| row["scope"] == scope && row["mean_ns"] == DELAY_NS));
+    // A flow that was not seen is no error, and has no rows.
+    let (status, none) = ask(&collector, &path("tcp%2010.0.0.1:1%20%3E%2010.0.0.2:2"));
+    assert_eq!((status, &none["estimates"]), (200, &Value::Array(Vec::new())), "{none}");
+    let (status, refused) = ask(&collector, "/v1/flow?segment=up:down");
+    assert!(status == 400 && refused["error"].as_str().unwrap().contains("scope"), "{refused}");
+}

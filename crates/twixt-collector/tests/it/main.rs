@@ -5,6 +5,7 @@
 mod access;
 mod alerts;
 mod api;
+mod bundle;
 mod clock;
 mod dashboard;
 mod disk;
@@ -15,6 +16,7 @@ mod large_network;
 mod late;
 mod limits;
 mod metrics;
+mod one_point;
 mod pairing;
 mod prometheus;
 mod python;

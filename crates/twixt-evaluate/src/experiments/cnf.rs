@@ -11,6 +11,7 @@
 
 pub(super) mod association;
 pub(super) mod deviation;
+pub(super) mod durations;
 pub(super) mod loss;
 pub(super) mod queue;
 pub(super) mod red;
@@ -28,6 +29,7 @@ use twixt_synopsis::cnf::rivals::{Crossed, Means, truth};
 use twixt_synopsis::cnf::{TimingBounds, TimingVerdict, judge_by_timing, unjudged};
 use twixt_synopsis::{By, Cnf, CnfConfig, Pair, Question, Synopsis};
 
+use super::segment::median;
 use crate::experiment::{Setting, Trial};
 
 /// Packets per second of the paper's CHIC trace.
@@ -213,12 +215,6 @@ fn ratio(trial: &mut Trial, name: &str, over: &str, under: &str) {
     let of = |name: &str| trial.values.get(name).copied();
     let ratio = of(over).zip(of(under)).map(|(over, under)| over / under);
     trial.value(name, ratio);
-}
-
-/// The median; `None` of nothing.
-fn median(mut errors: Vec<f64>) -> Option<f64> {
-    let middle = errors.len() / 2;
-    (!errors.is_empty()).then(|| *errors.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
 /// Shares of errors that are at most x, at even steps of the share.

@@ -5,10 +5,12 @@
 //! of it the flow's own. What matters is packets per counter: quick runs have a fifth of both.
 
 pub(super) mod accuracy;
+pub(super) mod count_min;
 pub(super) mod deviation;
 pub(super) mod per_flow;
 pub(super) mod plan;
 pub(super) mod printed;
+pub(super) mod reference;
 pub(super) mod reliability;
 pub(super) mod storage;
 pub(super) mod triangle;

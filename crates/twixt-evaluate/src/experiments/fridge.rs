@@ -6,6 +6,8 @@
 pub(super) mod bias;
 pub(super) mod percentiles;
 pub(super) mod plan;
+pub(super) mod probability;
+pub(super) mod several;
 pub(super) mod stages;
 
 use rand_chacha::ChaCha8Rng;
@@ -51,6 +53,11 @@ struct WeightedRoundTrip {
 
 impl Trace {
     fn new(seed: u64, requests: u64, answered: f64) -> Self {
+        Self::with_longest(seed, requests, answered, LONGEST_NS)
+    }
+
+    /// With other times than up to 100 ms.
+    fn with_longest(seed: u64, requests: u64, answered: f64, longest_ns: f64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let (mut events, mut truth_ns) = (Vec::new(), Vec::new());
         for number in 0..requests {
@@ -58,7 +65,7 @@ impl Trace {
             events.push(Event { time_ns, id, response: false });
             let [chance, scale]: [f64; 2] = StandardUniform.sample(&mut random);
             if chance < answered {
-                let rtt_ns = quantile_ns(scale) as i64;
+                let rtt_ns = (SHORTEST_NS * (longest_ns / SHORTEST_NS).powf(scale)) as i64;
                 events.push(Event { time_ns: time_ns + rtt_ns, id, response: true });
                 truth_ns.push(rtt_ns);
             }

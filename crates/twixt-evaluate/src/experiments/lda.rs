@@ -11,7 +11,7 @@ pub(super) mod plan;
 pub(super) mod sampling;
 pub(super) mod test_packets;
 
-use twixt_model::{DelayEstimate, Observation, PacketDigest, Span, Timestamp, mix};
+use twixt_model::{Delay, DelayEstimate, Observation, PacketDigest, Span, Timestamp, mix};
 use twixt_synopsis::{Lda, LdaConfig, Pair, Question, Synopsis, TwoPoint};
 
 use crate::experiment::{Setting, Size};
@@ -101,11 +101,10 @@ fn compare(config: &LdaConfig, delays: &[i64], lost: &[bool], seed: u64) -> Comp
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     let origin = delays.first().copied().unwrap_or_default();
     for (packet, (&delay, &lost)) in delays.iter().zip(lost).enumerate() {
-        let digest = mix(mix(packet as u64).wrapping_add(seed << 20));
-        let sent_ns = packet as i64 * 200;
-        upstream.update(&seen(digest, sent_ns));
+        let sent = sent(packet, seed);
+        upstream.update(&sent);
         if !lost {
-            downstream.update(&seen(digest, sent_ns + delay));
+            downstream.update(&Observation { time: sent.time + Delay::from_nanos(delay), ..sent });
             let relative = (delay - origin) as f64;
             (count, sum, squares) = (count + 1.0, sum + relative, squares + relative * relative);
         }
@@ -123,10 +122,11 @@ fn compare(config: &LdaConfig, delays: &[i64], lost: &[bool], seed: u64) -> Comp
     }
 }
 
-fn seen(digest: u64, time_ns: i64) -> Observation {
+/// A packet upstream: one every 200 ns.
+fn sent(packet: usize, seed: u64) -> Observation {
     Observation {
-        time: Timestamp::from_nanos(time_ns),
-        digest: PacketDigest(digest),
+        time: Timestamp::from_nanos(packet as i64 * 200),
+        digest: PacketDigest(mix(mix(packet as u64).wrapping_add(seed << 20))),
         length: 250,
         ..Observation::default()
     }

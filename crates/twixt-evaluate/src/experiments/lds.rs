@@ -5,6 +5,7 @@
 //! million packets, and delays of two modes, as in the paper's Fig. 8. Quick runs have 20 000 flows
 //! of the same sizes, and cells to match.
 
+mod bins;
 pub(super) mod distribution;
 pub(super) mod few_cells;
 pub(super) mod flow_loss;
@@ -13,9 +14,11 @@ pub(super) mod loss;
 pub(super) mod more_cells;
 pub(super) mod plan;
 pub(super) mod queue;
+mod rivals;
 pub(super) mod sizing;
 pub(super) mod weights;
 
+use twixt_model::quantity::PacketRate;
 use twixt_sim::{Config, Loss};
 use twixt_synopsis::{Lds, LdsConfig};
 
@@ -26,6 +29,8 @@ use crate::summary::Summary;
 
 const FULL_FLOWS: u64 = 146_000;
 const FULL_PACKETS: u64 = 7_760_000;
+/// Packets per second of the paper's trace.
+const RATE: u64 = 27_000;
 /// Rows of the paper's experiments.
 const ROWS: usize = 4;
 /// Columns of its sketch of 70 000 cells: twice as many flows as cells.
@@ -58,9 +63,19 @@ const fn scaled(columns: u32, setting: Setting) -> u32 {
 }
 
 fn segment(setting: Setting, loss: Loss) -> TestSegment {
+    TestSegment::new(&traffic(setting, loss))
+}
+
+/// At the rate of the paper's trace, on which ways depend that look at packets that pass together. No
+/// sketch does: other experiments take the rate of the simulator.
+fn paced_segment(setting: Setting) -> TestSegment {
+    TestSegment::new(&Config { rate: PacketRate(RATE), ..traffic(setting, Loss::None) })
+}
+
+fn traffic(setting: Setting, loss: Loss) -> Config {
     let delay = "bimodal:fraction=0.6,first=1ms,second=1500us,spread=0.1,jitter=0.1";
     let sizes = "pareto:shape=1.05,min=2.53,max=3000000";
-    TestSegment::new(&Config {
+    Config {
         seed: setting.seed,
         flows: flows(setting) as u32,
         packets: (setting.size == Size::Full).then_some(FULL_PACKETS),
@@ -68,7 +83,7 @@ fn segment(setting: Setting, loss: Loss) -> TestSegment {
         delay: delay.parse().expect("a delay is well-formed"),
         loss,
         ..Config::default()
-    })
+    }
 }
 
 /// Rows that count every packet, in one cell per flow.

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use twixt_model::{ClassId, Estimate, FlowKey, GroupId, Scope};
 use twixt_sim::{Config, Side, Simulation};
+use twixt_synopsis::cnf::rivals::{Crossed, Means};
 use twixt_synopsis::{By, KnownFlow, Listing, Pair, Question, TwoPoint};
 
 /// One segment.
@@ -15,6 +16,17 @@ pub(super) struct TestSegment {
     truth: BTreeMap<FlowKey, Estimate>,
     /// Of all packets; errors are relative to what varies.
     propagation_ns: f64,
+}
+
+/// Every packet that was seen at both points, in the order of upstream.
+pub(super) fn crossed(simulation: &Simulation) -> Vec<Crossed> {
+    let seen = simulation.observations(Side::Upstream).zip(simulation.sightings(Side::Upstream));
+    let crossed = seen.filter_map(|(packet, sighting)| {
+        let delay = simulation.observed_delay(&simulation.packets()[sighting.packet as usize])?;
+        let (flow, digest, length) = (packet.flow, packet.digest, packet.length);
+        Some(Crossed { sent: packet.time, delay, flow, digest, length })
+    });
+    crossed.collect()
 }
 
 /// Whether the sizes of flows are known, as from flow records, or estimated from the counters.
@@ -34,6 +46,8 @@ pub(super) struct Answers(Vec<Answer>);
 #[derive(Clone, Copy)]
 struct Answer {
     packets: u64,
+    /// The true mean.
+    true_ns: f64,
     /// Of the mean; `None` if there is no answer.
     error: Option<f64>,
     deviation_error: Option<f64>,
@@ -94,6 +108,12 @@ impl TestSegment {
         Answers(found.filter_map(|(key, found)| self.answer(&key, found)).collect())
     }
 
+    /// Means by the names of flows.
+    pub(super) fn named(&self, means: &Means) -> BTreeMap<FlowKey, f64> {
+        let mean = |flow: &KnownFlow| Some((flow.key, *means.get(&flow.hash)?));
+        self.flows.iter().filter_map(mean).collect()
+    }
+
     /// What means of flows are worth; a flow that has none has that of all.
     pub(super) fn judge(&self, means_ns: &BTreeMap<FlowKey, f64>, of_all_ns: f64) -> Answers {
         let answer = |(key, truth): (&FlowKey, &Estimate)| {
@@ -145,8 +165,10 @@ impl TestSegment {
 
 impl Answer {
     fn unanswered(truth: &Estimate) -> Self {
+        let delay = truth.delay.expect("flows without a delay have no answer");
         Self {
             packets: truth.evidence.packets,
+            true_ns: delay.mean_ns(),
             error: None,
             deviation_error: None,
             is_covered: None,
@@ -173,6 +195,18 @@ impl Answers {
 
     pub(super) fn median_error(&self, packets: Packets) -> Option<f64> {
         median(self.errors(packets))
+    }
+
+    /// What a share of flows of such sizes is off by at most, of those with answers.
+    pub(super) fn error_of(&self, packets: Packets, share_of_flows: f64) -> Option<f64> {
+        quantile(self.errors(packets), share_of_flows)
+    }
+
+    /// Errors of flows of such sizes whose true mean is so many times the mean of all flows' means.
+    pub(super) fn errors_at(&self, packets: Packets, times: std::ops::Range<f64>) -> Vec<f64> {
+        let mean_ns = self.0.iter().map(|answer| answer.true_ns).sum::<f64>() / self.0.len() as f64;
+        let there = |answer: &&Answer| times.contains(&(answer.true_ns / mean_ns));
+        self.of(packets).filter(there).filter_map(|answer| answer.error).collect()
     }
 
     /// Of all flows of such sizes, those whose mean is off by at most `error`.
@@ -229,9 +263,14 @@ impl Answers {
 }
 
 /// The median; `None` of nothing.
-pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
-    let middle = values.len() / 2;
-    (!values.is_empty()).then(|| *values.select_nth_unstable_by(middle, f64::total_cmp).1)
+pub(super) fn median(values: Vec<f64>) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// What so large a share of values is below; `None` of nothing.
+pub(super) fn quantile(mut values: Vec<f64>, share: f64) -> Option<f64> {
+    let place = ((share * values.len() as f64) as usize).min(values.len().saturating_sub(1));
+    (!values.is_empty()).then(|| *values.select_nth_unstable_by(place, f64::total_cmp).1)
 }
 
 /// Weight of those that are true over all; `None` of nothing.

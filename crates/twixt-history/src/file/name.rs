@@ -7,6 +7,7 @@ use twixt_store::{Day, Disk, SharedDisk, remove_if_there};
 
 use crate::error::HistoryError;
 use crate::step::Hour;
+use crate::table::Table;
 
 const ENDING: &str = ".parquet";
 
@@ -24,11 +25,17 @@ pub(crate) struct FileName {
 pub(crate) struct Folder {
     disk: SharedDisk,
     path: PathBuf,
+    table: Table,
 }
 
 impl Folder {
-    pub(crate) fn new(disk: &SharedDisk, path: impl Into<PathBuf>) -> Self {
-        Self { disk: disk.clone(), path: path.into() }
+    pub(crate) fn new(disk: &SharedDisk, path: impl Into<PathBuf>, table: Table) -> Self {
+        Self { disk: disk.clone(), path: path.into(), table }
+    }
+
+    /// What its files have.
+    pub(crate) const fn table(&self) -> Table {
+        self.table
     }
 
     pub(crate) const fn disk(&self) -> &SharedDisk {
@@ -120,7 +127,7 @@ mod tests {
         let day: Day = "2024-01-31".parse().unwrap();
         let hour = Hour::within(day, 7).unwrap();
         let name = FileName { hour, part: 3, checksum: 0xabc };
-        let path = Folder::new(&twixt_store::real_disk(), "x").file_path(name);
+        let path = Folder::new(&twixt_store::real_disk(), "x", Table::Estimates).file_path(name);
         assert_eq!(path, Path::new("x/2024-01-31/07-3-0000000000000abc.parquet"));
         assert_eq!(parse(day, path.file_name().unwrap().to_str().unwrap()), Some(name));
         for other in ["07-3-abc.parquet", "24-0-0000000000000abc.parquet", "new", "07-3.parquet"] {

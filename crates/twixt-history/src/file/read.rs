@@ -15,17 +15,18 @@ use parquet::file::properties::ReaderProperties;
 use parquet::file::reader::RowGroupReader;
 use parquet::file::serialized_reader::SerializedRowGroupReader;
 use twixt_model::{Segment, Span};
-use twixt_store::{About, Access, SharedDisk};
+use twixt_store::{About, Access};
 
 use super::name::{FileName, Folder};
 use super::pruning::{Pages, Rows, common, kept};
 use super::schema::WIDE_BYTES;
 use super::source::Source;
 use super::write::checksum;
-use crate::column::{COLUMNS, Cell, Column, HISTOGRAM, Kind};
+use crate::column::{Cell, Column, Kind};
 use crate::error::Unreadable;
 use crate::row::Row;
 use crate::step::Step;
+use crate::table::Table;
 
 /// Files that are remembered to be sound. A day has 24 of each kind.
 const SOUND_MAX: usize = 256;
@@ -59,17 +60,18 @@ impl Columns {
     fn has(self, column: &Column) -> bool {
         match self {
             Self::Keys => KEYS.contains(&column.name),
-            Self::Plain => column.name != HISTOGRAM,
+            Self::Plain => column.kind != Kind::Bytes,
             Self::All => true,
         }
     }
 }
 
 /// What says which series a row is of, and when it is.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 14] = [
     "step",
     "upstream",
     "downstream",
+    "point",
     "class",
     "algorithm",
     "domain",
@@ -77,6 +79,7 @@ const KEYS: [&str; 12] = [
     "start_ns",
     "end_ns",
     "epoch",
+    "run",
     "epochs",
     "gaps",
 ];
@@ -126,8 +129,9 @@ pub(crate) fn read_groups(
     take: impl FnMut(Vec<Row>),
 ) -> Result<(), Unreadable> {
     let path = folder.file_path(name);
-    let read = footers.open(folder.disk(), &path, name).and_then(|(file, metadata)| {
-        let opened = Opened { file: Arc::new(file), metadata };
+    let table = folder.table();
+    let read = footers.open(folder, &path, name).and_then(|(file, metadata)| {
+        let opened = Opened { table, file: Arc::new(file), metadata };
         Ok(opened.rows(wanted, take)?)
     });
     read.map_err(|cause| Unreadable {
@@ -162,10 +166,11 @@ impl Footers {
     /// Opens a file. Checks it, unless that was done already.
     fn open(
         &self,
-        disk: &SharedDisk,
+        folder: &Folder,
         path: &Path,
         name: FileName,
     ) -> Result<(Source, Arc<ParquetMetaData>), Cause> {
+        let disk = folder.disk();
         let file = disk.open(path, Access::Read)?;
         let About { bytes, changed, .. } = file.about()?;
         let file = Source::new(file, bytes);
@@ -180,7 +185,7 @@ impl Footers {
         let metadata = ParquetMetaDataReader::new()
             .with_page_index_policy(PageIndexPolicy::Optional)
             .parse_and_finish(&file)?;
-        check_columns(&metadata).map_err(Cause::Content)?;
+        check_columns(folder.table(), &metadata).map_err(Cause::Content)?;
         let metadata = Arc::new(metadata);
         let footer = Some((Arc::clone(&metadata), metadata.memory_size()));
         let found = KnownFile { footer, bytes, changed, used: SystemTime::now() };
@@ -237,18 +242,21 @@ impl KnownFile {
 
 /// Columns may be missing that an earlier release did not know, but none without which a row says
 /// nothing.
-fn check_columns(metadata: &ParquetMetaData) -> Result<(), String> {
+fn check_columns(table: Table, metadata: &ParquetMetaData) -> Result<(), String> {
     let found = metadata.file_metadata().schema_descr();
     let is_there = |name: &str| found.columns().iter().any(|column| column.name() == name);
-    let missing = COLUMNS.iter().find(|column| column.required && !is_there(column.name));
+    let missing = table.columns().iter().find(|column| column.required && !is_there(column.name));
     match missing {
-        Some(column) => Err(format!("not a file of estimates: it has no column {}", column.name)),
+        Some(column) => {
+            Err(format!("not a file of {}: it has no column {}", table.name(), column.name))
+        }
         None => Ok(()),
     }
 }
 
 /// A file that was found sound.
 struct Opened {
+    table: Table,
     file: Arc<Source>,
     metadata: Arc<ParquetMetaData>,
 }
@@ -283,8 +291,9 @@ impl Opened {
         };
         narrow("step", &|column| pages.with_text(column, wanted.step.name()));
         if let Some(Segment { upstream, downstream }) = wanted.segment {
-            narrow("upstream", &|column| pages.with_text(column, &upstream.0));
-            narrow("downstream", &|column| pages.with_text(column, &downstream.0));
+            let [first, second] = self.table.ends();
+            narrow(first, &|column| pages.with_text(column, &upstream.0));
+            narrow(second, &|column| pages.with_text(column, &downstream.0));
         }
         let (from, to) = (wanted.span.start.as_nanos(), wanted.span.end.as_nanos());
         narrow("start_ns", &|column| pages.with_integers(column, from, to));
@@ -312,11 +321,8 @@ impl Opened {
     ) -> Result<Rows> {
         let Some(Segment { upstream, downstream }) = wanted.segment else { return Ok(selected) };
         let mut is_wanted = vec![true; selected.iter().map(ExactSizeIterator::len).sum()];
-        let texts = [
-            ("step", wanted.step.name()),
-            ("upstream", &upstream.0),
-            ("downstream", &downstream.0),
-        ];
+        let [first, second] = self.table.ends();
+        let texts = [("step", wanted.step.name()), (first, &upstream.0), (second, &downstream.0)];
         for (name, text) in texts {
             let Some(place) = self.place(group, name) else { continue };
             typed::<ByteArrayType>(reader, place, &selected, |row, value| {
@@ -337,7 +343,7 @@ impl Opened {
         let count = selected.iter().map(ExactSizeIterator::len).sum();
         let mut rows = vec![Row::default(); count];
         let pages = Pages { metadata: &self.metadata, group };
-        for column in COLUMNS {
+        for column in self.table.columns() {
             let Some(set) = column.set else { continue };
             if !wanted.columns.has(column) {
                 continue;
@@ -455,7 +461,8 @@ mod tests {
         let bytes = file.about().unwrap().bytes;
         let file = Source::new(file, bytes);
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
-        let opened = Opened { file: Arc::new(file), metadata: Arc::new(metadata) };
+        let (file, metadata) = (Arc::new(file), Arc::new(metadata));
+        let opened = Opened { table: Table::Estimates, file, metadata };
         let wanted = Wanted {
             segment: None,
             step: Step::Epoch,

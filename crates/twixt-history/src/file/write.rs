@@ -19,18 +19,17 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::name::{FileName, Folder};
 use super::schema;
-use crate::column::{COLUMNS, Cell, HISTOGRAM, Kind};
+use crate::column::{Cell, Kind};
 use crate::error::HistoryError;
 use crate::row::Row;
 use crate::step::Hour;
+use crate::table::Table;
 
 /// Rows of a page. A query for one segment reads at least this many rows: a minute's roll-ups
 /// of an hour are 60. Shorter pages would make the page index larger than what it saves.
 const PAGE_ROWS: usize = 512;
 /// Level of zstd. Files are written once and kept for long.
 const LEVEL: i32 = 6;
-/// Columns that rows are sorted by, by their places in [`COLUMNS`].
-const SORTED_BY: [i32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 /// A file that is being written, beside its place.
 pub(crate) struct FileWriter {
@@ -49,8 +48,8 @@ impl FileWriter {
         let beside = beside.map_err(HistoryError::file("create", &path))?;
         let writer = SerializedFileWriter::new(
             BufWriter::new(beside),
-            schema::parsed(),
-            Arc::new(properties(Sorted::Yes)),
+            schema::parsed(folder.table()),
+            Arc::new(properties(folder.table(), Sorted::Yes)),
         )
         .map_err(problem(&path))?;
         Ok(Self { folder: folder.clone(), path, writer })
@@ -61,7 +60,9 @@ impl FileWriter {
         if rows.is_empty() {
             return Ok(());
         }
-        let written = self.writer.next_row_group().and_then(|group| write_group(group, rows));
+        let table = self.folder.table();
+        let group = self.writer.next_row_group();
+        let written = group.and_then(|group| write_group(group, table, rows));
         written.map_err(problem(&self.path))
     }
 
@@ -81,16 +82,16 @@ impl FileWriter {
     }
 }
 
-/// Rows as the bytes of a file, for the answer to a query.
+/// Rows of a table as the bytes of a file, for the answer to a query.
 ///
 /// # Errors
 /// When a column cannot be written, which would be a bug.
-pub fn to_parquet(rows: &[Row]) -> Result<Vec<u8>, HistoryError> {
+pub fn to_parquet(table: Table, rows: &[Row]) -> Result<Vec<u8>, HistoryError> {
     let write = || {
-        let properties = Arc::new(properties(Sorted::No));
-        let mut writer = SerializedFileWriter::new(Vec::new(), schema::parsed(), properties)?;
+        let properties = Arc::new(properties(table, Sorted::No));
+        let mut writer = SerializedFileWriter::new(Vec::new(), schema::parsed(table), properties)?;
         if !rows.is_empty() {
-            write_group(writer.next_row_group()?, rows)?;
+            write_group(writer.next_row_group()?, table, rows)?;
         }
         writer.into_inner()
     };
@@ -125,8 +126,9 @@ enum Sorted {
     No,
 }
 
-fn properties(sorted: Sorted) -> WriterProperties {
-    let by = SORTED_BY.map(|column_idx| SortingColumn {
+fn properties(table: Table, sorted: Sorted) -> WriterProperties {
+    let places = 0..table.sorted_columns() as i32;
+    let by = places.map(|column_idx| SortingColumn {
         column_idx,
         descending: false,
         nulls_first: false,
@@ -137,9 +139,9 @@ fn properties(sorted: Sorted) -> WriterProperties {
         .set_created_by("twixt".to_owned())
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_write_batch_size(PAGE_ROWS)
-        .set_sorting_columns((sorted == Sorted::Yes).then(|| by.to_vec()))
+        .set_sorting_columns((sorted == Sorted::Yes).then(|| by.collect()))
         .set_statistics_enabled(EnabledStatistics::Page);
-    for column in COLUMNS {
+    for column in table.columns() {
         let path = ColumnPath::from(column.name);
         if matches!(column.kind, Kind::Integer | Kind::Real | Kind::Wide) {
             builder = builder.set_column_dictionary_enabled(path.clone(), false);
@@ -148,7 +150,8 @@ fn properties(sorted: Sorted) -> WriterProperties {
             // Neighbours are near each other: their differences have few bits.
             builder = builder.set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
         }
-        if column.name == HISTOGRAM {
+        // Histograms: to compare them is no use.
+        if column.kind == Kind::Bytes {
             builder = builder
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_statistics_enabled(path, EnabledStatistics::None);
@@ -159,9 +162,10 @@ fn properties(sorted: Sorted) -> WriterProperties {
 
 fn write_group<W: Write + Send>(
     mut group: SerializedRowGroupWriter<'_, W>,
+    table: Table,
     rows: &[Row],
 ) -> Result<()> {
-    for column in COLUMNS {
+    for column in table.columns() {
         let cells = rows.iter().map(column.get);
         let required = column.required;
         match column.kind {

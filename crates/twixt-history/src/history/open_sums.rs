@@ -39,6 +39,11 @@ impl OpenSums {
         self.sums.iter().flatten().map(RollUps::memory_bytes).sum()
     }
 
+    /// How often scopes gave way to others.
+    pub(super) fn folded(&self) -> u64 {
+        self.sums.iter().flatten().map(RollUps::folded).sum()
+    }
+
     pub(super) fn forget(&mut self) {
         self.sums = None;
     }

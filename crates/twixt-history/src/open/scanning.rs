@@ -12,6 +12,7 @@ use crate::error::{HistoryError, Unreadable};
 use crate::record;
 use crate::row::Row;
 use crate::step::Hour;
+use crate::table::Table;
 
 /// Which rows of an open part are asked for.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +55,7 @@ impl OpenWanted<'_> {
 #[derive(Debug)]
 pub(crate) struct PartScan<'a> {
     path: PathBuf,
+    table: Table,
     segment: Option<&'a Segment>,
     shards: VecDeque<Scan>,
     problems: Vec<Unreadable>,
@@ -73,6 +75,7 @@ impl OpenFolder {
         let shards = wanted.shards().into_iter().map(|shard| log.scan(wanted.query(&shard, depth)));
         Ok(PartScan {
             path: self.part_path(part),
+            table: self.table,
             segment: wanted.segment,
             shards: shards.collect::<Result<_, _>>()?,
             problems: Vec::new(),
@@ -86,7 +89,7 @@ impl PartScan<'_> {
     pub(crate) fn next_rows(&mut self) -> Option<Vec<Row>> {
         loop {
             let found = self.next()?;
-            match record::decode(&found.payload) {
+            match record::decode(self.table, &found.payload) {
                 Ok(mut rows) => {
                     rows.retain(|row| self.segment.is_none_or(|of| row.series.is_of(of)));
                     return Some(rows);

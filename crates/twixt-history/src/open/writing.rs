@@ -13,6 +13,7 @@ use crate::error::HistoryError;
 use crate::holes::left_of;
 use crate::record;
 use crate::row::{Row, SeriesKey};
+use crate::table::Table;
 
 /// What became of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,7 @@ pub(crate) enum Appended {
 #[derive(Debug)]
 pub(crate) struct PartWriter {
     log: Log,
+    table: Table,
     shards: BTreeMap<u64, PointWriter>, // at most SHARDS
     unsynced: BTreeSet<u64>,
     /// What earlier parts of the hour have.
@@ -34,8 +36,8 @@ pub(crate) struct PartWriter {
 }
 
 impl PartWriter {
-    pub(crate) fn new(log: Log, sealed: HashSet<u64>) -> Self {
-        Self { log, shards: BTreeMap::new(), unsynced: BTreeSet::new(), sealed }
+    pub(super) fn new(log: Log, table: Table, sealed: HashSet<u64>) -> Self {
+        Self { log, table, shards: BTreeMap::new(), unsynced: BTreeSet::new(), sealed }
     }
 
     /// Appends one event of a series: rows of one interval of time.
@@ -47,8 +49,9 @@ impl PartWriter {
         let stream = stream_of(first);
         let entry = EpochEntry { stream: &stream, span: first.span(), epoch: epoch_of(first) };
         self.unsynced.insert(shard_of_row(first));
+        let record = record::encode(self.table, rows);
         let writer = self.writer_of(first)?;
-        match writer.append_once(&entry, &record::encode(rows), Durability::Written)? {
+        match writer.append_once(&entry, &record, Durability::Written)? {
             twixt_store::Appended::Stored => Ok(Appended::Stored),
             twixt_store::Appended::AlreadyThere => Ok(Appended::AlreadyThere),
         }
@@ -130,13 +133,18 @@ pub(crate) fn shard_of(upstream: &str, downstream: &str) -> u64 {
     xxh3_64(format!("{}:{upstream}{downstream}", upstream.len()).as_bytes()) % SHARDS
 }
 
-/// The stream of a row: each part of the series behind its length.
+/// The stream of a row: each part of the series behind its length, behind what it is. After a restart
+/// of an agent two runs have a part of one epoch each: both are kept.
 fn stream_of(row: &Row) -> String {
     let series = &row.series;
-    let kind = if row.is_gap() { "gap" } else { "estimate" };
+    let kind = match row.run {
+        _ if row.is_gap() => "gap".to_owned(),
+        Some(run) => format!("run {run}"),
+        None => "estimate".to_owned(),
+    };
     let epoch_ns = series.epoch_ns.to_string();
     let parts = [
-        kind,
+        &kind,
         &series.domain,
         &series.upstream,
         &series.downstream,
@@ -177,6 +185,9 @@ mod tests {
         }
         assert_ne!(stream_of(&row("ab", "c", 0)), stream_of(&row("a", "bc", 0)));
         assert_ne!(stream_of(&row("a", "b", 0)), stream_of(&gap("a", "b", 0)));
+        let runs = [1, 2].map(|run| Row { run: Some(run), ..row("a", "a", 0) });
+        assert_ne!(stream_of(&runs[0]), stream_of(&runs[1]));
+        assert_eq!(series_of(&stream_of(&runs[0])), Some(runs[0].series.clone()));
         for other in ["", "3:lab", "99:x", "estimate", "8:estimate1:a1:b1:c1:d1:e1:f"] {
             assert_eq!(series_of(other), None, "{other}");
         }

@@ -32,9 +32,9 @@ pub(super) struct HourRows {
 
 /// What is stored of an hour.
 #[derive(Debug, Default)]
-struct StoredRows {
-    gathered: Gathered,
-    problems: Vec<Unreadable>,
+pub(super) struct StoredRows {
+    pub(super) gathered: Gathered,
+    pub(super) problems: Vec<Unreadable>,
 }
 
 /// What to read of an hour, and where from.
@@ -56,26 +56,10 @@ impl HistoryReader {
         listing: &mut Listing<'_>,
         live: Option<&dyn Live>,
     ) -> Result<HourRows, HistoryError> {
-        let mut tries = 0;
-        let (there, found) = loop {
-            let there = listing.hour(hour, question.step)?;
-            let source = HourSource { hour, question, there: &there, live };
-            let found = match question.step {
-                Step::Epoch => self.stored_epochs(&source, keep)?,
-                _ => self.stored_sums(&source)?,
-            };
-            tries += 1;
-            // A folder that is still there was whole while it was read.
-            let folders = &self.folders;
-            let is_there = |part: &HourPart| {
-                is_folder(folders.disk.as_ref(), &folders.open.part_path(*part)).unwrap_or(false)
-            };
-            let is_whole = there.open.iter().all(is_there);
-            if is_whole || tries >= TRIES_MAX {
-                break (there, found);
-            }
-            listing.renew()?;
-        };
+        let (there, mut found) = self.stored(hour, question, keep, listing, live)?;
+        if question.step != Step::Epoch {
+            found.gathered.rows.iter_mut().for_each(Row::close_late_gaps);
+        }
         let why = match () {
             () if !found.problems.is_empty() => Hole::Unreadable,
             () if there.only_rollups => Hole::NoLongerKept,
@@ -90,6 +74,38 @@ impl HistoryReader {
         }
         rows.sort_by(|one, other| one.answer_order().cmp(&other.answer_order()));
         Ok(HourRows { rows, is_cut: cut.is_some(), problems: found.problems })
+    }
+
+    /// What is stored of an hour, looked at again where it was sealed meanwhile. Gaps of sums still have
+    /// the epochs that were estimated late.
+    pub(super) fn stored(
+        &self,
+        hour: Hour,
+        question: &RowQuestion,
+        keep: usize,
+        listing: &mut Listing<'_>,
+        live: Option<&dyn Live>,
+    ) -> Result<(HourListing, StoredRows), HistoryError> {
+        let mut tries = 0;
+        loop {
+            let there = listing.hour(hour, question.step)?;
+            let source = HourSource { hour, question, there: &there, live };
+            let found = match question.step {
+                Step::Epoch => self.stored_epochs(&source, keep)?,
+                _ => self.stored_sums(&source)?,
+            };
+            tries += 1;
+            // A folder that is still there was whole while it was read.
+            let folders = &self.folders;
+            let is_there = |part: &HourPart| {
+                is_folder(folders.disk.as_ref(), &folders.open.part_path(*part)).unwrap_or(false)
+            };
+            let is_whole = there.open.iter().all(is_there);
+            if is_whole || tries >= TRIES_MAX {
+                return Ok((there, found));
+            }
+            listing.renew()?;
+        }
     }
 
     /// The first epochs of an hour.
@@ -153,7 +169,6 @@ impl HistoryReader {
         if is_joined {
             rows = rolled_up(&rows, question.step);
         }
-        rows.iter_mut().for_each(Row::close_late_gaps);
         rows.retain(|row| question.wants_series(&row.series));
         let mut covered = Covered::default();
         rows.iter().for_each(|row| covered.add(row));
@@ -183,6 +198,9 @@ impl HistoryReader {
 fn asked(mut row: Row, question: &RowQuestion) -> Row {
     if let Some(delay) = row.delay.as_mut().filter(|_| !question.histograms) {
         delay.histogram = None;
+    }
+    if let Some(point) = row.point.as_mut().filter(|_| !question.histograms) {
+        point.without_histogram();
     }
     row
 }

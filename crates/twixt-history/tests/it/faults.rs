@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use twixt_history::{History, HistoryConfig, HistoryReader, Step};
+use twixt_history::{History, HistoryConfig, HistoryReader, Step, Table};
 use twixt_model::Timestamp;
 use twixt_store::{Faults, Operation, SimulatedDisk};
 
@@ -12,11 +12,12 @@ const FOLDER: &str = "/history";
 const SEEDS: u64 = 20;
 
 fn open(disk: &SimulatedDisk) -> History {
-    History::open_on(disk.mount(), Path::new(FOLDER), HistoryConfig::default()).unwrap()
+    History::open_table(disk.mount(), Path::new(FOLDER), Table::Estimates, HistoryConfig::default())
+        .unwrap()
 }
 
 fn epochs(disk: &SimulatedDisk) -> u64 {
-    let reader = HistoryReader::open_on(disk.mount(), Path::new(FOLDER));
+    let reader = HistoryReader::open_table(disk.mount(), Path::new(FOLDER), Table::Estimates);
     reader.answer(&ask("b", Step::Epoch, between(0, 600))).unwrap().epochs().0
 }
 

@@ -4,11 +4,13 @@
 
 mod crash;
 mod damage;
+mod excerpt;
 mod faults;
 mod full;
 mod hours;
 mod kept;
 mod memory;
+mod one_point;
 mod pages;
 mod retention;
 mod support;

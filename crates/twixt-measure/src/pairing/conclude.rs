@@ -157,7 +157,9 @@ fn estimate(
         cut: template.cut,
         reference: template.reference,
         unobserved,
+        in_flight: &template.in_flight,
         packets: template.packets,
+        distributions: false,
     };
     let pair =
         Pair { upstream: upstream.synopsis.as_ref(), downstream: downstream.synopsis.as_ref() };

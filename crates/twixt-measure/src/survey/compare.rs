@@ -1,8 +1,10 @@
 //! Two surveys side by side: headings, clocks, the range of delays.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use twixt_model::{COPIED_WITHIN, Delay, FlowHash, Span, sort_by_hash, sort_by_number};
+use twixt_model::{
+    COPIED_WITHIN, Delay, FlowHash, PacketDigest, Span, sort_by_hash, sort_by_number,
+};
 
 use crate::clock::{ClockOffset, ClockPoint, ClockReport, diagnose, two_way};
 
@@ -34,6 +36,8 @@ pub struct Comparison {
     pub upstream_quantiles: Vec<Delay>,
     /// Matched packets.
     pub matched: u64,
+    /// Digests of several packets each, of those that were kept.
+    pub(super) repeated: BTreeSet<PacketDigest>,
     /// Not all packets were compared.
     pub is_sampled: bool,
     /// Matched packets going downstream whose delay is negative.
@@ -172,6 +176,7 @@ fn compare_with(
         follow_one_way(&mut verdicts, [upstream, downstream]);
     }
     let [upstream_verdicts, downstream_verdicts] = verdicts;
+    let repeated = matched.iter().filter(|pair| !pair.sure);
     Some(Comparison {
         decided_by: most_common(&upstream_verdicts),
         upstream: upstream_verdicts,
@@ -182,6 +187,7 @@ fn compare_with(
         upstream_quantiles: quantiles_of_sorted(&upstream_delays),
         upstream_delays: DelayRange::of_sorted(&upstream_delays),
         matched: matched.len() as u64,
+        repeated: repeated.map(|pair| pair.upstream.digest).collect(),
         is_sampled: upstream.sample_level().max(downstream.sample_level()) > 0,
         negative_delays,
         opposite_negative_delays,
@@ -315,6 +321,7 @@ impl Comparison {
             upstream_delays: self.downstream_delays.map(DelayRange::turned),
             alike_delays: None,
             matched: self.matched,
+            repeated: self.repeated.clone(),
             is_sampled: self.is_sampled,
             negative_delays: self.opposite_negative_delays,
             opposite_negative_delays: self.negative_delays,

@@ -187,6 +187,16 @@ impl Edges {
         }
     }
 
+    /// Whether a packet may have taken so long; otherwise these are two packets that look alike.
+    pub(super) fn is_plausible(&self, delay: Delay) -> bool {
+        self.plausible.0 <= delay && delay <= self.plausible.1
+    }
+
+    /// Whether that is more than a packet takes.
+    pub(super) fn is_too_long(&self, delay: Delay) -> bool {
+        delay > self.plausible.1
+    }
+
     /// When the downstream point was capturing.
     pub(super) const fn captured(&self) -> Span {
         self.captured

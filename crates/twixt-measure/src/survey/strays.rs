@@ -19,6 +19,15 @@ pub fn stray_cause(
     edges: &Edges,
     [upstream, downstream]: [&PointSurvey; 2],
 ) -> Option<StrayCause> {
+    let [sent, received] = going_downstream(comparison, [upstream, downstream]);
+    compared(edges, &sent, &received).cause()
+}
+
+/// What both points sampled of packets that go downstream.
+pub(super) fn going_downstream(
+    comparison: &Comparison,
+    [upstream, downstream]: [&PointSurvey; 2],
+) -> [Vec<Kept>; 2] {
     let level = upstream.sample_level().max(downstream.sample_level());
     let sample = |survey: &PointSurvey, verdicts: &Verdicts| -> Vec<Kept> {
         let goes = |kept: &&Kept| {
@@ -28,9 +37,7 @@ pub fn stray_cause(
         };
         survey.sample(level).filter(goes).copied().collect()
     };
-    let (sent, received) =
-        (sample(upstream, &comparison.upstream), sample(downstream, &comparison.downstream));
-    compared(edges, &sent, &received).cause()
+    [sample(upstream, &comparison.upstream), sample(downstream, &comparison.downstream)]
 }
 
 /// What the points did not see alike, of what both had a chance to see.

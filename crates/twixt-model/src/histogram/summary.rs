@@ -74,7 +74,7 @@ impl Histogram {
     }
 
     /// Buckets with what lies in or below them, in ascending order.
-    fn ranks(&self) -> Vec<Step> {
+    pub(super) fn ranks(&self) -> Vec<Step> {
         let base = 2_f64.powf(2_f64.powi(-i32::from(self.scale)));
         let lowest = Step {
             lower_ns: self.min.min(0) as f64,
@@ -144,9 +144,9 @@ impl Histogram {
 
 /// A bucket and the weight in it and below.
 #[derive(Clone, Copy, Debug)]
-struct Step {
-    lower_ns: f64,
-    upper_ns: f64,
-    bucket: Bucket,
+pub(super) struct Step {
+    pub(super) lower_ns: f64,
+    pub(super) upper_ns: f64,
+    pub(super) bucket: Bucket,
     up_to: f64,
 }

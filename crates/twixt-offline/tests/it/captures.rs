@@ -16,7 +16,7 @@ use twixt_sim::{Config, Side, Simulation};
 use twixt_synopsis::{By, Purpose, find};
 use twixt_wire::HashKey;
 
-const SEED: u64 = 7;
+pub(crate) const SEED: u64 = 7;
 const ETHERNET: u16 = 1;
 const SNAP_BYTES: u32 = 96;
 

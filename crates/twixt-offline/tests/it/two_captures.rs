@@ -5,10 +5,12 @@ use std::fs;
 use twixt_model::EpochRule;
 use twixt_offline::{
     ErrorKind, Files, OfflineError, Plan, Remark, Split, Traffic, one_read, two_reads,
+    two_reads_within,
 };
+use twixt_sim::{Config, Simulation};
 use twixt_synopsis::By;
 
-use crate::captures::{Captures, KeptReports, plan, simulation};
+use crate::captures::{Captures, KeptReports, SEED, plan, simulation};
 
 #[test]
 fn two_reads_tell_delay_and_loss_of_a_simulated_segment() {
@@ -55,6 +57,36 @@ fn a_second_read_of_memory_finds_what_one_of_the_file_finds() {
     for name in ["exact", "lda", "lds", "sds", "colate", "sample"] {
         check(name, EpochRule::WHOLE);
         check(name, EpochRule::every(20_000_000).unwrap());
+    }
+}
+
+/// Packets that lie in temporary files are told as those in memory are.
+#[test]
+fn packets_in_temporary_files_are_told_to_the_last_bit() {
+    let config = Config {
+        flows: 300,
+        packets: Some(20_000),
+        delay: "per-flow:median=2ms,spread=0.5,jitter=0.5".parse().unwrap(),
+        loss: "burst:rate=0.01,length=20".parse().unwrap(),
+        reorder: "uniform:rate=0.02,extent=1ms".parse().unwrap(),
+        seed: SEED,
+        ..Config::default()
+    };
+    let captures = Captures::of(&Simulation::run(&config).unwrap());
+    for by in [By::All, By::Flow] {
+        for rule in [EpochRule::WHOLE, EpochRule::every(5_000_000).unwrap()] {
+            let plan = Plan { rule, split: Split::By(by), ..plan("exact") };
+            let told = |memory_bytes| {
+                let reports = KeptReports::default();
+                let files = captures.files();
+                let measured = two_reads_within(memory_bytes, &plan, files, false, &reports);
+                format!("{:#?} {:?}", measured.unwrap(), reports.remarks())
+            };
+            let in_memory = told(usize::MAX);
+            for memory_bytes in [2_000, 60_000] {
+                assert!(in_memory == told(memory_bytes), "{by:?} {rule:?} {memory_bytes}");
+            }
+        }
     }
 }
 

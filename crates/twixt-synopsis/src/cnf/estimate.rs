@@ -230,12 +230,16 @@ fn from_pair(pair: Pair<'_, Cnf>, question: &Question<'_>, judging: Judging) -> 
         span: question.span,
     };
     let records = PairedRecords { upstream: &upstream, downstream: &downstream, pairs: &pairs };
-    let is_judged = judging == Judging::Judged && question.by != By::All && asked.packet_rate < 1.0;
+    let is_judged = judging == Judging::Judged && question.by != By::All;
     let judge =
-        is_judged.then(|| Judge::new(&pairs, &Endpoints::new(&pairs, asked.outliers), &asked));
+        is_judged.then(|| Judge::new(&records, &Endpoints::new(&pairs, asked.outliers), &asked));
     let estimate = |(scope, group): (Scope, Group)| {
         let mut estimate = group.estimate(scope, &asked);
-        judge.iter().for_each(|judge| judge.judge(&mut estimate, group.delays));
+        match &judge {
+            Some(judge) if asked.packet_rate < 1.0 => judge.judge(&mut estimate, group.delays),
+            Some(judge) => judge.judge_unsampled(&mut estimate),
+            None => {}
+        }
         estimate
     };
     let mut estimates: Vec<Estimate> =

@@ -4,15 +4,16 @@
 //! in every third flow, and one of other flows' delays is worthless where flows differ: some take another
 //! path, or wait in another queue. So a mean needs some packets, delays of others stand for a flow's own
 //! only if first and last packets of flows show that flows do not differ, and what is stated has an
-//! interval. Records of every packet of a flow are left as they are: two delays of each, no interval.
+//! interval. Records of every packet of a flow have two delays each and no interval; what is known of a small part of
+//! a flow, or of its time, is not stated as its mean.
 
 use std::collections::BTreeMap;
 
-use twixt_model::{Delay, DelayEstimate, Estimate, Scope};
+use twixt_model::{Delay, DelayEstimate, Estimate, FlowRecord, Scope, Span, Timestamp};
 
 use super::association::Associated;
 use super::endpoints::{Endpoints, Sums};
-use super::estimate::{FlowQuestion, RecordEstimator};
+use super::estimate::{FlowQuestion, PairedRecords, RecordEstimator};
 use crate::interval::student95;
 use crate::tail::{self, Widening};
 
@@ -23,6 +24,11 @@ const DELAYS_MIN: f64 = 10.0;
 /// No delay may be unknown for a larger share of a record's time: where flows are few and long, the ends of
 /// all of them are at the ends of the capture, and tell nothing of what was between.
 const GAP_MAX: f64 = 0.3;
+/// The same where every packet was metered, and the mean claims no interval.
+const GAP_MAX_UNSAMPLED: f64 = 0.5;
+/// So many of a flow's packets must be in records that were recognised downstream. An active timeout that is shorter
+/// than the flow cuts it differently at both points: the first record is recognised, and no other.
+const RECOGNISED_MIN: f64 = 0.5;
 /// Delays of other flows around a flow that are enough to compare its own with.
 const OTHERS_MIN: u64 = 3;
 /// Own delays of flows are alike by so many standard errors: flows differ.
@@ -42,24 +48,67 @@ pub(super) struct Judge {
 }
 
 /// What is known of a flow itself.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Own {
     delays: Sums,
+    /// When they were sent.
+    times: Vec<Timestamp>,
+    /// Metered packets in records that were recognised.
     metered: u64,
-    /// The share of its time without a delay, in the worst of its records.
+    /// In all records, and their time.
+    sent: u64,
+    span: Option<Span>,
+    /// The share of its time without a delay of any flow, in the worst of its records.
     gap: f64,
+}
+
+impl Own {
+    fn note(&mut self, record: &FlowRecord) {
+        let span = Span { start: record.first, end: record.last };
+        self.sent = self.sent.saturating_add(record.packets);
+        self.span = Some(self.span.map_or(span, |all| all.union(span)));
+    }
+
+    /// The share of its time without a delay of its own.
+    fn own_gap(&self) -> f64 {
+        let Some(Span { start, end }) = self.span else { return 1.0 };
+        let mut times: Vec<Timestamp> = self.times.clone();
+        times.extend([start, end]);
+        times.sort_unstable();
+        let gaps = times.windows(2).map(|pair| (pair[1] - pair[0]).as_nanos());
+        gaps.max().unwrap_or(0) as f64 / ((end - start).as_nanos() as f64).max(1.0)
+    }
+
+    /// Why there is no mean, if too few of its records were recognised.
+    fn why_unrecognised(&self) -> Option<String> {
+        let Self { metered, sent, .. } = *self;
+        ((metered as f64) < RECOGNISED_MIN * sent as f64).then(|| {
+            format!(
+                "no mean: {metered} of its {sent} metered packets are in records that were recognised \
+                 downstream"
+            )
+        })
+    }
+}
+
+fn without_delay(gap: f64) -> String {
+    format!("no mean: no delay is known for {:.0} % of its time", 100.0 * gap)
 }
 
 impl Judge {
     pub(super) fn new(
-        pairs: &[Associated],
+        PairedRecords { upstream, pairs, .. }: &PairedRecords<'_>,
         endpoints: &Endpoints,
         question: &FlowQuestion,
     ) -> Self {
         let mut own: BTreeMap<Scope, Own> = BTreeMap::new();
-        for pair in pairs {
+        for record in *upstream {
+            own.entry(question.by.scope_of(&record.key)).or_default().note(record);
+        }
+        for pair in *pairs {
             let flow = own.entry(question.by.scope_of(&pair.upstream.key)).or_default();
             let record = &pair.upstream;
+            flow.times.extend(pair.delays().map(|(time, _)| time));
             flow.delays = flow.delays.plus(&Sums::of(pair.delays().map(|(_, delay)| delay)));
             flow.metered = flow.metered.saturating_add(record.packets);
             // Others have no mean anyway.
@@ -81,20 +130,35 @@ impl Judge {
         }
     }
 
+    /// Takes the mean of a flow away of which every packet was metered, if it is known of a small part.
+    pub(super) fn judge_unsampled(&self, estimate: &mut Estimate) {
+        let Some(own) = self.own.get(&estimate.scope).filter(|_| estimate.delay.is_some()) else {
+            return;
+        };
+        let is_own = self.estimator.takes_own(own.sent, 1.0);
+        let gap =
+            Some(own.gap).filter(|&gap| gap > GAP_MAX_UNSAMPLED && !is_own).map(without_delay);
+        if let Some(reason) = own.why_unrecognised().or(gap) {
+            (estimate.delay, estimate.evidence.used) = (None, 0);
+            estimate.reason = Some(reason);
+        }
+    }
+
     /// Gives an estimate, for whose packets so many delays stand, its interval; or takes its mean away and
     /// says why.
     pub(super) fn judge(&self, estimate: &mut Estimate, delays: u64) {
         let Some(delay) = estimate.delay else { return };
         let metered = (estimate.evidence.packets as f64 * self.packet_rate).round();
-        let own = self.own.get(&estimate.scope).copied().unwrap_or_default();
-        let judged = match (self.estimator, self.flows_differ) {
+        let Some(own) = self.own.get(&estimate.scope) else { return };
+        let judged = match (own.why_unrecognised(), self.estimator, self.flows_differ) {
             _ if metered < PACKETS_MIN => Err(format!(
                 "only {metered} of its packets were metered, a mean needs {PACKETS_MIN}"
             )),
-            (RecordEstimator::Endpoint, _) => self.of_own(&own.delays, None),
-            (RecordEstimator::Hybrid, true) => self.of_own(&own.delays, Some(FLOWS_DIFFER)),
-            (RecordEstimator::Multiflow, true) => Err(format!("no mean: {FLOWS_DIFFER}")),
-            (_, false) => self.of_others(delay, delays as f64, &own),
+            (Some(reason), ..) => Err(reason),
+            (_, RecordEstimator::Endpoint, _) => self.of_own(own, None),
+            (_, RecordEstimator::Hybrid, true) => self.of_own(own, Some(FLOWS_DIFFER)),
+            (_, RecordEstimator::Multiflow, true) => Err(format!("no mean: {FLOWS_DIFFER}")),
+            (_, _, false) => self.of_others(delay, delays as f64, own),
         };
         match judged {
             Ok(Judged { delay, used, reason }) => {
@@ -113,12 +177,17 @@ impl Judge {
     }
 
     /// By the flow's own delays.
-    fn of_own(&self, own: &Sums, reason: Option<&str>) -> Result<Judged, String> {
+    fn of_own(&self, flow: &Own, reason: Option<&str>) -> Result<Judged, String> {
         let because = reason.map(|reason| format!("{reason}; ")).unwrap_or_default();
+        let own = &flow.delays;
         let count = own.count as f64;
         if count < PACKETS_MIN {
             let few = format!("{because}only {count} of its own delays are known");
             return Err(format!("{few}, a mean needs {PACKETS_MIN}"));
+        }
+        let gap = flow.own_gap();
+        if gap > GAP_MAX {
+            return Err(because + &without_delay(gap));
         }
         let deviation_ns = own.deviation_ns().unwrap_or(0.0);
         let width = student95(count - 1.0) * tail::few(count) * deviation_ns / count.sqrt();
@@ -143,8 +212,7 @@ impl Judge {
             ));
         }
         if own.gap > GAP_MAX {
-            let percent = 100.0 * own.gap;
-            return Err(format!("no mean: no delay is known for {percent:.0} % of its time"));
+            return Err(without_delay(own.gap));
         }
         let draws = 1.0 / (1.0 / used + 1.0 / (own.metered as f64).max(1.0));
         let quantile = student95(used - 1.0) * tail::few(draws) * self.tail.factor;

@@ -84,15 +84,30 @@ pub fn interpolation(packets: &[Crossed], class: ClassId, endpoints: &Endpoints)
 pub enum ReferenceRate {
     /// One after so many packets.
     Static(usize),
-    /// One after 10 packets when the line is idle, after 300 when it is busy.
+    /// After fewer packets when the line is idle than when it is busy.
     Adaptive {
         /// Bits per second that the line can carry.
         line_bits_per_second: f64,
+        /// Packets between reference packets on an idle and on a busy line.
+        spacing: Spacing,
     },
 }
 
-/// Packets between reference packets on an idle and on a busy line.
-const ADAPTIVE_SPACING: (f64, f64) = (10.0, 300.0);
+/// Packets between reference packets on an idle and on a busy line; in between, in proportion to the
+/// load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spacing {
+    /// When nothing is sent.
+    pub idle: f64,
+    /// When the line is full.
+    pub busy: f64,
+}
+
+impl Spacing {
+    /// As the authors of RLI have it: one in 10 to one in 300.
+    pub const PUBLISHED: Self = Self { idle: 10.0, busy: 300.0 };
+}
+
 /// Packets over which the load of the line is measured.
 const LOAD_PACKETS: usize = 1000;
 
@@ -102,9 +117,7 @@ const LOAD_PACKETS: usize = 1000;
 /// the last reference are left out.
 #[must_use]
 pub fn reference_interpolation(packets: &[Crossed], rate: ReferenceRate) -> Means {
-    let mut received: Vec<(Timestamp, &Crossed)> =
-        packets.iter().map(|packet| (packet.sent + packet.delay, packet)).collect();
-    received.sort_by_key(|&(time, packet)| (time, packet.sent));
+    let received = received(packets);
     let references = references(&received, rate);
     let spans = references.windows(2).map(|pair| (pair[0], pair[1]));
     float_means(spans.flat_map(|(from, to)| {
@@ -119,6 +132,21 @@ pub fn reference_interpolation(packets: &[Crossed], rate: ReferenceRate) -> Mean
     }))
 }
 
+/// How many packets pass for each reference packet on average; `None` of nothing.
+#[must_use]
+pub fn packets_per_reference(packets: &[Crossed], rate: ReferenceRate) -> Option<f64> {
+    let references = references(&received(packets), rate).len();
+    (references > 0).then(|| packets.len() as f64 / references as f64)
+}
+
+/// Packets in the order in which they pass downstream, with that time.
+fn received(packets: &[Crossed]) -> Vec<(Timestamp, &Crossed)> {
+    let mut received: Vec<(Timestamp, &Crossed)> =
+        packets.iter().map(|packet| (packet.sent + packet.delay, packet)).collect();
+    received.sort_by_key(|&(time, packet)| (time, packet.sent));
+    received
+}
+
 /// Places after which a reference packet comes, with the delay of the packet there.
 fn references(received: &[(Timestamp, &Crossed)], rate: ReferenceRate) -> Vec<usize> {
     let mut places = Vec::new();
@@ -127,10 +155,9 @@ fn references(received: &[(Timestamp, &Crossed)], rate: ReferenceRate) -> Vec<us
         places.push(place);
         place += match rate {
             ReferenceRate::Static(spacing) => spacing.max(1),
-            ReferenceRate::Adaptive { line_bits_per_second } => {
+            ReferenceRate::Adaptive { line_bits_per_second, spacing: Spacing { idle, busy } } => {
                 let load = load(&received[..=place], line_bits_per_second);
-                let (idle, busy) = ADAPTIVE_SPACING;
-                (idle + (busy - idle) * load) as usize
+                ((idle + (busy - idle) * load) as usize).max(1)
             }
         };
     }
@@ -187,11 +214,20 @@ mod tests {
     }
 
     #[test]
+    fn packets_are_counted_for_each_reference() {
+        let packets: Vec<Crossed> = (0..100).map(|number| packet(number, 5)).collect();
+        let found = packets_per_reference(&packets, ReferenceRate::Static(20));
+        assert_eq!(found, Some(20.0));
+        assert_eq!(packets_per_reference(&[], ReferenceRate::Static(20)), None);
+    }
+
+    #[test]
     fn a_busy_line_sends_fewer_reference_packets() {
         let packets: Vec<Crossed> = (0..5000).map(|number| packet(number, 5)).collect();
         let count = |line_bits_per_second| {
             let received: Vec<_> = packets.iter().map(|packet| (packet.sent, packet)).collect();
-            references(&received, ReferenceRate::Adaptive { line_bits_per_second }).len()
+            let spacing = Spacing::PUBLISHED;
+            references(&received, ReferenceRate::Adaptive { line_bits_per_second, spacing }).len()
         };
         // 100 bytes a microsecond are 800 Mbit/s.
         assert!(count(8e8) < 25, "{}", count(8e8));

@@ -7,6 +7,7 @@ mod settings;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use twixt_model::{FlowHash, GroupId, PacketDigest};
 
 use self::excerpt::Excerpt;
 pub(super) use self::placing::Placing;
@@ -282,6 +283,27 @@ impl Layout for ColateConfig {
         self.excerpt
             .as_ref()
             .map_or(self.bank_counters() as usize, |excerpt| excerpt.region_cells())
+    }
+
+    fn cells_counting(
+        &self,
+        flow: FlowHash,
+        group: Option<GroupId>,
+        digest: PacketDigest,
+    ) -> Vec<usize> {
+        let placing = self.placing();
+        let banks = match group.map(|group| placing.bank_of(group)) {
+            Some(bank) => bank..bank + 1,
+            None => 0..self.banks,
+        };
+        let numbers = (0..self.rows())
+            .filter_map(|vector| Some((vector, placing.number_for(vector, digest)?)));
+        let cells = numbers.flat_map(|(vector, number)| {
+            banks
+                .clone()
+                .filter_map(move |bank| placing.place(placing.cell(vector, bank, flow, number)))
+        });
+        cells.collect()
     }
 
     fn cells_of(&self, place: Place, row: usize) -> impl ExactSizeIterator<Item = usize> {

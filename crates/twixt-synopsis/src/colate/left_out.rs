@@ -5,7 +5,7 @@
 //! its flows explain holds them; and a flow that sent fewer cannot have sent these.
 
 use super::Colate;
-use crate::independent::poisson_limit;
+use crate::independent::{LIMIT_CHANCE, poisson_limit};
 use crate::question::KnownFlow;
 use crate::sketch::{Layout, Place, Size, Sketch, Table};
 
@@ -34,7 +34,7 @@ impl<'a> LeftOut<'a> {
         }
         let beyond = |cell: usize| {
             let count = table.upstream.sums(cell).packets as f64;
-            let most = poisson_limit(expected[cell] + ERRORS * errors[cell]);
+            let most = poisson_limit(expected[cell] + ERRORS * errors[cell], LIMIT_CHANCE);
             let is_usable = Colate::agree(table.upstream, table.downstream, cell);
             if is_usable || count <= most { 0.0 } else { count - expected[cell] }
         };

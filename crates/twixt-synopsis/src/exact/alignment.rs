@@ -33,7 +33,7 @@ impl Band {
 }
 
 /// The delay of a packet, and between what it lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Matched {
     pub(crate) delay: Delay,
     /// Delays of all packets add up to no less and no more than these do.
@@ -59,6 +59,11 @@ impl Matched {
             high: self.high.max(other),
             ..self
         }
+    }
+
+    /// Whether nothing else is possible.
+    pub(super) fn is_plain(&self) -> bool {
+        *self == Self::certain(self.delay)
     }
 
     /// Whether its share of the sum is beyond doubt.

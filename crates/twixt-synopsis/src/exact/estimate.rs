@@ -4,33 +4,34 @@ use std::collections::BTreeMap;
 
 use twixt_model::{
     Crossing, Crossings, Delay, DelayEstimate, Epoch, EpochRule, Estimate, Evidence, FlowHash,
-    FlowKey, LossRange, Observation, OrderStatistics, Scope, Span, Variation, protocol,
-    sort_by_number,
+    FlowKey, LossRange, Observation, Scope, Span, Variation, protocol,
 };
 
 use super::Exact;
-use super::alignment::Matched;
-use super::epochs::{gather, key_of};
-use super::matching::{Fate, Matching, Stray};
+use super::epochs::{gather, key_of, place_of};
+use super::matching::{Fate, Referee, Sightings, Stray};
+use super::summary::Delays;
 use crate::question::Question;
 use crate::strays::{OneSided, StrayCause, Unmatched, stray_reason};
 use crate::synopsis::Pair;
 
 pub(super) fn estimate(pair: Pair<'_, Exact>, question: &Question<'_>) -> Vec<Estimate> {
     let window = i64::try_from(pair.upstream.config.window).unwrap_or(i64::MAX);
-    let (upstream, downstream) = (pair.upstream.packets.clone(), pair.downstream.packets.clone());
-    let matching = Matching::new(upstream, downstream, Delay::from_nanos(window));
-    let judge = |(scope, mut whole): (Scope, BTreeMap<Epoch, Gathered>)| {
+    let sorted = |exact: &Exact| exact.packets.clone().sorted();
+    let sightings =
+        Sightings { upstream: sorted(pair.upstream), downstream: sorted(pair.downstream) };
+    let referee = Referee::new(sightings, Delay::from_nanos(window), place_of(pair));
+    let judge = |(scope, mut whole): (Scope, BTreeMap<Epoch, Summed>)| {
         let whole = whole.remove(&Epoch(0)).unwrap_or_default();
-        let judged = whole.judged(question);
+        let judged = whole.gathered.judged(question);
         (whole.estimate(scope, question.span, question, &judged, pair), judged)
     };
-    let wholes = gather(pair, question.by, EpochRule::WHOLE, &matching).into_iter().map(judge);
+    let wholes = gather(pair, question, EpochRule::WHOLE, &referee).into_iter().map(judge);
     if question.cut == EpochRule::WHOLE {
         return wholes.map(|(whole, _)| whole).collect();
     }
     let wholes: Vec<(Estimate, Judged)> = wholes.collect();
-    let mut epochs = gather(pair, question.by, question.cut, &matching);
+    let mut epochs = gather(pair, question, question.cut, &referee);
     let mut estimates = Vec::new();
     for (whole, judged) in wholes {
         let scope = whole.scope.clone();
@@ -63,9 +64,20 @@ pub(super) struct Gathered {
     packets: u64,
     bytes: u64,
     lost: u64,
-    matched: Vec<Matched>,
+    measured: u64,
     unmatched: Unmatched,
+    /// If packets are asked for.
     crossings: Vec<Crossing>,
+}
+
+/// Packets of one scope and epoch, and what delays they had.
+#[derive(Default)]
+pub(super) struct Summed {
+    gathered: Gathered,
+    delay: Option<DelayEstimate>,
+    /// Packets whose share of the sum is in doubt.
+    uncertain: u64,
+    variation: Option<Variation>,
 }
 
 /// What is decided for all packets of a scope: a packet that is missing in one epoch may be a stray
@@ -81,7 +93,6 @@ impl Gathered {
         let Observation { flow, length, .. } = *packet;
         self.packets += 1;
         self.bytes += u64::from(length);
-        self.crossings.push(Crossing { sent: packet.time, flow, length, fate: fate.crossing() });
         let [longest_sent, longest_received] = &mut self.unmatched.longest;
         *longest_sent = length.max(*longest_sent);
         if fate == Fate::Lost {
@@ -91,9 +102,13 @@ impl Gathered {
         }
         *longest_received = length.max(*longest_received);
         *self.unmatched.matched.entry(flow).or_default() += 1;
-        if let Fate::Measured(matched) = fate {
-            self.matched.push(matched);
-        }
+        self.measured += u64::from(fate.delay().is_some());
+    }
+
+    /// Keeps a packet that was added.
+    pub(super) fn keep(&mut self, packet: &Observation, fate: Fate) {
+        let Observation { time: sent, flow, length, .. } = *packet;
+        self.crossings.push(Crossing { sent, flow, length, fate: fate.crossing() });
     }
 
     pub(super) fn add_stray(&mut self, stray: &Stray, key: &FlowKey) {
@@ -115,6 +130,46 @@ impl Gathered {
         Judged { changed, cause: self.unmatched.cause() }
     }
 
+    /// All packets that were kept.
+    fn crossings(&mut self, pair: Pair<'_, Exact>) -> Crossings {
+        let mut packets = std::mem::take(&mut self.crossings);
+        packets.sort_by_key(|packet| packet.sent);
+        let mut keys: BTreeMap<FlowHash, FlowKey> = BTreeMap::new();
+        for packet in &packets {
+            keys.entry(packet.flow).or_insert_with(|| key_of(pair, packet.flow));
+        }
+        Crossings { variation: None, packets, keys }
+    }
+
+    /// Where the measured packets say nothing of all, their variation says nothing either.
+    pub(super) fn summed(self, delays: &Delays<'_>, variation: Option<Variation>) -> Summed {
+        let delay = self.delay(delays);
+        let variation = variation.filter(|_| delay.is_some());
+        Summed { gathered: self, delay, uncertain: delays.uncertain(), variation }
+    }
+
+    /// Packets that arrived and were not measured may have had other delays.
+    fn delay(&self, delays: &Delays<'_>) -> Option<DelayEstimate> {
+        let arrived = (self.packets - self.lost) as f64;
+        let delay = delays.summary()?;
+        match self.unmeasured() {
+            0 => Some(DelayEstimate { order_range: delays.order_range(0), ..delay }),
+            unmeasured if unmeasured as f64 > UNMEASURED_MAX * arrived => None,
+            _ if is_doubtful(&delay) => None,
+            unmeasured if unmeasured as f64 <= UNMEASURED_FEW * arrived => {
+                let order_range = delays.order_range(unmeasured as usize);
+                Some(DelayEstimate { half_width_ns: None, order_range, ..delay })
+            }
+            _ => Some(DelayEstimate { half_width_ns: None, order: None, ..delay }),
+        }
+    }
+
+    const fn unmeasured(&self) -> u64 {
+        self.packets - self.lost - self.measured
+    }
+}
+
+impl Summed {
     fn estimate(
         mut self,
         scope: Scope,
@@ -123,77 +178,33 @@ impl Gathered {
         judged: &Judged,
         pair: Pair<'_, Exact>,
     ) -> Estimate {
-        // Negative ones come first.
-        let number = |matched: &Matched| matched.delay.as_nanos().cast_unsigned() ^ (1 << 63);
-        sort_by_number(&mut self.matched, number);
-        let delay = self.delay();
-        let strays = self.unmatched.strays.len() as u64;
+        let (reason, delay) = (self.reason(), self.delay);
+        let Self { gathered, variation, .. } = &mut self;
+        let strays = gathered.unmatched.strays.len() as u64;
         let mut evidence = Evidence {
-            packets: self.packets,
+            packets: gathered.packets,
             used: delay.map_or(0, |delay| delay.count),
             strays: Some(strays),
-            bytes: Some(self.bytes),
+            bytes: Some(gathered.bytes),
             ..Evidence::default()
         };
-        let lost = LossRange { min: self.lost.saturating_sub(judged.changed), max: self.lost };
+        let lost =
+            LossRange { min: gathered.lost.saturating_sub(judged.changed), max: gathered.lost };
         evidence.set_loss(Some(lost));
-        let (reason, sample) = (self.reason(), None);
-        let crossings = Some(Box::new(self.crossings(delay.is_some(), question, pair)));
+        let mut crossings = gathered.crossings(pair);
+        crossings.variation = *variation;
+        let (crossings, sample) = (Some(Box::new(crossings)), None);
         let mut estimate = Estimate { scope, span, evidence, delay, reason, sample, crossings };
         let strays = stray_reason(question, lost, LossRange::exactly(strays), judged.cause);
         strays.iter().for_each(|reason| estimate.add_reason(reason));
         estimate
     }
 
-    /// What is known packet by packet. Where the measured packets say nothing of all, their
-    /// variation says nothing either.
-    fn crossings(
-        &mut self,
-        known: bool,
-        question: &Question<'_>,
-        pair: Pair<'_, Exact>,
-    ) -> Crossings {
-        let mut packets = std::mem::take(&mut self.crossings);
-        let variation = if known { Variation::of(&packets) } else { None };
-        if !question.packets {
-            return Crossings { variation, ..Crossings::default() };
-        }
-        packets.sort_by_key(|packet| packet.sent);
-        let mut keys: BTreeMap<FlowHash, FlowKey> = BTreeMap::new();
-        for packet in &packets {
-            keys.entry(packet.flow).or_insert_with(|| key_of(pair, packet.flow));
-        }
-        Crossings { variation, packets, keys }
-    }
-
-    /// Packets that arrived and were not measured may have had other delays.
-    fn delay(&self) -> Option<DelayEstimate> {
-        let arrived = (self.packets - self.lost) as f64;
-        let delay = summarise(&self.matched)?;
-        match self.unmeasured() {
-            0 => Some(delay),
-            unmeasured if unmeasured as f64 > UNMEASURED_MAX * arrived => None,
-            _ if is_doubtful(&delay) => None,
-            unmeasured if unmeasured as f64 <= UNMEASURED_FEW * arrived => {
-                let order_range = order_range(&self.matched, unmeasured as usize);
-                Some(DelayEstimate { half_width_ns: None, order_range, ..delay })
-            }
-            _ => {
-                Some(DelayEstimate { half_width_ns: None, order: None, order_range: None, ..delay })
-            }
-        }
-    }
-
-    const fn unmeasured(&self) -> u64 {
-        self.packets - self.lost - self.matched.len() as u64
-    }
-
     fn reason(&self) -> Option<String> {
-        let unmeasured = self.unmeasured();
-        let uncertain = self.matched.iter().filter(|matched| !matched.is_certain()).count();
-        match (self.packets, unmeasured, uncertain) {
+        let Self { gathered, uncertain, .. } = self;
+        match (gathered.packets, gathered.unmeasured(), *uncertain) {
             (0, ..) => Some("no packets".to_owned()),
-            (packets, 0, _) if self.lost == packets => {
+            (packets, 0, _) if gathered.lost == packets => {
                 Some(format!("none of the {packets} packets was seen downstream"))
             }
             (_, 0, 0) => None,
@@ -201,7 +212,7 @@ impl Gathered {
                 "{uncertain} of the {packets} packets are identical to others, and could be matched \
                  in several ways"
             )),
-            (packets, unmeasured, _) if self.lost == 0 => Some(format!(
+            (packets, unmeasured, _) if gathered.lost == 0 => Some(format!(
                 "{unmeasured} of the {packets} packets are identical to others, of which some may have \
                  been in flight when the captures began"
             )),
@@ -220,54 +231,14 @@ fn is_doubtful(delay: &DelayEstimate) -> bool {
     half_width_ns * delay.count as f64 > DOUBTFUL_SHARE * delay.sum_ns.unsigned_abs() as f64
 }
 
-/// Every packet that crossed was measured, so the interval of the mean is as wide as the ways differ
-/// in which identical packets can be matched.
-fn summarise(sorted: &[Matched]) -> Option<DelayEstimate> {
-    let delays: Vec<Delay> = sorted.iter().map(|matched| matched.delay).collect();
-    let order = OrderStatistics::of_sorted(&delays)?;
-    let count = sorted.len() as u64;
-    let sum_ns = |pick: fn(&Matched) -> Delay| {
-        sorted.iter().map(|matched| i128::from(pick(matched).as_nanos())).sum::<i128>()
-    };
-    let sum = sum_ns(|matched| matched.delay);
-    let (least, most) = (sum_ns(|matched| matched.least), sum_ns(|matched| matched.most));
-    let half_width_ns = (sum - least).max(most - sum) as f64 / count as f64;
-    // Relative to the smallest delay, so that a clock offset of years costs no precision.
-    let relative = |delay: &Delay| (*delay - order.min).as_nanos() as f64;
-    let mean = delays.iter().map(relative).sum::<f64>() / count as f64;
-    let variance =
-        delays.iter().map(|delay| (relative(delay) - mean).powi(2)).sum::<f64>() / count as f64;
-    Some(DelayEstimate {
-        count,
-        sum_ns: sum,
-        deviation_ns: Some(variance.sqrt()),
-        half_width_ns: Some(half_width_ns),
-        order: Some(order),
-        order_range: order_range(sorted, 0),
-    })
-}
-
-/// What order statistics would be at least and at most; `None` if nothing else is possible.
-fn order_range(matched: &[Matched], unmeasured: usize) -> Option<[OrderStatistics; 2]> {
-    if unmeasured == 0 && matched.iter().all(|matched| matched.low == matched.high) {
-        return None;
-    }
-    let lows = matched.iter().map(|matched| matched.low);
-    let highs = matched.iter().map(|matched| matched.high);
-    let (least, most) = (lows.clone().min()?, highs.clone().max()?);
-    let mut lows: Vec<Delay> = lows.chain(std::iter::repeat_n(least, unmeasured)).collect();
-    let mut highs: Vec<Delay> = highs.chain(std::iter::repeat_n(most, unmeasured)).collect();
-    lows.sort_unstable();
-    highs.sort_unstable();
-    Some([OrderStatistics::of_sorted(&lows)?, OrderStatistics::of_sorted(&highs)?])
-}
-
 #[cfg(test)]
 mod tests {
     use twixt_model::{Detail, Observation, PacketDigest, Span, Timestamp};
 
     use super::*;
     use crate::exact::ExactConfig;
+    use crate::exact::records::PlacedDelay;
+    use crate::pile::Part;
     use crate::question::By;
     use crate::synopsis::{Synopsis, TwoPoint};
 
@@ -360,9 +331,11 @@ mod tests {
     #[test]
     fn the_deviation_survives_an_offset_of_years() {
         let offset = 315_360_000_000_000_000;
-        let certain = |ns: i64| Matched::certain(Delay::from_nanos(offset + ns));
-        let sorted = [2, 4, 6].map(certain);
-        let deviation = summarise(&sorted).unwrap().deviation_ns.unwrap();
+        let sorted =
+            [2, 4, 6].map(|ns| PlacedDelay { place: 0, delay: Delay::from_nanos(offset + ns) });
+        let plain = Part::Here(sorted.to_vec().into());
+        let delays = Delays { plain, doubtful: Part::none(), place: None };
+        let deviation = delays.summary().unwrap().deviation_ns.unwrap();
         assert!((deviation * deviation - 8.0 / 3.0).abs() < 1e-9);
     }
 }

@@ -7,10 +7,16 @@
 //! nothing would fit them by accident. Where several ways of matching are possible,
 //! what each of them would say is known too.
 
-use twixt_model::{CrossingFate, Delay, Observation, sort_by_hash};
+use std::iter::Peekable;
+use std::sync::Arc;
+
+use twixt_model::{CrossingFate, Delay, Observation, PacketDigest};
 
 use super::alignment::Matched;
+use super::records::ByDigest;
 use super::usual::{Usual, are_copies};
+use crate::pile::{Pile, Sorted};
+use crate::spill::SpillPlace;
 
 /// Each upstream packet, and what became of it.
 pub(crate) struct Matching {
@@ -18,8 +24,6 @@ pub(crate) struct Matching {
     pub packets: Vec<(Observation, Fate)>,
     /// Packets that only downstream saw. Of identical ones, the last are taken for them.
     pub strays: Vec<Stray>,
-    /// The median delay.
-    pub median: Delay,
 }
 
 /// A packet that only downstream saw.
@@ -60,53 +64,119 @@ impl Fate {
     }
 }
 
+/// What two points saw, by digest.
+pub(super) struct Sightings {
+    pub(super) upstream: Sorted<ByDigest>,
+    pub(super) downstream: Sorted<ByDigest>,
+}
+
+/// What is known of a packet.
+pub(super) enum Finding<'a> {
+    /// One that upstream saw, and what became of it.
+    Sent(&'a Observation, Fate),
+    /// One that only downstream saw.
+    Stray(Stray),
+}
+
+/// Knows what became of each packet. Packets whose delay is further than a window from the median are
+/// different packets that look alike.
+pub(super) struct Referee {
+    sightings: Sightings,
+    usual: Usual,
+}
+
+impl Referee {
+    /// What does not stay in memory goes to `place`.
+    pub(super) fn new(
+        sightings: Sightings,
+        window: Delay,
+        place: Option<&Arc<dyn SpillPlace>>,
+    ) -> Self {
+        let usual = Usual::of(&sightings, window, place);
+        Self { sightings, usual }
+    }
+
+    /// The median delay.
+    pub(super) const fn median(&self) -> Delay {
+        self.usual.median()
+    }
+
+    /// Shows what became of each packet, by digest and then by time.
+    pub(super) fn judge(&self, mut show: impl FnMut(Finding<'_>)) {
+        let usual = &self.usual;
+        self.sightings.each_group(|sent, received| {
+            let mut crossed = 0;
+            let mut found = |packet: &Observation, fate: Fate| {
+                crossed += usize::from(fate != Fate::Lost);
+                show(Finding::Sent(packet, fate));
+            };
+            match (sent, received) {
+                ([packet], []) => found(packet, Fate::Lost),
+                ([packet], [arrived]) => found(packet, usual.fate(packet, arrived)),
+                ([], _) => {}
+                _ => {
+                    let fates = match are_copies(sent, received) {
+                        true => usual.fates_of_copies(sent, received),
+                        false => usual.fates(sent, received),
+                    };
+                    sent.iter().zip(fates).for_each(|(packet, fate)| found(packet, fate));
+                }
+            }
+            surplus(received, crossed).for_each(|stray| show(Finding::Stray(stray)));
+        });
+    }
+}
+
 impl Matching {
     /// Matches what two points saw. Packets whose delay is further than `window` from the median
     /// are different packets that look alike.
     pub(crate) fn new(
-        mut upstream: Vec<Observation>,
-        mut downstream: Vec<Observation>,
+        upstream: Vec<Observation>,
+        downstream: Vec<Observation>,
         window: Delay,
     ) -> Self {
-        sort_by_digest(&mut upstream);
-        sort_by_digest(&mut downstream);
-        let usual = Usual::of(&upstream, &downstream, window);
-        let mut packets: Vec<(Observation, Fate)> = Vec::with_capacity(upstream.len());
-        let mut strays = unseen_upstream(&upstream, &downstream);
-        for (sent, received) in groups(&upstream, &downstream) {
-            let first = packets.len();
-            match (sent, received) {
-                ([packet], [arrived]) => packets.push((*packet, usual.fate(packet, arrived))),
-                _ if are_copies(sent, received) => {
-                    packets.extend(sent.iter().copied().zip(usual.fates_of_copies(sent, received)));
-                }
-                _ => packets.extend(sent.iter().copied().zip(usual.fates(sent, received))),
-            }
-            let crossed = packets[first..].iter().filter(|(_, fate)| *fate != Fate::Lost).count();
-            strays.extend(surplus(received, crossed));
-        }
-        Self { packets, strays, median: usual.median() }
+        let sorted = |packets: Vec<Observation>| {
+            Pile::of(packets.into_iter().map(ByDigest).collect()).sorted()
+        };
+        let sightings = Sightings { upstream: sorted(upstream), downstream: sorted(downstream) };
+        let referee = Referee::new(sightings, window, None);
+        let (mut packets, mut strays) = (Vec::new(), Vec::new());
+        referee.judge(|finding| match finding {
+            Finding::Sent(packet, fate) => packets.push((*packet, fate)),
+            Finding::Stray(stray) => strays.push(stray),
+        });
+        Self { packets, strays }
     }
 }
 
-/// Sorts by digest, packets of equal digests by time.
-fn sort_by_digest(packets: &mut [Observation]) {
-    sort_by_hash(packets, |packet| packet.digest.0);
-    packets
-        .chunk_by_mut(|one, next| one.digest == next.digest)
-        .filter(|alike| alike.len() > 1)
-        .for_each(|alike| alike.sort_by_key(|packet| packet.time));
+impl Sightings {
+    /// Shows packets of equal digests, of both points, by time; one of the two may have none.
+    pub(super) fn each_group(&self, mut show: impl FnMut(&[Observation], &[Observation])) {
+        let mut upstream = self.upstream.iter().map(|packet| packet.0).peekable();
+        let mut downstream = self.downstream.iter().map(|packet| packet.0).peekable();
+        let (mut sent, mut received) = (Vec::new(), Vec::new());
+        loop {
+            let next = [upstream.peek(), downstream.peek()];
+            let Some(digest) = next.into_iter().flatten().map(|packet| packet.digest).min() else {
+                return;
+            };
+            take_equal(&mut upstream, digest, &mut sent);
+            take_equal(&mut downstream, digest, &mut received);
+            show(&sent, &received);
+        }
+    }
 }
 
-/// Packets whose digest upstream did not see.
-fn unseen_upstream(upstream: &[Observation], downstream: &[Observation]) -> Vec<Stray> {
-    let mut left = upstream;
-    let runs = downstream.chunk_by(|one, other| one.digest == other.digest).filter(|received| {
-        let before = left.iter().take_while(|sent| sent.digest < received[0].digest).count();
-        left = &left[before..];
-        left.first().is_none_or(|sent| sent.digest != received[0].digest)
-    });
-    runs.flatten().map(|&packet| Stray { packet, twin: None }).collect()
+/// The next packets, if they have this digest.
+fn take_equal(
+    packets: &mut Peekable<impl Iterator<Item = Observation>>,
+    digest: PacketDigest,
+    equal: &mut Vec<Observation>,
+) {
+    equal.clear();
+    while let Some(packet) = packets.next_if(|packet| packet.digest == digest) {
+        equal.push(packet);
+    }
 }
 
 /// Identical packets beyond those that crossed.
@@ -115,22 +185,6 @@ fn surplus(received: &[Observation], crossed: usize) -> impl Iterator<Item = Str
         let packet = received[index];
         let before = index.checked_sub(1).filter(|_| crossed > 0).map(|before| received[before]);
         Stray { packet, twin: before.map(|before| packet.time - before.time) }
-    })
-}
-
-/// Runs of equal digests upstream, each with its run downstream (which may be empty).
-pub(super) fn groups<'a>(
-    upstream: &'a [Observation],
-    downstream: &'a [Observation],
-) -> impl Iterator<Item = (&'a [Observation], &'a [Observation])> {
-    let mut left = downstream;
-    upstream.chunk_by(|one, other| one.digest == other.digest).map(move |sent| {
-        let digest = sent[0].digest;
-        let before = left.iter().take_while(|packet| packet.digest < digest).count();
-        let equal = left[before..].iter().take_while(|packet| packet.digest == digest).count();
-        let received = &left[before..before + equal];
-        left = &left[before + equal..];
-        (sent, received)
     })
 }
 

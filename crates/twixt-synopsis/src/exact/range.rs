@@ -3,6 +3,8 @@
 use twixt_model::{Delay, Observation};
 
 use super::alignment::{Alignment, Band};
+use super::records::FlowDelay;
+use crate::pile::{Part, Sorted};
 use crate::tail;
 
 /// As few delays say nothing of how long delays may be.
@@ -21,22 +23,27 @@ pub(super) struct Slower {
 }
 
 impl Slower {
-    pub(super) fn of<'a>(flows: impl Iterator<Item = &'a [Delay]>) -> Self {
-        let relative = flows.filter_map(|delays| {
-            let median = median_of(&mut delays.to_vec())?;
-            Some(delays.iter().map(move |delay| (*delay - median).as_nanos() as f64))
-        });
-        let mut all: Vec<f64> = relative.flatten().collect();
-        Self { shape: tail::shape(&mut all).unwrap_or_default().max(0.0) }
+    /// By delays of many flows, each relative to the median of its flow.
+    pub(super) fn of(relative: &Sorted<Delay>) -> Self {
+        let ascending = relative.iter().map(|delay| delay.as_nanos() as f64);
+        let shape = tail::shape_of_sorted(relative.len(), ascending).unwrap_or_default().max(0.0);
+        Self { shape }
     }
 
     /// The delays of so many identical packets, by those of the same flow that occur once.
-    pub(super) fn range(&self, delays: Vec<Delay>, identical: usize, window: Band) -> Option<Band> {
-        let mut values: Vec<f64> = delays.iter().map(|delay| delay.as_nanos() as f64).collect();
-        let slowest = *delays.iter().max()?;
-        let times = SLOWER_EVERY * identical as f64 / delays.len() as f64;
-        let shape = tail::shape(&mut values).unwrap_or(self.shape).max(0.0);
-        let band = range_of(delays, window)?;
+    pub(super) fn range(
+        &self,
+        flow: &Part<'_, FlowDelay>,
+        identical: usize,
+        window: Band,
+    ) -> Option<Band> {
+        let ascending = || flow.iter().map(|record| record.delay);
+        let seen = SeenDelays::of(flow.len(), ascending())?;
+        let values = ascending().map(|delay| delay.as_nanos() as f64);
+        let times = SLOWER_EVERY * identical as f64 / flow.len() as f64;
+        let shape = tail::shape_of_sorted(flow.len(), values).unwrap_or(self.shape).max(0.0);
+        let slowest = seen.high;
+        let band = seen.range(window)?;
         // By as much do the largest of so many times as many values exceed the largest of these.
         let factor = times.max(1.0).powf(shape) - 1.0;
         let margin = ((slowest - band.median).as_nanos() as f64 * factor) as i64;
@@ -45,22 +52,41 @@ impl Slower {
     }
 }
 
-/// What delays usually are, within what is possible; `None` if there are too few of them to tell.
-pub(super) fn range_of(mut delays: Vec<Delay>, window: Band) -> Option<Band> {
-    let (&low, &high) = (delays.iter().min()?, delays.iter().max()?);
-    let share = (TELLING_MIN as f64 / delays.len() as f64).max(MARGIN_MIN);
-    let margin = Delay::from_nanos(((high - low).as_nanos() as f64 * share) as i64);
-    let median = median_of(&mut delays).filter(|_| delays.len() >= TELLING_MIN)?;
-    Some(Band {
-        low: (low - margin).max(window.low),
-        median,
-        high: (high + margin).min(window.high),
-    })
+/// What some delays are like.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeenDelays {
+    pub(super) count: usize,
+    pub(super) low: Delay,
+    /// Of an even number the upper one of the two in the middle.
+    pub(super) median: Delay,
+    pub(super) high: Delay,
 }
 
-pub(super) fn median_of(delays: &mut [Delay]) -> Option<Delay> {
-    let middle = delays.len() / 2;
-    (!delays.is_empty()).then(|| *delays.select_nth_unstable(middle).1)
+impl SeenDelays {
+    /// Of so many delays in order; `None` if there are none.
+    pub(super) fn of(count: usize, mut ascending: impl Iterator<Item = Delay>) -> Option<Self> {
+        let low = ascending.next()?;
+        let (mut median, mut high) = (low, low);
+        for (index, delay) in (1..count).zip(ascending) {
+            if index == count / 2 {
+                median = delay;
+            }
+            high = delay;
+        }
+        Some(Self { count, low, median, high })
+    }
+
+    /// What delays usually are, within what is possible; `None` if there are too few of them to tell.
+    pub(super) fn range(&self, window: Band) -> Option<Band> {
+        let Self { count, low, median, high } = *self;
+        let share = (TELLING_MIN as f64 / count as f64).max(MARGIN_MIN);
+        let margin = Delay::from_nanos(((high - low).as_nanos() as f64 * share) as i64);
+        (count >= TELLING_MIN).then(|| Band {
+            low: (low - margin).max(window.low),
+            median,
+            high: (high + margin).min(window.high),
+        })
+    }
 }
 
 impl Band {

@@ -1,12 +1,16 @@
 //! What delays usually are, and what became of packets by that.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use twixt_model::{COPIED_WITHIN, Delay, FlowHash, Observation, Prehashed, Timestamp};
 
 use super::alignment::{Alignment, Band, Indexes, Matched};
-use super::matching::{Fate, groups};
-use super::range::{Slower, median_of, range_of};
+use super::matching::{Fate, Sightings};
+use super::range::{SeenDelays, Slower};
+use super::records::FlowDelay;
+use crate::pile::{Pile, Sorted};
+use crate::spill::SpillPlace;
 
 /// Copies are so close to each other that this is no more than this part of their delay: which of them it
 /// is hardly matters then.
@@ -36,35 +40,34 @@ pub(super) struct Usual {
 }
 
 /// What equal packets show, before it is known which delays are possible.
-#[derive(Default)]
 struct Seen {
-    /// Flow and delay of packets that occur once at each point.
-    once: Vec<(FlowHash, Delay)>,
-    /// Flows that have identical packets.
-    repeating: HashMap<FlowHash, Repeating, Prehashed>,
+    /// Delays of packets that occur once at each point.
+    once: Pile<Delay>,
+    /// Flows that have identical packets, and how many.
+    repeating: HashMap<FlowHash, usize, Prehashed>,
     /// How many packets were sent once and arrived as copies.
     copied: usize,
-}
-
-/// Packets of a flow that has identical ones.
-#[derive(Default)]
-struct Repeating {
-    identical: usize,
-    /// Delays of those that occur once.
-    delays: Vec<Delay>,
+    /// When the first and the last of all packets were sent.
+    sent_between: Option<(Timestamp, Timestamp)>,
 }
 
 impl Seen {
-    fn of(upstream: &[Observation], downstream: &[Observation]) -> Self {
-        let mut seen = Self::default();
-        for (sent, received) in groups(upstream, downstream) {
-            seen.once.extend(once_at_each((sent, received)));
-            seen.copied += usize::from(received.len() > 1 && are_copies(sent, received));
-            if sent.len().max(received.len()) > 1 {
-                seen.repeating.entry(sent[0].flow).or_default().identical += sent.len();
+    fn of(sightings: &Sightings, place: Option<&Arc<dyn SpillPlace>>) -> Self {
+        let (mut once, mut repeating) = (Pile::new(place), HashMap::default());
+        let (mut copied, mut sent_between) = (0, None);
+        sightings.each_group(|sent, received| {
+            let (Some(first), Some(last)) = (sent.first(), sent.last()) else { return };
+            let (from, to) = sent_between.unwrap_or((first.time, first.time));
+            sent_between = Some((first.time.min(from), last.time.max(to)));
+            if let Some(delay) = once_at_each((sent, received)) {
+                once.push(delay);
             }
-        }
-        seen
+            copied += usize::from(received.len() > 1 && are_copies(sent, received));
+            if sent.len().max(received.len()) > 1 {
+                *repeating.entry(first.flow).or_default() += sent.len();
+            }
+        });
+        Self { once, repeating, copied, sent_between }
     }
 
     fn has_copies(&self) -> bool {
@@ -72,36 +75,68 @@ impl Seen {
     }
 
     /// Between what delays of flows with identical packets lie.
-    fn ranges(mut self, window: Band) -> HashMap<FlowHash, Band, Prehashed> {
-        for (flow, delay) in self.once.into_iter().filter(|&(_, delay)| window.contains(delay)) {
-            self.repeating.entry(flow).and_modify(|flow| flow.delays.push(delay));
+    fn ranges(
+        &self,
+        sightings: &Sightings,
+        window: Band,
+        place: Option<&Arc<dyn SpillPlace>>,
+    ) -> HashMap<FlowHash, Band, Prehashed> {
+        if self.repeating.is_empty() {
+            return HashMap::default();
         }
-        let slower = Slower::of(self.repeating.values().map(|flow| flow.delays.as_slice()));
-        let range = |(hash, flow): (FlowHash, Repeating)| {
-            Some((hash, slower.range(flow.delays, flow.identical, window)?))
-        };
-        self.repeating.into_iter().filter_map(range).collect()
+        let mut delays = Pile::new(place);
+        sightings.each_group(|sent, received| {
+            let is_asked = |delay: &Delay| {
+                window.contains(*delay) && self.repeating.contains_key(&sent[0].flow)
+            };
+            let delay = once_at_each((sent, received)).filter(is_asked);
+            delay
+                .into_iter()
+                .for_each(|delay| delays.push(FlowDelay { flow: sent[0].flow, delay }));
+        });
+        let delays = delays.sorted();
+        let slower = Slower::of(&relative(&delays, place));
+        let (mut parts, mut ranges) = (delays.parts(|record| record.flow), HashMap::default());
+        while let Some((flow, part)) = parts.next() {
+            let range = slower.range(&part, self.repeating[&flow], window);
+            ranges.extend(range.map(|range| (flow, range)));
+        }
+        ranges
     }
 }
 
+/// Delays, each relative to the median of its flow.
+fn relative(delays: &Sorted<FlowDelay>, place: Option<&Arc<dyn SpillPlace>>) -> Sorted<Delay> {
+    let (mut parts, mut relative) = (delays.parts(|record| record.flow), Pile::new(place));
+    while let Some((_, part)) = parts.next() {
+        let ascending = || part.iter().map(|record| record.delay);
+        let Some(seen) = SeenDelays::of(part.len(), ascending()) else { continue };
+        ascending().for_each(|delay| relative.push(delay - seen.median));
+    }
+    relative.sorted()
+}
+
 impl Usual {
-    pub(super) fn of(upstream: &[Observation], downstream: &[Observation], window: Delay) -> Self {
-        let seen = Seen::of(upstream, downstream);
-        let mut delays: Vec<Delay> = seen.once.iter().map(|&(_, delay)| delay).collect();
-        if delays.is_empty() {
-            delays = groups(upstream, downstream).flat_map(in_order).collect();
-        }
-        let median = median_of(&mut delays).unwrap_or(Delay::ZERO);
+    pub(super) fn of(
+        sightings: &Sightings,
+        window: Delay,
+        place: Option<&Arc<dyn SpillPlace>>,
+    ) -> Self {
+        let mut seen = Seen::of(sightings, place);
+        let has_copies = seen.has_copies();
+        let once = std::mem::replace(&mut seen.once, Pile::new(None)).sorted();
+        let median = match once.len() {
+            0 => median_in_order(sightings, place),
+            count => once.iter().nth(count / 2),
+        };
+        let median = median.unwrap_or(Delay::ZERO);
         let window = Band { low: median - window, median, high: median + window };
-        let all = seen.once.iter().map(|&(_, delay)| delay);
-        let of_all = range_of(all.filter(|&delay| window.contains(delay)).collect(), window);
-        let times = || upstream.iter().map(|packet| packet.time);
         Self {
             window,
-            of_all,
-            has_copies: seen.has_copies(),
-            ranges: seen.ranges(window),
-            sent_between: times().min().zip(times().max()),
+            of_all: within(&once, window).and_then(|seen| seen.range(window)),
+            has_copies,
+            ranges: seen.ranges(sightings, window, place),
+            sent_between: seen.sent_between,
         }
     }
 
@@ -249,12 +284,11 @@ fn without_copies(received: &[Observation], matches: &[(Indexes, Matched)]) -> V
     kept.map(|index| received[index]).collect()
 }
 
-/// The flow and the delay of a packet that occurs once at each point, or several times at one of them
-/// as copies.
-fn once_at_each((sent, received): (&[Observation], &[Observation])) -> Option<(FlowHash, Delay)> {
+/// The delay of a packet that occurs once at each point, or several times at one of them as copies.
+fn once_at_each((sent, received): (&[Observation], &[Observation])) -> Option<Delay> {
     match (sent, received) {
-        ([sent], [received]) => Some((sent.flow, received.time - sent.time)),
-        _ if are_copies(sent, received) => Some((sent[0].flow, received[0].time - sent[0].time)),
+        ([sent], [received]) => Some(received.time - sent.time),
+        _ if are_copies(sent, received) => Some(received[0].time - sent[0].time),
         _ => None,
     }
 }
@@ -272,8 +306,19 @@ pub(super) fn are_copies(sent: &[Observation], received: &[Observation]) -> bool
     spread_ns <= COPIED_WITHIN.as_nanos().min(delay_ns / COPIED_PART)
 }
 
-/// Delays of identical packets of which none seems to be missing.
-fn in_order((sent, received): (&[Observation], &[Observation])) -> Vec<Delay> {
-    let pairs = sent.iter().zip(received).filter(|_| sent.len() == received.len());
-    pairs.map(|(sent, received)| received.time - sent.time).collect()
+/// What delays within a window are like.
+fn within(delays: &Sorted<Delay>, window: Band) -> Option<SeenDelays> {
+    let possible = || delays.iter_from(&window.low).take_while(|delay| *delay <= window.high);
+    SeenDelays::of(possible().count(), possible())
+}
+
+/// The median delay of identical packets of which none seems to be missing, in order.
+fn median_in_order(sightings: &Sightings, place: Option<&Arc<dyn SpillPlace>>) -> Option<Delay> {
+    let mut delays = Pile::new(place);
+    sightings.each_group(|sent, received| {
+        let pairs = sent.iter().zip(received).filter(|_| sent.len() == received.len());
+        pairs.for_each(|(sent, received)| delays.push(received.time - sent.time));
+    });
+    let middle = delays.len() / 2;
+    delays.nth(middle)
 }

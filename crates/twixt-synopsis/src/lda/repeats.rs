@@ -11,10 +11,12 @@
 //! packet, both points agree on it, merging and moving packets change nothing, and epochs that were
 //! recorded before it was known can be estimated with it.
 
+use std::collections::BTreeSet;
+
 use twixt_model::Span;
 
 use super::Lda;
-use crate::independent::{Counts, limit_of};
+use crate::independent::{Counts, LIMIT_CHANCE, limit_of};
 use crate::question::Question;
 use crate::sums::{Sums, Usable};
 use crate::synopsis::Pair;
@@ -32,6 +34,8 @@ pub(super) struct Cells {
     bounded: Vec<Bounded>,
     /// Estimated number of packets that arrived and that no usable cell stands for.
     pub(super) left_out: f64,
+    /// Some of them, which may have been in flight at both ends.
+    pub(super) in_flight: u64,
     /// Whether ordinary cells hold identical packets too.
     pub(super) are_clustered: bool,
 }
@@ -64,11 +68,13 @@ impl Cells {
             doubt_ns: 0.0,
             bounded: Vec::new(),
             left_out: 0.0,
+            in_flight: 0,
             are_clustered: false,
         };
+        let in_flight = cells.leave_out_in_flight(upstream, question);
         let (mut ordinary, mut identical) = (0.0, 0.0);
         for bank in sent.chunks(rows).zip(received.chunks(rows)) {
-            let counted = cells.add_bank(bank, question);
+            let counted = cells.add_bank(bank, &in_flight, question);
             ordinary += counted;
             identical += bank.0.iter().map(|cell| cell.packets as f64).sum::<f64>() - counted;
         }
@@ -77,17 +83,35 @@ impl Cells {
         cells
     }
 
+    /// Which cells hold packets that may have been in flight at both ends: that they agree tells nothing.
+    fn leave_out_in_flight(&mut self, lda: &Lda, question: &Question<'_>) -> BTreeSet<usize> {
+        for alike in question.in_flight {
+            self.in_flight = self.in_flight.saturating_add(alike.packets);
+        }
+        self.left_out += self.in_flight as f64;
+        let cells = question.in_flight.iter().filter_map(|alike| lda.config.cell_for(alike.digest));
+        cells.collect()
+    }
+
     /// Adds the cells of a bank; returns how many packets were counted in the ordinary ones.
     fn add_bank(
         &mut self,
         (upstream, downstream): (&[Sums], &[Sums]),
+        in_flight: &BTreeSet<usize>,
         question: &Question<'_>,
     ) -> f64 {
         let reference_ns = question.reference.as_nanos();
-        let (mean, limit) = limit_of(|| upstream.iter().map(|cell| cell.packets as f64));
+        let (mean, limit) =
+            limit_of(|| upstream.iter().map(|cell| cell.packets as f64), LIMIT_CHANCE);
         let (mut all, mut usable) = (Counts::default(), Counts::default());
         let mut received = Counts::default();
-        for (one, other) in upstream.iter().zip(downstream) {
+        // Cells of banks before this one are in the list already.
+        let first = self.ordinary.len();
+        for (index, (one, other)) in upstream.iter().zip(downstream).enumerate() {
+            if in_flight.contains(&(first + index)) {
+                self.ordinary.push(None);
+                continue;
+            }
             let found = Usable::of(one, other, reference_ns);
             if one.packets as f64 > limit {
                 self.heavy.extend(found);

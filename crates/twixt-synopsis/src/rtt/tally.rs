@@ -210,8 +210,13 @@ impl Tally {
     /// largest first.
     pub(super) fn conclude(
         &self,
+        distributions: bool,
         horizon_ns: impl Fn(RoundTripKind) -> Option<i64>,
     ) -> Vec<RoundTripEstimate> {
+        let estimate = |scope: Scope, kind: RoundTripKind, times: &Times, horizon_ns| {
+            let distribution = distributions.then(|| Box::new(times.histogram()));
+            RoundTripEstimate { distribution, ..estimate(scope, kind, times, horizon_ns) }
+        };
         let mut estimates = Vec::new();
         for kind in RoundTripKind::REPORTED {
             let Some(tally) = &self.kinds[kind as usize] else { continue };
@@ -376,6 +381,7 @@ fn estimate(
         times: times.summary(),
         horizon_ns,
         forgotten_flows: None,
+        distribution: None,
     }
 }
 
@@ -406,7 +412,7 @@ mod tests {
                 tally.add(sample(port, weight), Some(group));
             }
         }
-        let estimates = tally.conclude(|_| None);
+        let estimates = tally.conclude(false, |_| None);
         assert!(estimates.len() <= GROUPS_MAX + 2);
         assert_eq!((estimates[0].weighted, estimates[0].matched), (40_000.0, 20_000));
         assert!(estimates.iter().any(|estimate| estimate.scope == Scope::Other));

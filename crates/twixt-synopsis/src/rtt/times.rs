@@ -62,6 +62,18 @@ impl Times {
         }
     }
 
+    /// All of them in buckets.
+    pub(super) fn histogram(&self) -> Histogram {
+        match self {
+            Self::All(times) => {
+                let mut histogram = Histogram::new(Histogram::BUCKETS_DEFAULT);
+                times.iter().for_each(|&time_ns| histogram.add(time_ns, 1.0));
+                histogram
+            }
+            Self::Weighted(histogram) => histogram.clone(),
+        }
+    }
+
     pub(super) fn state_bytes(&self) -> u64 {
         match self {
             Self::All(times) => (times.len() * size_of::<i64>()) as u64,
@@ -179,6 +191,8 @@ mod tests {
         times.encode(&mut out);
         let read = Times::decode(&mut Reader::new(out.as_slice()), buckets).unwrap();
         assert_eq!(read.summary(), times.summary());
+        assert_eq!(read.histogram().count(), times.count());
+        assert_eq!(read.histogram().weight(), times.weight());
         let mut twice = times.clone();
         twice.merge(&times);
         assert_eq!(twice.count(), 2000);

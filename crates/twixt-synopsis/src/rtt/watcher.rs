@@ -249,8 +249,8 @@ impl<S: Store> Synopsis for Watcher<S> {
 impl<S: Store> OnePoint for Watcher<S> {
     type Conclusion = RoundTripEstimate;
 
-    fn conclude(&self, _: &Question<'_>) -> Vec<RoundTripEstimate> {
-        let mut estimates = self.tally.conclude(|kind| match kind {
+    fn conclude(&self, question: &Question<'_>) -> Vec<RoundTripEstimate> {
+        let mut estimates = self.tally.conclude(question.distributions, |kind| match kind {
             kind if !waits_in_store(kind) => None,
             kind => S::horizon(&self.config, &self.pace, self.tally.matched(kind)),
         });

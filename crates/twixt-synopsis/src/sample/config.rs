@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::parts::PartCounts;
+use super::parts::PARTS_MAX;
 use crate::codec::{DecodeError, Reader, Writer};
 
 /// Budget of a sample for one epoch. The default is 4 KiB with hashes of flows.
@@ -17,8 +17,13 @@ pub struct SampleConfig {
 pub(super) const KEPT: &[&str] = &["flow", "none"];
 /// Totals and level.
 const FIXED_BYTES: u32 = 16 + 2;
-/// What is kept beside the sampled packets, and is no part of their budget.
-const BESIDE_BYTES: u32 = PartCounts::BYTES;
+/// Sums of all packets: of their times, and of their digests.
+const SUMS_BYTES: u32 = 8 + 8;
+/// A part of all digests is counted for so many bytes of the budget, with [`PART_BYTES`]. With 256 parts, a digest is
+/// noticed that has 1.2 % of 3 000 packets, or 0.06 % of a million.
+const BUDGET_PER_PART: u32 = 16;
+const PART_BYTES: u32 = 4;
+const PARTS_MIN: usize = 16;
 /// Rank and time.
 const PACKET_BYTES: u32 = 8 + 8;
 const FLOW_BYTES: u32 = 4;
@@ -81,14 +86,27 @@ impl SampleConfig {
 
     /// As large as `memory_bytes` allow.
     pub(super) fn within(memory_bytes: u64) -> Option<Self> {
-        let budget = memory_bytes.checked_sub(BESIDE_BYTES.into())?.min(BUDGET_MAX.into());
-        Self::new(u32::try_from(budget).ok()?, true).ok()
+        let (mut least, mut most) = (0, memory_bytes.min(BUDGET_MAX.into()) as u32);
+        // More of it needs more beside it: the largest that fits, by halves.
+        while least < most {
+            let middle = most - (most - least) / 2;
+            match u64::from(middle + beside_bytes(middle)) <= memory_bytes {
+                true => least = middle,
+                false => most = middle - 1,
+            }
+        }
+        Self::new(least, true).ok()
     }
 
     /// Packets that the budget holds.
     #[must_use]
     pub const fn packets(&self) -> usize {
         ((self.budget_bytes - FIXED_BYTES) / self.packet_bytes()) as usize
+    }
+
+    /// Parts of all digests whose packets are counted.
+    pub(super) const fn parts(&self) -> usize {
+        parts_beside(self.budget_bytes)
     }
 
     /// Whether a hash of each packet's flow is kept.
@@ -107,7 +125,7 @@ impl SampleConfig {
     }
 
     pub(super) fn state_bytes(&self) -> u64 {
-        u64::from(FIXED_BYTES + BESIDE_BYTES)
+        u64::from(FIXED_BYTES + beside_bytes(self.budget_bytes))
             + self.packets() as u64 * u64::from(self.packet_bytes())
     }
 
@@ -121,5 +139,37 @@ impl SampleConfig {
         let keeps_flows = input.flag("what to keep of flows")?;
         Self::new(budget_bytes, keeps_flows)
             .map_err(|problem| DecodeError::invalid("sample budget", problem))
+    }
+}
+
+/// How many parts of all digests are counted beside a budget: a power of two.
+const fn parts_beside(budget_bytes: u32) -> usize {
+    let parts = (budget_bytes / BUDGET_PER_PART) as usize;
+    // The largest power of two that is no more.
+    let parts = if parts < PARTS_MIN { PARTS_MIN } else { 1 << parts.ilog2() };
+    if parts > PARTS_MAX { PARTS_MAX } else { parts }
+}
+
+/// What is kept beside the sampled packets, and is no part of their budget.
+const fn beside_bytes(budget_bytes: u32) -> u32 {
+    SUMS_BYTES + PART_BYTES * parts_beside(budget_bytes) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_for_everything() {
+        for memory in [400, 1_000, 4_096, 5_136, 5_137, 65_536, 1 << 20] {
+            let config = SampleConfig::within(memory).unwrap();
+            let more = SampleConfig::new(config.budget_bytes + 1, true).unwrap();
+            let used = |config: &SampleConfig| {
+                u64::from(config.budget_bytes + beside_bytes(config.budget_bytes))
+            };
+            assert!(used(&config) <= memory && memory < used(&more), "{memory}: {config:?}");
+        }
+        assert_eq!(SampleConfig::default().parts(), 256);
+        assert_eq!(SampleConfig::within(300), None);
     }
 }

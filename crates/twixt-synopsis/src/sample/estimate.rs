@@ -8,10 +8,12 @@ use twixt_model::{
 };
 
 use super::mean::{Clusters, Population};
+use super::parts::Excess;
 use super::{Sample, tag_of};
 use crate::exact::matching::{Fate, Matching};
 use crate::question::{By, Question};
 use crate::strays::{Bounds, poisson_high, poisson_low, stray_reason};
+use crate::sums::Usable;
 use crate::synopsis::Pair;
 use crate::tail::{self, Widening};
 
@@ -40,9 +42,15 @@ pub(super) fn estimate(pair: Pair<'_, Sample>, question: &Question<'_>) -> Vec<E
     }
     let tail = tail_of(groups.values());
     let hidden = hidden(pair, &matching);
-    let whole = Whole { pair, level, tail, hidden };
+    let is_certain = question.in_flight.is_empty();
+    let whole = Whole { pair, level, tail, hidden, is_certain };
     groups.into_iter().map(|(scope, group)| group.estimate(scope, &scopes, &whole)).collect()
 }
+
+/// Identical packets are like others of which there are a fourth as many, at least: parts have several digests.
+const LIKE: f64 = 4.0;
+/// Fewer digests of many packets in the sample do not stand for those that are not in it.
+const LIKE_MIN: usize = 5;
 
 /// What both points have a chance to have kept.
 fn packets(sample: &Sample, level: SampleLevel) -> Vec<Observation> {
@@ -93,16 +101,40 @@ struct Whole<'a> {
     /// How much wider intervals are for the tails of delays.
     tail: Widening,
     /// Identical packets that are not in the sample, whosever they are.
-    hidden: f64,
+    hidden: Vec<Excess>,
+    /// Whether equal counts tell that both points saw the same packets.
+    is_certain: bool,
+}
+
+impl Whole<'_> {
+    /// Identical packets that are not in the sample, and may be those of a flow that sent no more than so many.
+    fn hidden_of(&self, packets: f64) -> f64 {
+        let own = self.hidden.iter().filter(|excess| excess.least <= packets);
+        own.map(|excess| excess.packets).sum()
+    }
+
+    /// All packets, and the sum of their delays less a reference, if both points saw the same ones.
+    fn measured(&self, reference_ns: i64) -> Option<Usable> {
+        let (sent, received) = (self.pair.upstream.sums?, self.pair.downstream.sums?);
+        Usable::of(&sent, &received, reference_ns).filter(|_| self.is_certain)
+    }
 }
 
 /// How many packets of all repeat digests that are not in the sample.
-fn hidden(pair: Pair<'_, Sample>, matching: &Matching) -> f64 {
-    let Some(parts) = &pair.upstream.parts else { return 0.0 };
+fn hidden(pair: Pair<'_, Sample>, matching: &Matching) -> Vec<Excess> {
+    let Some(parts) = &pair.upstream.parts else { return Vec::new() };
     let packets = matching.packets.iter().map(|(packet, _)| packet.digest);
     let mut sampled: BTreeMap<u64, u64> = BTreeMap::new();
     packets.for_each(|digest| *sampled.entry(digest.0).or_default() += 1);
-    parts.hidden(sampled.into_iter().filter(|&(_, packets)| packets > 1))
+    let clusters: Vec<(u64, u64)> =
+        sampled.into_iter().filter(|&(_, packets)| packets > 1).collect();
+    let hidden = parts.hidden(clusters.iter().copied());
+    // Sampled digests of about as many packets stand for them, as other packets do for others.
+    let like = |excess: &Excess| {
+        let is_like = |cluster: &&(u64, u64)| LIKE * cluster.1 as f64 >= excess.packets;
+        clusters.iter().filter(is_like).count()
+    };
+    hidden.into_iter().filter(|excess| like(excess) < LIKE_MIN).collect()
 }
 
 /// What the tails of all scopes together do to intervals: each alone has few packets.
@@ -147,14 +179,19 @@ impl Group {
                 (self.evidence_of_part(known, whole.level), self.why_uncounted(known, whole.level))
             }
         };
+        // How many the sample has of a flow says nothing of packets that it cannot have.
+        let hidden = whole.hidden_of(known.map_or(f64::INFINITY, |packets| packets as f64));
         // Only of all traffic it is known how many packets each part has.
-        let parts = whole.pair.upstream.parts.as_ref().filter(|_| *scope == Scope::All);
-        let elsewhere = if parts.is_some() { 0.0 } else { whole.hidden };
+        let (beyond, elsewhere) = if *scope == Scope::All { (hidden, 0.0) } else { (0.0, hidden) };
         let Whole { level, tail, .. } = *whole;
-        let population = Population { packets: known, parts, elsewhere, level, tail };
-        let (delay, reason) = match self.why_nothing(evidence.packets) {
-            Some(reason) => (None, Some(reason)),
-            None => self.clusters.mean(&population),
+        let population = Population { packets: known, beyond, elsewhere, level, tail };
+        let is_sampled = *scope == Scope::All && level != SampleLevel::ALL;
+        // Sums are taken relative to a delay that occurs: clocks may be years apart.
+        let all = is_sampled.then(|| whole.measured(self.clusters.reference_ns())).flatten();
+        let (delay, reason) = match (self.why_nothing(evidence.packets), all) {
+            (Some(reason), _) => (None, Some(reason)),
+            (None, Some(all)) => self.clusters.of_sums(all, beyond),
+            (None, None) => self.clusters.mean(&population),
         };
         let mut estimate = Estimate {
             scope: scope.clone(),

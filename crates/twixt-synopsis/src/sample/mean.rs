@@ -8,9 +8,9 @@
 
 use twixt_model::{DelayEstimate, PacketDigest, SampleLevel};
 
-use super::parts::PartCounts;
 use crate::exact::matching::Fate;
 use crate::interval::student95;
+use crate::sums::Usable;
 use crate::tail::{self, Widening};
 
 /// The mean of fewer sampled packets, or digests, says nothing.
@@ -25,11 +25,11 @@ const HIDDEN_ERRORS: f64 = 5.0;
 const HIDDEN_MOST: f64 = 0.5;
 
 /// What a sample was drawn from.
-pub(super) struct Population<'a> {
+pub(super) struct Population {
     /// Packets that passed upstream, where that is known.
     pub(super) packets: Option<u64>,
-    /// The same by part of all digests, where that is known.
-    pub(super) parts: Option<&'a PartCounts>,
+    /// Identical packets of theirs that are not in the sample, as the parts of all digests show.
+    pub(super) beyond: f64,
     /// Identical packets that are not in the sample, of these packets or of others.
     pub(super) elsewhere: f64,
     pub(super) level: SampleLevel,
@@ -37,15 +37,14 @@ pub(super) struct Population<'a> {
     pub(super) tail: Widening,
 }
 
-impl Population<'_> {
+impl Population {
     /// Identical packets that are not in the sample.
     fn hidden(&self, rest: &Rest, large: &[&Cluster]) -> f64 {
-        let own = || large.iter().map(|cluster| (cluster.digest.0, cluster.sent));
         let missing = self.packets.map_or(0.0, |packets| {
-            let own: u64 = own().map(|(_, sent)| sent).sum();
+            let own: u64 = large.iter().map(|cluster| cluster.sent).sum();
             rest.hidden(packets.saturating_sub(own) as f64, self.level.share())
         });
-        missing.max(self.parts.map_or(0.0, |parts| parts.hidden(own())))
+        missing.max(self.beyond)
     }
 }
 
@@ -103,10 +102,7 @@ impl Clusters {
     }
 
     /// The mean of all packets with its interval, and what is not known.
-    pub(super) fn mean(
-        &self,
-        population: &Population<'_>,
-    ) -> (Option<DelayEstimate>, Option<String>) {
+    pub(super) fn mean(&self, population: &Population) -> (Option<DelayEstimate>, Option<String>) {
         if population.level == SampleLevel::ALL {
             return self.mean_of_all();
         }
@@ -144,6 +140,33 @@ impl Clusters {
         }
     }
 
+    /// The mean of all packets, the sum of whose delays is known relative to the reference. So many identical ones that
+    /// are not in the sample may have any part in it.
+    pub(super) fn of_sums(
+        &self,
+        all: Usable,
+        hidden: f64,
+    ) -> (Option<DelayEstimate>, Option<String>) {
+        let reference = i128::from(self.reference_ns()) * i128::from(all.packets);
+        let delay = DelayEstimate {
+            count: all.packets,
+            sum_ns: reference.saturating_add(all.delay_sum_ns.into()),
+            deviation_ns: self
+                .deviation_ns(self.delays_ns.len() as f64 - 1.0)
+                .filter(|_| hidden == 0.0),
+            half_width_ns: Some(0.0),
+            order: None,
+            order_range: None,
+        };
+        let reason = (hidden > 0.0).then(|| {
+            format!(
+                "no deviation: some {hidden:.0} packets are identical to others, and not in the sample; \
+                 percentiles are those of the others"
+            )
+        });
+        (Some(delay), reason)
+    }
+
     /// Every packet is in the sample: nothing is uncertain but which of identical packets is which.
     fn mean_of_all(&self) -> (Option<DelayEstimate>, Option<String>) {
         let clusters: Vec<&Cluster> = self.all.iter().collect();
@@ -170,12 +193,7 @@ impl Clusters {
     }
 
     /// Large clusters by their own packets, the others for all the rest.
-    fn weighted(
-        &self,
-        rest: &Rest,
-        large: &[&Cluster],
-        population: &Population<'_>,
-    ) -> DelayEstimate {
+    fn weighted(&self, rest: &Rest, large: &[&Cluster], population: &Population) -> DelayEstimate {
         let unmeasured = 1.0 - population.level.share();
         let quantile = student95(rest.clusters - 1.0) * tail::few(rest.clusters);
         let mut half_width_ns = quantile * (rest.variance * unmeasured).sqrt();
@@ -212,7 +230,7 @@ impl Clusters {
     }
 
     /// Sums are relative to it, so that a clock offset of years costs no precision.
-    fn reference_ns(&self) -> i64 {
+    pub(super) fn reference_ns(&self) -> i64 {
         self.delays_ns.iter().copied().min().unwrap_or(0)
     }
 

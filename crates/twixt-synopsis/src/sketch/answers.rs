@@ -78,13 +78,15 @@ pub(crate) fn estimate<'a, S: Sketch>(
     if pair.upstream.counts_lost() > 0 || pair.downstream.counts_lost() > 0 {
         return overflown(pair, question, &distinct(flows));
     }
-    let table = Table::new(pair, question.reference.as_nanos());
+    let mut table = Table::new(pair, question.reference.as_nanos());
+    table.leave_out_in_flight(question, flows);
     if question.by == By::All {
         return vec![all(&table, question).estimate(Scope::All, question)];
     }
     let flows = distinct(flows);
-    let answers = answer(&table, &flows);
-    answered(&flows, answers, question)
+    let answers = answer(&table, &flows).into_iter().zip(&flows);
+    let answers = answers.map(|(answer, flow)| answer.without(question.in_flight_of(flow.hash)));
+    answered(&flows, answers.collect(), question)
 }
 
 /// Answers where cells mean nothing: totals are known, and no more.
@@ -126,6 +128,15 @@ impl Answer {
         self
     }
 
+    /// The same without so many packets, which may have been in flight at both ends.
+    fn without(mut self, in_flight: u64) -> Self {
+        if in_flight > 0 {
+            self.reasons.push(left_in_flight(in_flight).into());
+            self.delay.iter_mut().for_each(|delay| delay.half_width_ns = None);
+        }
+        self
+    }
+
     /// The same, with bounds on loss and strays.
     pub(crate) fn with(self, lost: LossRange, strays: LossRange) -> Self {
         let lost_between = Some(lost).filter(|range| range.exact().is_none());
@@ -141,6 +152,14 @@ impl Answer {
         let (span, sample, crossings) = (question.span, None, None);
         Estimate { scope, span, evidence, delay, reason, sample, crossings }
     }
+}
+
+/// Why so many packets are left out.
+pub(crate) fn left_in_flight(packets: u64) -> String {
+    format!(
+        "{packets} identical packets are left out: they take another time than others, and some may have been in \
+         flight at both ends"
+    )
 }
 
 /// Estimates of flows, split up as asked.
@@ -232,6 +251,9 @@ fn all<S: Sketch>(table: &Table<'_, S>, question: &Question<'_>) -> Answer {
     if delay.is_some() && !is_whole {
         reasons.push("no interval: cells with loss, and thus large flows, are left out".into());
     }
+    let in_flight =
+        question.in_flight.iter().fold(0, |sum, alike| alike.packets.saturating_add(sum));
+    reasons.extend((in_flight > 0).then(|| left_in_flight(in_flight).into()));
     let [lost, strays] = strays(table).ranges(sent.packets, received.packets);
     reasons.extend(stray_reason(question, lost, strays, None).map(Cow::from));
     let used = if delay.is_some() { best.usable.packets } else { 0 };

@@ -1,7 +1,7 @@
 //! Two sketches compared, cell by cell.
 
 use super::{Layout, Place, Sketch};
-use crate::question::KnownFlow;
+use crate::question::{KnownFlow, Question};
 use crate::sums::Usable;
 use crate::synopsis::Pair;
 
@@ -21,6 +21,17 @@ impl<'a, S: Sketch> Table<'a, S> {
         let cells = 0..upstream.cell_count();
         let cells = cells.map(|cell| S::usable(upstream, downstream, cell, reference_ns)).collect();
         Self { upstream, downstream, reference_ns, cells }
+    }
+
+    /// Leaves out the cells of packets that may have been in flight at both ends: that they agree tells nothing.
+    pub(super) fn leave_out_in_flight(&mut self, question: &Question<'_>, flows: &[KnownFlow]) {
+        for alike in question.in_flight {
+            let known = flows.iter().find(|flow| flow.hash == alike.flow);
+            let group = known.map(|flow| flow.group);
+            for cell in self.config().cells_counting(alike.flow, group, alike.digest) {
+                self.cells[cell] = None;
+            }
+        }
     }
 
     pub(crate) fn config(&self) -> &'a S::Config {

@@ -12,6 +12,9 @@ use crate::plain::plain;
 
 /// From few packets to most of them: colours of the 256 that every terminal has.
 const COLOURS: [u8; 8] = [17, 18, 54, 90, 126, 162, 202, 220];
+/// No packet, in a time of which some are known: black, so that the brightest is most on a light terminal
+/// as well. Times of which nothing is known have the ground of the terminal.
+const GROUND: Color = Color::Indexed(16);
 /// The same without colours.
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 /// Columns for the delays at the left.
@@ -46,6 +49,7 @@ fn picture(map: &HeatMap, width: usize, height: usize, palette: Palette) -> Vec<
         .map(|line| {
             let mut spans = vec![Span::raw(format!("{:>LABELS$} ", label(line)))];
             spans.extend((0..columns).map(|column| match palette {
+                Palette::Colours if !grid.is_known[column] => Span::raw(" "),
                 Palette::Colours => {
                     pixels(grid.at(column, line * 2), grid.at(column, line * 2 + 1))
                 }
@@ -63,6 +67,8 @@ fn picture(map: &HeatMap, width: usize, height: usize, palette: Palette) -> Vec<
 /// Shares of packets by place.
 struct Grid {
     shares: Vec<f64>,
+    /// Columns of which packets are known.
+    is_known: Vec<bool>,
     columns: usize,
     low_ns: f64,
     high_ns: f64,
@@ -75,6 +81,7 @@ impl Grid {
             return None;
         }
         let mut shares = vec![0.0; columns * rows];
+        let mut is_known = vec![false; columns];
         let length = i128::from(map.span_ns.1) - i128::from(map.span_ns.0);
         let place = |ns: i64| {
             let since = (i128::from(ns) - i128::from(map.span_ns.0)).max(0);
@@ -83,6 +90,8 @@ impl Grid {
         for column in &map.columns {
             let all: f64 = column.packets.iter().sum();
             let (from, to) = (place(column.start_ns), place(column.end_ns.saturating_add(1)));
+            let to = to.max(from + 1).min(columns);
+            is_known.iter_mut().take(to).skip(from).for_each(|known| *known = true);
             for (number, packets) in (i64::from(column.first)..).zip(&column.packets) {
                 if !(low..=high).contains(&number) || *packets <= 0.0 {
                     continue;
@@ -91,7 +100,7 @@ impl Grid {
                 let row = ((high - number) as usize * rows) / (high - low + 1) as usize;
                 let further = (((high - number + 1) as usize * rows) / (high - low + 1) as usize)
                     .max(row + 1);
-                for x in from..to.max(from + 1).min(columns) {
+                for x in from..to {
                     for y in row..further.min(rows) {
                         shares[y * columns + x] += packets / all;
                     }
@@ -100,7 +109,7 @@ impl Grid {
         }
         let bound =
             |number: i64| 2.0_f64.powf(number as f64 / f64::from(1_u32 << map.scale.min(20)));
-        Some(Self { shares, columns, low_ns: bound(low), high_ns: bound(high + 1) })
+        Some(Self { shares, is_known, columns, low_ns: bound(low), high_ns: bound(high + 1) })
     }
 
     fn at(&self, column: usize, row: usize) -> f64 {
@@ -134,10 +143,11 @@ fn pixels(upper: f64, lower: f64) -> Span<'static> {
         0 => None,
         level => Some(Color::Indexed(COLOURS[(level - 1).min(COLOURS.len() - 1)])),
     };
+    let ground = Style::new().bg(GROUND);
     match (colour(upper), colour(lower)) {
-        (None, None) => Span::raw(" "),
-        (Some(upper), None) => Span::styled("▀", Style::new().fg(upper)),
-        (None, Some(lower)) => Span::styled("▄", Style::new().fg(lower)),
+        (None, None) => Span::styled(" ", ground),
+        (Some(upper), None) => Span::styled("▀", ground.fg(upper)),
+        (None, Some(lower)) => Span::styled("▄", ground.fg(lower)),
         (Some(upper), Some(lower)) => Span::styled("▀", Style::new().fg(upper).bg(lower)),
     }
 }
@@ -177,6 +187,16 @@ mod tests {
         let two = map(&[(0, 20, &[8.0, 0.0, 0.0, 2.0]), (20, 23, &[1.0])]);
         check(&two, Palette::Plain, &["▓ █", "   ", "   ", "█  "]);
         check(&two, Palette::Colours, &["▀ ▀", "▄  "]);
+    }
+
+    #[test]
+    fn what_is_known_has_a_ground_of_its_own_and_gaps_that_of_the_terminal() {
+        let two = map(&[(0, 20, &[8.0, 0.0, 0.0, 2.0]), (20, 23, &[1.0])]);
+        let lines = picture(&two, LABELS + 1 + 3, 3, Palette::Colours);
+        let grounds = |line: &Line<'_>| -> Vec<Option<Color>> {
+            line.spans.iter().skip(1).map(|span| span.style.bg).collect()
+        };
+        assert_eq!(grounds(&lines[0]), [Some(GROUND), None, Some(GROUND)]);
     }
 
     #[test]

@@ -105,8 +105,7 @@ fn rows<L: crate::state::Line>(
     (head, empty): (Line<'static>, &'static str),
     cells: impl Fn(&mut TableLine, &L),
 ) -> Vec<Line<'static>> {
-    let shown = table.shown(&state.filter);
-    let place = table.place(&shown);
+    let (shown, place) = table.shown(&state.filter);
     let height = usize::from(area.height).saturating_sub(1);
     let mut lines = vec![head];
     if shown.is_empty() {

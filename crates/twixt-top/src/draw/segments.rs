@@ -4,6 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
+use unicode_width::UnicodeWidthStr;
 
 use super::lines::{Side, TableLine, head, sorted_head};
 use super::{Palette, draw_lines, first_shown, heat};
@@ -32,7 +33,8 @@ pub(super) fn draw_segments(frame: &mut Frame<'_>, state: &TopState, area: Rect,
         Constraint::Length(heat_lines),
     ])
     .areas(area);
-    let lines = Lines { columns: fitting(OF_SEGMENTS, usize::from(area.width)), state, palette };
+    let columns = fitting(OF_SEGMENTS, usize::from(area.width), state.segments.name_columns);
+    let lines = Lines { columns, state, palette };
     draw_lines(frame, table, lines.table(&state.segments, table));
     let selected = state.segments.selected(&state.filter);
     draw_lines(frame, reason, vec![reason_line(selected, area.width)]);
@@ -60,7 +62,8 @@ pub(super) fn draw_flows(
         return;
     }
     let [table, reason] = Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(area);
-    let lines = Lines { columns: fitting(OF_FLOWS, usize::from(area.width)), state, palette };
+    let columns = fitting(OF_FLOWS, usize::from(area.width), 0);
+    let lines = Lines { columns, state, palette };
     draw_lines(frame, table, lines.table(&state.flows, table));
     let selected = state.flows.selected(&state.filter);
     draw_lines(frame, reason, vec![reason_line(selected, area.width)]);
@@ -75,8 +78,7 @@ struct Lines<'a> {
 
 impl Lines<'_> {
     fn table(&self, table: &Table<KnownLine>, area: Rect) -> Vec<Line<'static>> {
-        let shown = table.shown(&self.state.filter);
-        let place = table.place(&shown);
+        let (shown, place) = table.shown(&self.state.filter);
         let height = usize::from(area.height).saturating_sub(1);
         let mut lines = vec![self.heads(table.sort)];
         let visible = shown.iter().enumerate().skip(first_shown(place, height)).take(height);
@@ -141,11 +143,10 @@ impl Lines<'_> {
 
 /// The segment. Both points keep a part of a narrow column.
 fn name(of: &KnownLine, width: usize) -> String {
-    let half = width.saturating_sub(3) / 2;
-    let upstream =
-        plain(&of.cell.upstream, half.max(width.saturating_sub(3 + of.cell.downstream.len())));
-    let left = width.saturating_sub(3 + upstream.chars().count());
-    format!("{upstream} > {}", plain(&of.cell.downstream, left))
+    let room = width.saturating_sub(3);
+    let downstream = plain(&of.cell.downstream, room);
+    let upstream = plain(&of.cell.upstream, (room / 2).max(room - downstream.width()));
+    format!("{upstream} > {}", plain(&downstream, room.saturating_sub(upstream.width())))
 }
 
 fn weak(known: &KnownValue) -> Style {

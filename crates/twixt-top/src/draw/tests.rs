@@ -1,5 +1,9 @@
 //! Whole screens, at a small and a large size.
 
+mod flows;
+mod large;
+mod point;
+
 use expect_test::{Expect, expect};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -8,7 +12,7 @@ use ratatui::buffer::Buffer;
 use super::*;
 use crate::course::Courses;
 use crate::known::{CellName, TopDelay, TopEstimate};
-use crate::news::{HeatColumn, HeatMap, KindLine, News, PointLine, PointSeen};
+use crate::news::{HeatColumn, HeatMap, News};
 use crate::state::TopKey;
 
 /// 2026-11-18 12:00:00.
@@ -101,37 +105,6 @@ fn segments() -> TopState {
     };
     let columns = (0..60).filter(|second| !(20..25).contains(second)).map(column).collect();
     state.apply(News::Heat { cell, answer: Ok(HeatMap { span_ns, scale: 3, columns }) }, NOON_NS);
-    state
-}
-
-fn point() -> TopState {
-    let mut state = TopState::of_point("edge.pcap");
-    let kind = |name: &str, measured, mean_ns: f64| KindLine {
-        name: name.to_owned(),
-        measured,
-        times_ns: (measured > 0).then(|| {
-            let tail = |factor: f64| Some((mean_ns * factor) as i64);
-            (mean_ns, Some(mean_ns / 50.0), [tail(0.9), tail(2.0), tail(4.0)])
-        }),
-    };
-    let flow = |name: &str, packets| PointLine {
-        name: name.to_owned(),
-        packets,
-        packets_at_least: packets - packets / 9,
-        bytes: packets * 700,
-    };
-    let seen = PointSeen {
-        packets: 12_815,
-        skipped: 3,
-        dropped: Some(7),
-        kinds: vec![kind("tcp-handshake", 3, 32_000.0), kind("dns", 0, 0.0)],
-        flows: vec![
-            flow("tcp 10.201.1.1:52520 > 10.201.2.1:5301", 4_120),
-            flow("tcp [2001:db8::1]:52520 > [2001:db8::2]:443", 17),
-        ],
-        ended: Some("read to its end".to_owned()),
-    };
-    state.apply(News::Point(seen), NOON_NS);
     state
 }
 
@@ -275,95 +248,6 @@ fn a_tiny_terminal_is_told_what_it_takes() {
 }
 
 #[test]
-fn flows_of_a_segment() {
-    let mut state = segments();
-    assert!(state.press(TopKey::Enter));
-    check(
-        &state,
-        (80, 10),
-        &expect![[r#"
-        twixt top  http://127.0.0.1:9443  12:00:00 UTC
-        flows of fra-ams > ams-fra voice · 0 of 0 by mean ± 95 %
-        asking for flows: epochs are paired again
-
-
-
-
-
-
-        ? help · q quit · Esc segments · s sort · o order · / filter · r refresh
-    "#]],
-    );
-    let flow = |scope: &str, delay_ns| TopEstimate {
-        scope: scope.to_owned(),
-        ..estimate("fra-ams", "ams-fra", "voice", delay_ns)
-    };
-    let flows = vec![
-        flow("udp 10.0.0.1:5004 > 10.9.0.1:5004", 70_000),
-        flow("tcp 10.0.0.2:1 > 10.9.0.1:443", 9_000),
-    ];
-    let cell = state.wanted().flows.expect("flows are shown");
-    state.apply(News::Flows { cell, flows, remark: None }, NOON_NS);
-    check(
-        &state,
-        (80, 10),
-        &expect![[r#"
-            twixt top  http://127.0.0.1:9443  12:00:00 UTC
-            flows of fra-ams > ams-fra voice · 2 of 2 by mean ± 95 %
-            flow                                                mean ± 95 %     p99     loss
-            udp 10.0.0.1:5004 > 10.9.0.1:5004               70.00 ± 0.17 µs  210 µs      0 %
-            tcp 10.0.0.2:1 > 10.9.0.1:443                  9.000 ± 0.022 µs 27.0 µs      0 %
-
-
-
-            by lda
-            ? help · q quit · Esc segments · s sort · o order · / filter · r refresh
-        "#]],
-    );
-}
-
-#[test]
-fn a_point_on_a_small_terminal() {
-    check(
-        &point(),
-        (80, 24),
-        &expect![[r#"
-        twixt top  edge.pcap  12:00:00 UTC
-        2 of 2 by packets
-        12.8k packets · 3 skipped · 7 dropped by the kernel · read to its end
-        round trips                  measured        mean ± 95 %     p50     p95     p99
-        tcp-handshake                       3    32.00 ± 0.64 µs 28.8 µs 64.0 µs  128 µs
-        dns                                 0                  –       –       –       –
-
-        flows                                                  packets  certain    bytes
-        tcp 10.201.1.1:52520 > 10.201.2.1:5301                    4120     3663     2.9M
-        tcp [2001:db8::1]:52520 > [2001:db8::2]:443                 17       16    11.9k
-
-
-
-
-
-
-
-
-
-
-
-
-
-        ? help · q quit · Tab other table · s sort · o order · / filter
-    "#]],
-    );
-}
-
-#[test]
-fn a_point_on_a_large_terminal() {
-    let large = letters(&screen(&point(), (200, 50), Palette::Colours));
-    assert!(large.contains("tcp [2001:db8::1]:52520 > [2001:db8::2]:443"), "{large}");
-    assert!(large.lines().count() == 50 && large.contains("7 dropped by the kernel"), "{large}");
-}
-
-#[test]
 fn values_that_are_old_are_called_so() {
     let mut state = segments();
     state.answered_ns = Some(NOON_NS - 15 * SECOND_NS);
@@ -378,17 +262,17 @@ fn values_that_are_old_are_called_so() {
         &never,
         (80, 10),
         &expect![[r#"
-        twixt top  http://127.0.0.1:1  no answer: connection refused
+            twixt top  http://127.0.0.1:1  no answer: connection refused
 
-        waiting for the first answer of http://127.0.0.1:1
-
-
-
+            waiting for the first answer of http://127.0.0.1:1
+            no answer: connection refused
 
 
 
-        ? help · q quit · Enter flows · s sort · o order · / filter · r refresh
-    "#]],
+
+
+            ? help · q quit · Enter flows · s sort · o order · / filter · r refresh
+        "#]],
     );
 }
 

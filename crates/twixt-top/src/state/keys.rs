@@ -154,7 +154,7 @@ impl TopState {
 }
 
 fn focus<L: super::Line>(table: &Table<L>, filter: &str) -> (Column, bool, usize, usize) {
-    (table.sort, table.is_reversed, table.shown(filter).len(), table.len())
+    (table.sort, table.is_reversed, table.shown(filter).0.len(), table.len())
 }
 
 fn sort_next<L: super::Line>(table: &mut Table<L>, columns: &[Column]) {

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use unicode_width::UnicodeWidthStr;
+
 use crate::columns::Column;
 use crate::known::KnownLine;
 use crate::news::{KindLine, PointLine};
@@ -12,6 +14,10 @@ pub(crate) trait Line {
     fn name(&self) -> String;
     /// A value to sort by; unknown ones are last, in any order.
     fn value(&self, column: Column) -> Option<f64>;
+    /// Columns that the name of its segment needs, if it has one.
+    fn name_columns(&self) -> usize {
+        0
+    }
 }
 
 impl Line for KnownLine {
@@ -25,6 +31,10 @@ impl Line for KnownLine {
 
     fn value(&self, column: Column) -> Option<f64> {
         self.value(column)
+    }
+
+    fn name_columns(&self) -> usize {
+        self.cell.upstream.width() + " > ".len() + self.cell.downstream.width()
     }
 }
 
@@ -57,10 +67,28 @@ impl Line for PointLine {
     }
 }
 
+/// A line with what it is sorted and found by, made once for each answer: there may be thousands.
+#[derive(Clone, Debug)]
+struct Entry<L> {
+    name: String,
+    /// The name in small letters.
+    folded: String,
+    line: L,
+}
+
+impl<L: Line> From<L> for Entry<L> {
+    fn from(line: L) -> Self {
+        let name = line.name();
+        Self { folded: name.to_lowercase(), name, line }
+    }
+}
+
 /// Lines, and what was chosen of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<L> {
-    lines: Vec<L>,
+    entries: Vec<Entry<L>>,
+    /// Columns of the widest name of a segment.
+    pub(crate) name_columns: usize,
     pub(crate) sort: Column,
     /// Smallest first; names from the last.
     pub(crate) is_reversed: bool,
@@ -71,49 +99,58 @@ pub(crate) struct Table<L> {
 
 impl<L: Line> Table<L> {
     pub(crate) const fn sorted_by(sort: Column) -> Self {
-        Self { lines: Vec::new(), sort, is_reversed: false, chosen: None }
+        Self { entries: Vec::new(), name_columns: 0, sort, is_reversed: false, chosen: None }
     }
 
     pub(crate) fn replace(&mut self, lines: Vec<L>) {
-        self.lines = lines;
-        self.lines.sort_by(|one, other| order(one, other, self.sort, self.is_reversed));
+        self.name_columns = lines.iter().map(Line::name_columns).max().unwrap_or(0);
+        self.entries = lines.into_iter().map(Entry::from).collect();
+        self.sort();
     }
 
     pub(crate) fn sort_by(&mut self, sort: Column, is_reversed: bool) {
         (self.sort, self.is_reversed) = (sort, is_reversed);
-        let lines = std::mem::take(&mut self.lines);
-        self.replace(lines);
+        self.sort();
+    }
+
+    fn sort(&mut self) {
+        self.entries.sort_by(|one, other| order(one, other, self.sort, self.is_reversed));
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.lines.len()
+        self.entries.len()
     }
 
-    /// Lines with this in their names, in order. Capital letters count as small ones.
-    pub(crate) fn shown(&self, filter: &str) -> Vec<&L> {
+    /// Lines with this in their names, in order, and where the selected one stands among them. Capital
+    /// letters count as small ones.
+    pub(crate) fn shown(&self, filter: &str) -> (Vec<&L>, usize) {
+        let passing = self.passing(filter);
+        let place = self.place(&passing);
+        (passing.into_iter().map(|entry| &entry.line).collect(), place)
+    }
+
+    fn passing(&self, filter: &str) -> Vec<&Entry<L>> {
         let wanted = filter.to_lowercase();
-        let passes = |line: &&L| wanted.is_empty() || line.name().to_lowercase().contains(&wanted);
-        self.lines.iter().filter(passes).collect()
+        self.entries.iter().filter(|entry| entry.folded.contains(&wanted)).collect()
     }
 
-    /// Where the selected line stands among those that are shown.
-    pub(crate) fn place(&self, shown: &[&L]) -> usize {
+    fn place(&self, passing: &[&Entry<L>]) -> usize {
         let Some((name, place)) = &self.chosen else { return 0 };
-        let found = shown.iter().position(|line| line.name() == *name);
-        found.unwrap_or((*place).min(shown.len().saturating_sub(1)))
+        let found = passing.iter().position(|entry| entry.name == *name);
+        found.unwrap_or((*place).min(passing.len().saturating_sub(1)))
     }
 
     pub(crate) fn selected(&self, filter: &str) -> Option<&L> {
-        let shown = self.shown(filter);
-        shown.get(self.place(&shown)).copied()
+        let (shown, place) = self.shown(filter);
+        shown.get(place).copied()
     }
 
     /// Selects another line, so many further on.
     pub(crate) fn go(&mut self, filter: &str, by: isize) {
-        let shown = self.shown(filter);
-        let place = self.place(&shown).saturating_add_signed(by);
-        let place = place.min(shown.len().saturating_sub(1));
-        self.chosen = shown.get(place).map(|line| (line.name(), place));
+        let passing = self.passing(filter);
+        let place = self.place(&passing).saturating_add_signed(by);
+        let place = place.min(passing.len().saturating_sub(1));
+        self.chosen = passing.get(place).map(|entry| (entry.name.clone(), place));
     }
 
     pub(crate) fn forget_choice(&mut self) {
@@ -122,12 +159,12 @@ impl<L: Line> Table<L> {
 }
 
 /// Largest first, names from the first; what is not known last in either case.
-fn order<L: Line>(one: &L, other: &L, sort: Column, is_reversed: bool) -> Ordering {
-    let by_name = || one.name().cmp(&other.name());
+fn order<L: Line>(one: &Entry<L>, other: &Entry<L>, sort: Column, is_reversed: bool) -> Ordering {
+    let by_name = || one.name.cmp(&other.name);
     if matches!(sort, Column::Name | Column::Flow | Column::Class) {
         return if is_reversed { by_name().reverse() } else { by_name() };
     }
-    let ordering = match (one.value(sort), other.value(sort)) {
+    let ordering = match (one.line.value(sort), other.line.value(sort)) {
         (Some(one), Some(other)) if is_reversed => one.total_cmp(&other),
         (Some(one), Some(other)) => other.total_cmp(&one),
         (one, other) => other.is_some().cmp(&one.is_some()),

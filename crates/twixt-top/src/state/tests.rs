@@ -28,7 +28,7 @@ fn three() -> TopState {
 }
 
 fn names(state: &TopState) -> Vec<&str> {
-    let shown = state.segments.shown(&state.filter);
+    let (shown, _) = state.segments.shown(&state.filter);
     shown.into_iter().map(|line| line.cell.upstream.as_str()).collect()
 }
 

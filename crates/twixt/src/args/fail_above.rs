@@ -16,10 +16,10 @@ pub(crate) struct FailAbove(Vec<Limit>);
 
 /// What is limited, and to how much.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Limit {
-    measure: LimitMeasure,
+pub(crate) struct Limit {
+    pub(crate) measure: LimitMeasure,
     /// Nanoseconds, or a share.
-    above: f64,
+    pub(crate) above: f64,
 }
 
 /// What can be limited.

@@ -1,17 +1,19 @@
-//! `twixt check`: whether a segment is as it should be, for cron and Nagios.
+//! `twixt check`: whether a segment or a point is as it should be, for cron and Nagios.
 
 mod judging;
 mod line;
+mod points;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
+use twixt_collector::api::CompletenessDocument;
 use twixt_history::{ROWS_MAX, RowQuestion, Step};
 use twixt_model::quantity::Nanoseconds;
-use twixt_model::{Delay, Scope, Segment, Span, Timestamp};
+use twixt_model::{Delay, RoundTripKind, Scope, Segment, Span, Timestamp};
 
 use super::query::estimates::{SourceArgs, segment, totals};
-use crate::args::Threshold;
+use crate::args::{Limit, LimitMeasure, Threshold};
 use crate::exit::{Exit, explained, note, usage};
 use crate::output;
 use judging::{Finding, State, judge};
@@ -29,8 +31,19 @@ pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
     /// The segment: names of its points
-    #[arg(long, value_name = "UPSTREAM:DOWNSTREAM", value_parser = segment)]
-    segment: Segment,
+    #[arg(
+        long,
+        value_name = "UPSTREAM:DOWNSTREAM",
+        value_parser = segment,
+        required_unless_present = "point"
+    )]
+    segment: Option<Segment>,
+    /// A point, instead of a segment: its round trips
+    #[arg(long, value_name = "POINT", conflicts_with = "segment")]
+    point: Option<String>,
+    /// With --point: kind of round trips, such as tcp-handshake [default: each]
+    #[arg(long, value_name = "KIND", requires = "point")]
+    kind: Option<RoundTripKind>,
     /// Class of traffic [default: each class]
     #[arg(long, value_name = "NAME")]
     class: Option<String>,
@@ -38,13 +51,13 @@ pub(crate) struct Args {
     #[arg(short = 'a', long, value_name = "NAME")]
     algorithm: Option<String>,
     /// Threshold: mean, deviation, p50, p95, p99, p999, jitter (such as 5ms), loss, gaps (such as
-    /// 0.1%); repeatable
+    /// 0.1%), with --point also share:50ms=5% (more than 5 % above 50 ms); repeatable
     #[arg(long, value_name = "MEASURE=VALUE", required = true)]
-    fail_above: Vec<Threshold>,
+    fail_above: Vec<Limit>,
     /// How far to look back, in whole minutes
     #[arg(long, value_name = "DURATION", default_value = "5m")]
     window: Nanoseconds,
-    /// Minimum number of packets for enough data
+    /// Minimum number of packets, or of round trips, for enough data
     #[arg(long, value_name = "N", default_value_t = 1)]
     minimum_packets: u64,
     /// Exit codes for Nagios: 0, 2 for critical, 3 for unknown
@@ -69,8 +82,11 @@ enum CheckFormat {
 #[derive(Serialize)]
 struct CheckDocument<'a> {
     state: State,
-    upstream: &'a str,
-    downstream: &'a str,
+    /// `null` of a point.
+    upstream: Option<&'a str>,
+    downstream: Option<&'a str>,
+    /// `null` of a segment.
+    point: Option<&'a str>,
     start_ns: i64,
     end_ns: i64,
     epochs: u64,
@@ -89,28 +105,58 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
+/// What was found.
+struct Checked {
+    span: Span,
+    findings: Vec<Finding>,
+    completeness: CompletenessDocument,
+}
+
 impl Args {
     fn check(&self) -> anyhow::Result<Exit> {
-        let question = self.question()?;
-        let document = totals(&self.source, &question)?;
-        document.completeness.problems.iter().for_each(note);
-        let findings = judge(&document, &self.fail_above, self.minimum_packets);
+        let Checked { span, findings, completeness } = match &self.point {
+            Some(point) => points::check(self, point)?,
+            None => self.check_segment()?,
+        };
+        completeness.problems.iter().for_each(note);
         let state = findings.iter().map(|finding| finding.state).max().unwrap_or(State::Unknown);
-        let completeness = &document.completeness;
+        let segment = self.segment.as_ref();
         match self.format {
-            CheckFormat::Human => output::text(&line::of(state, &self.segment, &findings))?,
+            CheckFormat::Human => output::text(&line::of(state, &self.name(), &findings))?,
             CheckFormat::Json => output::json(&CheckDocument {
                 state,
-                upstream: &self.segment.upstream.0,
-                downstream: &self.segment.downstream.0,
-                start_ns: question.span.start.as_nanos(),
-                end_ns: question.span.end.as_nanos(),
+                upstream: segment.map(|segment| segment.upstream.0.as_str()),
+                downstream: segment.map(|segment| segment.downstream.0.as_str()),
+                point: self.point.as_deref(),
+                start_ns: span.start.as_nanos(),
+                end_ns: span.end.as_nanos(),
                 epochs: completeness.epochs,
                 gaps: completeness.gaps,
                 findings: &findings,
             })?,
         }
         Ok(self.exit(state))
+    }
+
+    fn check_segment(&self) -> anyhow::Result<Checked> {
+        let thresholds: Vec<Threshold> =
+            self.fail_above.iter().map(of_segment).collect::<anyhow::Result<_>>()?;
+        let question = RowQuestion { segment: self.segment.clone(), ..self.question()? };
+        let document = totals(&self.source, &question)?;
+        Ok(Checked {
+            span: question.span,
+            findings: judge(&document, &thresholds, self.minimum_packets),
+            completeness: document.completeness,
+        })
+    }
+
+    /// The point, or the segment.
+    fn name(&self) -> String {
+        let segment = || {
+            let segment = self.segment.as_ref();
+            segment.map(|segment| format!("{}:{}", segment.upstream, segment.downstream))
+        };
+        self.point.clone().or_else(segment).unwrap_or_default()
     }
 
     fn question(&self) -> anyhow::Result<RowQuestion> {
@@ -121,7 +167,6 @@ impl Args {
         let end = Timestamp::from_nanos(i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
         let start = end - Delay::from_nanos(self.window.0);
         Ok(RowQuestion {
-            segment: Some(self.segment.clone()),
             class: self.class.clone(),
             algorithm: self.algorithm.clone(),
             scope: Some(Scope::All.to_string()),
@@ -140,5 +185,13 @@ impl Args {
             (State::Unknown, false) => Exit::NoAnswer,
             (State::Unknown, true) => NAGIOS_UNKNOWN,
         }
+    }
+}
+
+/// A limit on what segments have.
+fn of_segment(limit: &Limit) -> anyhow::Result<Threshold> {
+    match limit.measure {
+        LimitMeasure::Of(measure) => Ok(Threshold { measure, above: limit.above }),
+        other => Err(usage(format!("--fail-above: a segment has no {other}; use --point"))),
     }
 }

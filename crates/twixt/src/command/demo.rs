@@ -72,17 +72,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.listen.is_some() && !is_human {
         return Err(usage("with --listen, ask the API for data: omit -F"));
     }
-    if let Some(listen) = args.listen
-        && !listen.ip().to_canonical().is_loopback()
-    {
-        return Err(usage(format!(
-            "--listen {listen} is not a loopback address: use 127.0.0.1:PORT"
-        )));
-    }
+    args.listen.map_or(Ok(()), check_loopback)?;
     let is_watched = is_human && io::stdout().is_terminal();
     // Scripts and pipes wait for the end of a command, people for what happens next.
     let goes_on = !args.once && (is_watched || args.listen.is_some());
     if goes_on { run_live(args) } else { show_once(args) }
+}
+
+/// Nothing that needs no token is served to other machines.
+pub(super) fn check_loopback(listen: SocketAddr) -> anyhow::Result<()> {
+    match listen.ip().to_canonical().is_loopback() {
+        true => Ok(()),
+        false => {
+            Err(usage(format!("--listen {listen} is not a loopback address: use 127.0.0.1:PORT")))
+        }
+    }
 }
 
 fn show_once(args: &Args) -> anyhow::Result<Exit> {

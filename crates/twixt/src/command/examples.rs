@@ -86,6 +86,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("the same for a program", "twixt info edge.pcap -F json"),
         ],
     ),
+    ("view", &[("an incident that another collector saw", "twixt view incident.twxb")]),
 ];
 
 /// What exit codes mean.

@@ -1,6 +1,7 @@
-//! `twixt info`: what is in a capture, an epoch file, a store or a file of flow records, or passes
-//! an interface.
+//! `twixt info`: what is in a capture, an epoch file, a store, a file of flow records or an incident
+//! bundle, or passes an interface.
 
+mod bundle;
 mod capture;
 mod epochs;
 mod findings;
@@ -9,6 +10,7 @@ mod store;
 
 use std::path::PathBuf;
 
+use twixt_collector::bundle::is_bundle;
 use twixt_offline::{is_epoch_file, is_read_once};
 
 use crate::args::TrafficArgs;
@@ -17,8 +19,8 @@ use crate::flow_record_input;
 use crate::frame_input::{FrameSource, LiveArgs};
 use crate::output::Format;
 
-/// Describe a capture, an epoch file, a store, a file of flow records, or the traffic of an
-/// interface
+/// Describe a capture, an epoch file, a store, a file of flow records, an incident bundle, or the
+/// traffic of an interface
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The file, or the directory of a store; - is standard input
@@ -57,6 +59,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         path if is_read_once(path) => {
             capture::run(FrameSource::capture(path)?, &args.traffic, args)
         }
+        path if is_bundle(path) => bundle::run(path, args.format),
         path if is_epoch_file(path) => epochs::run(path, args.format),
         path if flow_record_input::is_ipfix_file(path) => flow_records::run(path, args.format),
         path => capture::run(FrameSource::capture(path)?, &args.traffic, args),

@@ -7,10 +7,12 @@ mod epochs;
 pub(super) mod estimates;
 mod families;
 mod heads;
+pub(super) mod points;
 mod touched;
 
 use std::path::{Path, PathBuf};
 
+use twixt_collector::EPOCHS_FOLDER;
 use twixt_model::{Epoch, Scope, Span, by_scope};
 use twixt_offline::{Beside, Files, FlowSizes, Measured, Plan, Split};
 use twixt_store::{Log, Options};
@@ -18,6 +20,7 @@ use twixt_synopsis::By;
 
 use super::delay::{has_answer, is_empty, note_problems};
 use crate::args::{AlgorithmArgs, Delays, DigestArgs, FlowsArgs, Moment, TrafficArgs, span_of};
+use crate::bundle::Directory;
 use crate::configuration::Configuration;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::output::{
@@ -31,11 +34,11 @@ use touched::Touched;
 /// One-way delay, deviation and loss between two points, at any stored time
 ///
 /// Queries a collector (--collector), reads its directory (--directory), or pairs the epochs of a
-/// store (--store).
+/// store (--store). With --point: round trips, reordering or large flows of one point.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("source").required(true))]
 pub(crate) struct Args {
-    /// The store: a directory written by `record --store`
+    /// The store: a directory written by `record --store`, or an incident bundle
     #[arg(long, value_name = "DIR", group = "source", requires_all = ["from", "to"])]
     store: Option<PathBuf>,
     /// The point that packets pass first, in a store
@@ -58,6 +61,8 @@ pub(crate) struct Args {
     to: String,
     #[command(flatten)]
     estimates: estimates::EstimateArgs,
+    #[command(flatten)]
+    point: points::PointArgs,
     /// Start: 2024-01-31T10:00:00Z or with another offset (without one: UTC), 2024-01-31, @ and
     /// seconds since 1970, nanoseconds, or -1d for a day ago [default: everything stored]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
@@ -97,15 +102,19 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.store {
         Some(store) => run_store(args, store),
-        None => estimates::run(args),
+        None => match &args.point.point {
+            Some(point) => points::run(args, point),
+            None => estimates::run(args),
+        },
     }
 }
 
 fn run_store(args: &Args, store: &Path) -> anyhow::Result<Exit> {
-    if let Some(name) = args.estimates.first() {
+    if let Some(name) = args.estimates.given().next() {
         return Err(usage(format!("--{name} is for --collector or --directory, not for --store")));
     }
-    let log = Log::open(store, Options::default());
+    let store = Directory::open(store)?;
+    let log = Log::open(epochs_in(&store), Options::default());
     let asked = args.span()?;
     let families = families::choose(&log, args, asked)?;
     let mut epochs = Epochs::find(&log, args, families, asked)?;
@@ -125,6 +134,14 @@ fn run_store(args: &Args, store: &Path) -> anyhow::Result<Exit> {
     args.print(&plan, measured, &missing, epochs.touched())?;
     let exit = if known { Exit::Done } else { Exit::NoAnswer };
     Ok(exit.or_partial(missing.is_partial() || problems > 0))
+}
+
+/// Where the records of a store lie; of a bundle, its raw epochs.
+fn epochs_in(store: &Directory) -> PathBuf {
+    match store {
+        Directory::There(path) => path.clone(),
+        Directory::Bundle(bundle) => bundle.folder().join(EPOCHS_FOLDER),
+    }
 }
 
 impl Args {

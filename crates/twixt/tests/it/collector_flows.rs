@@ -9,7 +9,7 @@ use twixt_measure::RecordReader;
 use twixt_testing::wait_for;
 
 use crate::collector::process::Process;
-use crate::support::{number, twixt_in};
+use crate::support::{number, twixt, twixt_in};
 
 /// Seven seconds of forty flows, each with a delay of its own, and some loss.
 const TRAFFIC: &str = "--flows 40 --flow-size fixed:packets=350 --rate 2kpps --seed 3 \
@@ -47,6 +47,29 @@ impl Lab {
     fn query(&self, options: &str) -> crate::support::Run {
         let url = format!("--collector http://{} --segment up:down", self.process.address);
         twixt_in(self.folder.path(), &format!("query {url} {options}"))
+    }
+
+    /// Checks that a flow has a row for each epoch, which come to what the list of flows has.
+    fn check_one_flow(&self, listed: &Value, epochs: i64, range: &std::ops::Range<i64>) {
+        let scope = listed["scope"].as_str().unwrap();
+        let ask = |source: &str, format: &str| {
+            let line = format!("query {source} --segment up:down --by flow -F {format}");
+            let words = line.split_whitespace().map(str::to_owned);
+            let time = between(range).split(' ').map(str::to_owned).collect::<Vec<_>>();
+            let words: Vec<String> =
+                words.chain(["--scope".to_owned(), scope.to_owned()]).chain(time).collect();
+            twixt(words).expect(0)
+        };
+        let url = format!("--collector http://{}", self.process.address);
+        let document = ask(&url, "json").json();
+        assert_eq!(document["total"], Value::from(vec![listed.clone()]));
+        let rows = document["estimates"].as_array().unwrap();
+        assert!(!rows.is_empty() && rows.len() as i64 <= epochs, "{document}");
+        let packets: i64 = rows.iter().map(|row| number(row, "/packets")).sum();
+        assert_eq!(packets, number(listed, "/packets"));
+        let directory = format!("--directory {}", self.folder.path().join("collector").display());
+        assert_eq!(ask(&directory, "json").json(), document);
+        assert_eq!(ask(&url, "jsonl").json_lines(), *rows);
     }
 
     /// Waits until the collector has estimated so many epochs.
@@ -139,6 +162,7 @@ fn flows_of_exact_epochs_are_those_of_the_captures() {
     // The folder says the same.
     let folder = format!("query --directory collector --segment up:down {asked}");
     assert_eq!(twixt_in(lab.folder.path(), &folder).expect(0).json(), document);
+    lab.check_one_flow(&flows(&document)[5], epochs, &range);
     let human = lab.query(&format!("--by flow {}", between(&range))).expect(0).stdout;
     assert!(human.contains("20 of 40 flows") && human.contains("\ncomplete: "), "{human}");
 }
@@ -177,6 +201,7 @@ fn what_makes_no_sense_about_flows_is_a_usage_error() {
     for options in [
         "--by flow --step minute",
         "--by flow --scope all",
+        "--by flow --scope tcp10.0.0.1:1>10.0.0.2:2",
         "--by flow -F parquet",
         "--by flow --order size",
         "--by flow --top 0",

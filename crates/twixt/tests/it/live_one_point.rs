@@ -19,7 +19,7 @@ const EXCHANGES: u16 = 60;
 const THINKING: Duration = Duration::from_millis(3);
 
 /// Asks for names on the loopback interface, one after another, and is answered.
-fn ask_for_names() {
+pub(crate) fn ask_for_names() {
     let server = UdpSocket::bind("127.0.0.1:53").unwrap();
     let answering = thread::spawn(move || {
         let mut message = [0; 12];

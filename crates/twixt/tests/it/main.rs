@@ -13,6 +13,7 @@ mod agent_troubles;
 mod architecture;
 mod attack;
 mod bad_input;
+mod bundle;
 mod capture_drops;
 mod check;
 mod check_collector;

@@ -80,6 +80,11 @@ fn round_trips() {
 }
 
 #[test]
+fn share() {
+    check("docs/howto/share.md", &[inputs::INCIDENT]);
+}
+
+#[test]
 fn store() {
     check("docs/howto/store.md", &[]);
 }
@@ -176,6 +181,10 @@ fn every_page_with_a_console_block_is_run() {
 fn check(page: &str, inputs: &[Input]) {
     let folder = tempfile::tempdir().expect("a temporary directory can be created");
     for input in inputs {
+        if let Some(bytes) = input.own() {
+            std::fs::write(folder.path().join(input.name), bytes).expect("it can be written");
+            continue;
+        }
         input.write(&require!(shared input.source), folder.path());
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);

@@ -1,79 +1,30 @@
 //! `twixt top` on a pseudo-terminal, as users see it.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+mod access;
+mod large;
+mod late;
+#[cfg(target_os = "linux")]
+mod live;
+mod pictures;
 
-use serde_json::{Value, json};
-use twixt_testing::require;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::json;
+use twixt_testing::{OnTerminal, require};
 
 use crate::demo::Running;
 use crate::support::{command, folder, twixt};
 
-/// A program on a terminal that a script in Python stands for.
-struct OnTerminal {
-    child: Child,
-    steps: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
-
-impl OnTerminal {
-    fn start(size: (u16, u16), arguments: &str) -> Self {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/top/terminal.py");
-        let mut child = Command::new("python3")
-            .args([script, &size.0.to_string(), &size.1.to_string(), env!("CARGO_BIN_EXE_twixt")])
-            .args(arguments.split_whitespace())
-            .env("TERM", "xterm-256color")
-            .env_remove("NO_COLOR")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let steps = child.stdin.take().unwrap();
-        let answers = BufReader::new(child.stdout.take().unwrap());
-        Self { child, steps, answers }
-    }
-
-    #[track_caller]
-    fn step(&mut self, step: &Value) -> Value {
-        writeln!(self.steps, "{step}").unwrap();
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).unwrap();
-        assert!(!answer.is_empty(), "{step} failed: standard error says why");
-        serde_json::from_str(&answer).unwrap()
-    }
-
-    /// The screen, once it shows something.
-    #[track_caller]
-    fn wait(&mut self, text: &str) -> String {
-        self.step(&json!({ "wait": text }))["screen"].as_str().unwrap().to_owned()
-    }
-
-    #[track_caller]
-    fn gone(&mut self, text: &str) -> String {
-        self.step(&json!({ "gone": text }))["screen"].as_str().unwrap().to_owned()
-    }
-
-    fn keys(&mut self, keys: &str) {
-        self.step(&json!({ "keys": keys }));
-    }
-
-    /// Checks that it ends with this code and leaves the terminal as it was; what it wrote after that.
-    #[track_caller]
-    fn ends(mut self, code: i32) -> String {
-        let end = self.step(&json!({ "end": true }));
-        assert_eq!(end["code"], code, "{end}");
-        assert_eq!(end["before"], end["after"], "settings of the terminal: {end}");
-        assert_eq!(end["shown"], true, "the cursor, and the screen before: {end}");
-        // The script goes on until nobody has a step for it.
-        let Self { mut child, steps, .. } = self;
-        drop(steps);
-        assert!(child.wait().unwrap().success());
-        end["rest"].as_str().unwrap().to_owned()
-    }
+/// The command on a terminal.
+fn on_terminal(size: (u16, u16), arguments: &str) -> OnTerminal {
+    let program = Path::new(env!("CARGO_BIN_EXE_twixt"));
+    OnTerminal::start(size, program, arguments.split_whitespace(), &[])
 }
 
 /// A demo that answers queries, at this address.
-fn demo(folder: &std::path::Path, listen: &str) -> (Running, String) {
+fn demo(folder: &Path, listen: &str) -> (Running, String) {
     let mut child = command()
         .args(["demo", "--listen", listen, "--seed", "5"])
         .env("TMPDIR", folder)
@@ -92,7 +43,7 @@ fn a_collector_on_a_terminal_while_it_lives_and_after() {
     require!(program "python3");
     let folder = folder();
     let (running, address) = demo(folder.path(), "127.0.0.1:0");
-    let mut screen = OnTerminal::start((80, 24), &format!("top --collector http://{address}"));
+    let mut screen = on_terminal((80, 24), &format!("top --collector http://{address}"));
     let shown = screen.wait("ams-fra");
     assert!(shown.contains("segment") && shown.contains("mean ± 95 %"), "{shown}");
     // A heat map of the selected segment, in halves of letters.
@@ -130,7 +81,7 @@ fn signals_and_control_c_leave_the_terminal_as_it_was() {
     // Nothing listens there: the view waits.
     let arguments = "top --collector http://127.0.0.1:1";
     for end in [json!({ "signal": 15 }), json!({ "signal": 2 }), json!({ "keys": "\u{3}" })] {
-        let mut screen = OnTerminal::start((80, 24), arguments);
+        let mut screen = on_terminal((80, 24), arguments);
         screen.wait("no answer");
         screen.step(&end);
         screen.ends(130);
@@ -145,7 +96,7 @@ fn a_capture_on_a_terminal() {
     let made = format!("simulate --out {out} --seed 1 --flows 20 --packets 2000 --rate 10kpps");
     twixt(made.split_whitespace()).expect(0);
     let arguments = format!("top -r {out}/upstream.pcap --interval 200ms");
-    let mut screen = OnTerminal::start((80, 24), &arguments);
+    let mut screen = on_terminal((80, 24), &arguments);
     let shown = screen.wait("no more packets");
     assert!(shown.contains("2000 packets"), "{shown}");
     assert!(shown.contains("round trips") && shown.contains("certain"), "{shown}");

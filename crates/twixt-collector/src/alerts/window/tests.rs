@@ -1,5 +1,6 @@
 use twixt_model::{
-    Delay, DelayEstimate, DelaySample, Evidence, SampleLevel, SampledDelay, Scope, Timestamp,
+    Delay, DelayEstimate, DelaySample, Evidence, RoundTripKind, SampleLevel, SampledDelay, Scope,
+    Timestamp,
 };
 
 use super::*;
@@ -139,4 +140,45 @@ fn an_epoch_that_comes_late_closes_its_gap_while_its_window_is_open() {
     assert!(!window.add_late(span(3 * SECOND, SECOND), &known));
     let reading = window.add(span(2 * MINUTE, SECOND), &known, 10).expect("the minute is over");
     assert_eq!((reading.epochs, reading.gaps), (1, 0));
+}
+
+/// Round trips of a minute: so many of 10 ms, and of 90 ms.
+fn minute_of(short: u64, long: u64, minimum: u64) -> Result<f64, String> {
+    let mut times = Histogram::new(640);
+    (0..short).for_each(|_| times.add(10_000_000, 1.0));
+    (0..long).for_each(|_| times.add(90_000_000, 1.0));
+    let estimate = RoundTripEstimate {
+        scope: Scope::All,
+        kind: RoundTripKind::TcpHandshake,
+        part: None,
+        requests: None,
+        responses: None,
+        matched: short + long,
+        ambiguous: None,
+        weighted: (short + long) as f64,
+        times: times.times(),
+        horizon_ns: None,
+        forgotten_flows: None,
+        first_byte: None,
+        spin_use: None,
+        distribution: Some(Box::new(times)),
+    };
+    let window = Window::new(MINUTE, Measure::Share, THRESHOLDS);
+    let mut window = window.longer_than(50_000_000);
+    assert_eq!(window.add_round_trips(span(0, SECOND), Some(&estimate), minimum), None);
+    assert_eq!(window.add_round_trips(span(SECOND, SECOND), None, minimum), None);
+    let reading = window.add_round_trips(span(MINUTE, SECOND), None, minimum).unwrap();
+    assert_eq!((reading.epochs, reading.packets), (2, short + long));
+    reading.value
+}
+
+#[test]
+fn few_slow_round_trips_raise_nothing() {
+    // Above 2 % for certain, below it for certain, and neither.
+    assert!(minute_of(90, 10, 1).unwrap() > 0.02);
+    assert!(minute_of(1_000, 1, 1).unwrap() < 0.02);
+    assert!(minute_of(99, 1, 1).unwrap_err().contains("between"));
+    assert!(minute_of(0, 1, 1).unwrap() > 0.02, "one of one: 2.5 % at least");
+    assert!(minute_of(90, 10, 101).unwrap_err().contains("too few"));
+    assert!(minute_of(0, 0, 1).unwrap_err().contains("too few"));
 }

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use crate::alerts::{AlertConfig, AlertMessage, AlertTarget};
 
 /// What is checked.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AlertRuleDocument {
     /// Name of the alert.
     pub alert: String,
@@ -26,8 +26,12 @@ pub struct AlertRuleDocument {
     pub clear_below: Option<f64>,
     /// Length of the window.
     pub window_ns: i64,
-    /// Packets without which a value is unknown.
+    /// Packets, or round trips, without which a value is unknown.
     pub minimum_packets: u64,
+    /// Kind of round trips, of an alert on points: both ends of the pattern are the point.
+    pub kind: Option<String>,
+    /// What takes longer counts in the share.
+    pub longer_than_ns: Option<i64>,
 }
 
 /// Alerts.
@@ -77,6 +81,8 @@ impl From<&AlertConfig> for AlertRuleDocument {
             clear_below: alert.thresholds.clear_below,
             window_ns: alert.window_ns(),
             minimum_packets: alert.minimum_packets,
+            kind: alert.round_trips.map(|slow| slow.kind.name().to_owned()),
+            longer_than_ns: alert.longer_than_ns(),
         }
     }
 }

@@ -70,6 +70,14 @@ impl From<Span> for MomentRange {
     }
 }
 
+impl MomentRange {
+    /// The interval of time, by its numbers.
+    pub(crate) const fn span(&self) -> Span {
+        let (start, end) = (self.start_ns, self.end_ns);
+        Span { start: Timestamp::from_nanos(start), end: Timestamp::from_nanos(end) }
+    }
+}
+
 impl CompletenessDocument {
     /// Of an answer; `show` makes a problem a text.
     #[must_use]

@@ -60,29 +60,69 @@ pub struct FlowsDocument {
     pub reason: Option<String>,
 }
 
+/// One flow over time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct FlowDocument {
+    /// The requested time.
+    pub range: TimeRange,
+    /// What is missing.
+    pub completeness: CompletenessDocument,
+    /// The flow.
+    pub scope: String,
+    /// Each epoch with packets of it, by class and algorithm, in order of time.
+    pub estimates: Vec<EstimateDocument>,
+    /// What these come to, by class and algorithm.
+    pub total: Vec<EstimateDocument>,
+    /// Why epochs of it are missing, or it is not known.
+    pub reason: Option<String>,
+}
+
+impl FlowDocument {
+    /// What is known of the flow that was asked for.
+    #[must_use]
+    pub fn of(asked: &FlowsAsked, answer: FlowsAnswer) -> Self {
+        Self {
+            range: asked.span.into(),
+            scope: asked.scope.clone().unwrap_or_default(),
+            estimates: answer.course.iter().map(EstimateDocument::from).collect(),
+            total: answer.flows.iter().map(EstimateDocument::from).collect(),
+            reason: reason(&answer),
+            completeness: completeness(answer),
+        }
+    }
+}
+
+fn reason(answer: &FlowsAnswer) -> Option<String> {
+    (!answer.reasons.is_empty()).then(|| answer.reasons.join("; "))
+}
+
+fn completeness(answer: FlowsAnswer) -> CompletenessDocument {
+    CompletenessDocument {
+        complete: answer.is_whole,
+        epochs: answer.epochs,
+        gaps: answer.gaps,
+        stored: answer.stored.map(MomentRange::from),
+        problems: answer.problems,
+    }
+}
+
 impl FlowsDocument {
     /// The first few flows of an answer.
     #[must_use]
-    pub fn of(asked: &FlowsAsked, answer: FlowsAnswer, selection: FlowSelection) -> Self {
+    pub fn of(asked: &FlowsAsked, mut answer: FlowsAnswer, selection: FlowSelection) -> Self {
         let FlowSelection { order, min_packets, limit } = selection;
-        let mut flows = answer.flows;
+        let mut flows = std::mem::take(&mut answer.flows);
         flows.retain(|row| row.packets.unwrap_or(0) >= min_packets);
         let found = flows.len() as u64;
         flows.sort_by(|one, other| rank(other, order).total_cmp(&rank(one, order)));
         flows.truncate(limit);
         Self {
             range: asked.span.into(),
-            completeness: CompletenessDocument {
-                complete: answer.is_whole,
-                epochs: answer.epochs,
-                gaps: answer.gaps,
-                stored: answer.stored.map(MomentRange::from),
-                problems: answer.problems,
-            },
             order: order.name().to_owned(),
             found,
             flows: flows.iter().map(EstimateDocument::from).collect(),
-            reason: (!answer.reasons.is_empty()).then(|| answer.reasons.join("; ")),
+            reason: reason(&answer),
+            completeness: completeness(answer),
         }
     }
 }
@@ -132,6 +172,7 @@ mod tests {
             class: None,
             algorithm: None,
             span: Span::at(Timestamp::from_nanos(0)),
+            scope: None,
         };
         let answer = FlowsAnswer { flows, ..FlowsAnswer::default() };
         let document = FlowsDocument::of(&asked, answer, selection);

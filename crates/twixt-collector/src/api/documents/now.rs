@@ -1,9 +1,12 @@
 //! Points, segments, clocks and single epochs.
 
 use serde::{Deserialize, Serialize};
+use twixt_history::SeriesKey;
+use twixt_model::{Span, TimeSource};
 use utoipa::ToSchema;
 
 use super::{CompletenessDocument, MomentRange, TimeRange};
+use crate::history::ClockState;
 
 /// A point.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -26,6 +29,14 @@ pub struct PointDocument {
     pub dropped: Option<u64>,
     /// Packets observed in that epoch after their own epoch was sealed.
     pub late: Option<u64>,
+    /// Version of its agent, as it stated when it sent last; null if unknown.
+    pub agent_version: Option<String>,
+    /// Epochs that waited at its agent then, those that it sent included; null if unknown.
+    pub spool_epochs: Option<u64>,
+    /// Bytes of these on the agent's disk.
+    pub spool_bytes: Option<u64>,
+    /// Epochs that its agent discarded since it started, because its spool was full.
+    pub spool_discarded: Option<u64>,
 }
 
 /// All points.
@@ -38,7 +49,7 @@ pub struct PointsDocument {
 }
 
 /// A segment, a class of its traffic, and an algorithm.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SegmentDocument {
     /// Domain within which point names are unique.
     pub domain: String,
@@ -66,7 +77,7 @@ pub struct SegmentsDocument {
 }
 
 /// The clock of one end of a segment.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EndDocument {
     /// The point.
     pub point: String,
@@ -77,7 +88,7 @@ pub struct EndDocument {
 }
 
 /// The last known state of the clocks of a segment.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClockDocument {
     /// Domain within which point names are unique.
     pub domain: String,
@@ -160,4 +171,41 @@ pub struct EvidenceDocument {
     pub upstream: Vec<EpochDocument>,
     /// Downstream epochs, in order of time.
     pub downstream: Vec<EpochDocument>,
+}
+
+impl SegmentDocument {
+    /// A series, and when something of it is stored.
+    pub(crate) fn of(series: &SeriesKey, stored: Span) -> Self {
+        Self {
+            domain: series.domain.clone(),
+            upstream: series.upstream.clone(),
+            downstream: series.downstream.clone(),
+            class: series.class.clone(),
+            algorithm: series.algorithm.clone(),
+            epoch_ns: series.epoch_ns,
+            stored: stored.into(),
+        }
+    }
+}
+
+impl ClockDocument {
+    /// The state of the clocks of a series.
+    pub(crate) fn of(series: &SeriesKey, state: &ClockState) -> Self {
+        let [upstream, downstream] = &state.ends;
+        let end = |point: &str, end: &(TimeSource, Option<i64>)| EndDocument {
+            point: point.to_owned(),
+            time_source: end.0.name().to_owned(),
+            bound_ns: end.1,
+        };
+        Self {
+            domain: series.domain.clone(),
+            class: series.class.clone(),
+            algorithm: series.algorithm.clone(),
+            range: state.span.into(),
+            upstream: end(&series.upstream, upstream),
+            downstream: end(&series.downstream, downstream),
+            error_ns: state.error_ns,
+            realigned_epochs: state.realigned_epochs,
+        }
+    }
 }

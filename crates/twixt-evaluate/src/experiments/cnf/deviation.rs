@@ -22,7 +22,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     about: "A RED queue that drains ever more slowly, 1 % of packets metered: error of the \
          deviation of flows above 100 packets of which two or more were metered, and the visible \
          share of the variance of delays.",
-    seeds: Seeds { quick: 1, full: 3 },
+    seeds: Seeds { quick: 2, full: 3 },
     trial,
     claims: &[
         Claim {

@@ -26,7 +26,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
         claim("Multiflow, 1000 packets and more", "–", "multiflow, 1000+", Holds::AtMost(0.12)),
         claim(
             "Endpoint over Multiflow, 1000 packets and more",
-            "3 to 5 times",
+            "3 times (WISC), 5 times (Weibull), all flows",
             "endpoint over multiflow, 1000+",
             Holds::AtLeast(3.0),
         ),

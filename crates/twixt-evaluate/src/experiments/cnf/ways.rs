@@ -6,8 +6,8 @@ use twixt_sim::Simulation;
 use twixt_synopsis::CnfConfig;
 use twixt_synopsis::cnf::Endpoints;
 use twixt_synopsis::cnf::rivals::{
-    Crossed, Means, ReferenceRate, active_packets, all_between, interpolation, mean_of_all,
-    reference_interpolation, trajectory_sampling,
+    Crossed, Means, ReferenceRate, Spacing, active_packets, all_between, interpolation,
+    mean_of_all, reference_interpolation, trajectory_sampling,
 };
 
 use super::{Counted, Run, config};
@@ -73,7 +73,8 @@ pub(super) fn ways(run: &Run, config: &CnfConfig, line_bits: f64) -> [(&'static 
     let selects = |packet: &Crossed| {
         config.selects(&Observation { digest: packet.digest, ..Observation::default() })
     };
-    let adaptive = ReferenceRate::Adaptive { line_bits_per_second: line_bits };
+    let adaptive =
+        ReferenceRate::Adaptive { line_bits_per_second: line_bits, spacing: Spacing::PUBLISHED };
     [
         ("multiflow", run.means("multiflow")),
         ("endpoint", run.means("endpoint")),

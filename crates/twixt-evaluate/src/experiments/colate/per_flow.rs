@@ -16,7 +16,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     about: "1 to 200 counters per flow, a million packets, flows of 1000 packets and more: median \
          error of the mean delay with 45 533 counters, flows without an answer there when 0.1 % \
          of packets are lost, and error of the deviation with 455 334 counters.",
-    seeds: Seeds { quick: 2, full: 2 },
+    seeds: Seeds { quick: 2, full: 4 },
     trial,
     claims: &[
         claim("joint, m = 20: mean off by", "m = 20 is typical", "joint@20", Holds::AtMost(0.01)),

@@ -15,7 +15,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     about: "2 to 1000 packets per counter, stored as they are (1 ns, sums and digests of 64 bits) \
             and narrow (1 us, sums of 24 and digests of 8 bits): bits per packet and point as \
             written, and median error of the mean delay (joint, sizes known).",
-    seeds: Seeds { quick: 1, full: 3 },
+    seeds: Seeds { quick: 2, full: 3 },
     trial,
     claims: &[
         claim(

@@ -18,7 +18,7 @@ pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
             one recording per point with a bank of counters for each pair of prefixes; and one \
             without, with as many counters per segment. Median error of the mean (joint, sizes \
             known), all segments together.",
-    seeds: Seeds { quick: 1, full: 2 },
+    seeds: Seeds { quick: 2, full: 4 },
     trial,
     claims: &[
         claim("alone, flows of 1000+: mean off by", "–", "alone", Holds::AtMost(0.012)),

@@ -14,7 +14,7 @@ use crate::summary::Summary;
 pub(in crate::experiments) static EXPERIMENT: Experiment = Experiment {
     name: "fridge-percentiles",
     algorithm: "Round trips",
-    paper: "Unbiased delay measurement, section 2.4, Fig. 2.2",
+    paper: "Unbiased delay measurement, section 2.4.1, Fig. 2.2",
     about: "Fridges and expiry tables (limit: the true p99) of 256 to 16384 entries on the \
             synthetic trace, 500 000 requests, 40 or 13 % answered: |log₂(estimate / truth)| at p50, p95, p99, and the \
             largest of all percentiles from 5 to 95.",
@@ -105,7 +105,10 @@ fn note(trial: &mut Trial, suffix: &str, trace: &Trace) {
 }
 
 /// |log2(estimate/truth)| at percentiles, and the largest of 5 to 95 %.
-fn errors(trace: &Trace, found: &[WeightedRoundTrip]) -> [(&'static str, Option<f64>); 4] {
+pub(super) fn errors(
+    trace: &Trace,
+    found: &[WeightedRoundTrip],
+) -> [(&'static str, Option<f64>); 4] {
     let mut histogram = Histogram::new(Histogram::BUCKETS_DEFAULT);
     found.iter().for_each(|found| histogram.add(found.rtt_ns, found.weight));
     let error = |percent: u32| {

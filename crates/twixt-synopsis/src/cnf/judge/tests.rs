@@ -113,3 +113,43 @@ fn flows_that_differ_are_not_answered_by_others() {
         }
     }
 }
+
+/// A flow of ten seconds whose delay rises from 1 to 20 ms, while records are closed every second: the points cut it
+/// differently, so that few of them are recognised. Those were taken for all of it.
+#[test]
+fn a_mean_is_not_that_of_the_few_records_that_were_recognised() {
+    for (sampling, estimator) in
+        [("1.0", "hybrid"), ("1.0", "multiflow"), ("0.2", "endpoint"), ("0.2", "hybrid")]
+    {
+        let settings = format!("sampling = {sampling}\nactive_timeout = 1000000000");
+        let config: CnfConfig = toml::from_str(&settings).unwrap();
+        let (mut upstream, mut downstream) = (Cnf::new(&config), Cnf::new(&config));
+        let mut sum_ns = 0.0;
+        for number in 0..5_000_u64 {
+            let packet = Observation {
+                time: Timestamp::from_nanos(number as i64 * 2_000_000),
+                digest: PacketDigest(mix(number)),
+                flow: FlowHash(mix(1)),
+                length: 100,
+                ..Observation::default()
+            };
+            let detail = Detail { key: key(1), ..Detail::default() };
+            let delay_ns = 1_000_000.0 + 19e6 * (number as f64 / 1_000.0).min(1.0);
+            sum_ns += delay_ns;
+            upstream.update_detailed(&packet, &detail);
+            let time = packet.time + Delay::from_nanos(delay_ns as i64);
+            downstream.update_detailed(&Observation { time, ..packet }, &detail);
+        }
+        let about = Question::about(Span::at(Timestamp::from_nanos(0)));
+        let question = Question { by: By::Flow, estimator: Some(estimator), ..about };
+        let pair = Pair { upstream: &upstream, downstream: &downstream };
+        let estimate = Cnf::estimate(pair, &question).remove(0);
+        let truth_ns = sum_ns / 5_000.0;
+        let near = |delay: twixt_model::DelayEstimate| {
+            let off_ns = (delay.mean_ns() - truth_ns).abs();
+            delay.half_width_ns.map_or(off_ns < truth_ns / 2.0, |width| off_ns <= width)
+        };
+        assert!(estimate.delay.is_none_or(near), "{sampling} {estimator}: {estimate:?}");
+        assert!(estimate.delay.is_some() || estimate.reason.is_some());
+    }
+}

@@ -1,6 +1,6 @@
 //! Where packets and flows are counted.
 
-use twixt_model::{FlowHash, GroupId, Observation, mix};
+use twixt_model::{FlowHash, GroupId, Observation, PacketDigest, mix};
 
 use super::excerpt::Excerpt;
 use crate::sketch::scaled;
@@ -29,17 +29,20 @@ impl Placing<'_> {
         self.thresholds.len()
     }
 
-    /// Where a packet is counted in a vector, if that samples it. The high half of a packet's bits
-    /// decides on the sample and the low half on the counter: a vector that samples little would
-    /// otherwise use few of them.
+    /// Where a packet is counted in a vector, if that samples it.
     #[inline]
     pub(in crate::colate) fn cell_for(&self, vector: usize, packet: &Observation) -> Option<usize> {
-        let bits = packet.digest.derive(PACKET_SALT + vector as u64);
-        if bits >> 32 >= self.thresholds[vector] {
-            return None;
-        }
-        let number = scaled(bits << 32, self.per_flow);
+        let number = self.number_for(vector, packet.digest)?;
         self.place(self.cell(vector, self.bank_of(packet.group), packet.flow, number))
+    }
+
+    /// Which of a flow's counters in a vector counts a packet, if that samples it. The high half of a
+    /// packet's bits decides on the sample and the low half on the counter: a vector that samples little
+    /// would otherwise use few of them.
+    #[inline]
+    pub(super) fn number_for(&self, vector: usize, digest: PacketDigest) -> Option<u32> {
+        let bits = digest.derive(PACKET_SALT + vector as u64);
+        (bits >> 32 < self.thresholds[vector]).then(|| scaled(bits << 32, self.per_flow))
     }
 
     /// Where a packet is counted: one counter in each vector that samples it.

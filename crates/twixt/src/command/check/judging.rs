@@ -22,11 +22,17 @@ pub(super) enum State {
 pub(super) struct Finding {
     pub(super) state: State,
     pub(super) class: String,
+    /// Of a point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) kind: Option<String>,
     pub(super) algorithm: Option<String>,
-    pub(super) measure: &'static str,
+    pub(super) measure: String,
     /// `ns` or `share`: what `value` and `fail_above` are.
     pub(super) unit: &'static str,
     pub(super) value: Option<f64>,
+    /// The ends of its 95 % interval, of a point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) interval: Option<(f64, f64)>,
     pub(super) fail_above: f64,
     pub(super) packets: Option<u64>,
     pub(super) reason: Option<String>,
@@ -100,10 +106,12 @@ impl Finding {
                 Some(_) => State::Ok,
             },
             class: class.to_owned(),
+            kind: None,
             algorithm: None,
-            measure: measure.name(),
+            measure: measure.name().to_owned(),
             unit: if measure.is_time() { "ns" } else { "share" },
             value,
+            interval: None,
             fail_above: above,
             packets: None,
             reason: None,

@@ -1,23 +1,20 @@
 //! A line as Nagios reads it: state, text, and behind a bar values with their thresholds
 //! (`'label'=value[unit];[warn];[crit]`).
 
-use twixt_model::Segment;
-
 use super::judging::{Finding, State};
 use crate::output::{UNKNOWN, units};
 
 /// The line, with its end.
-pub(super) fn of(state: State, segment: &Segment, findings: &[Finding]) -> String {
+pub(super) fn of(state: State, name: &str, findings: &[Finding]) -> String {
     let state = match state {
         State::Ok => "OK",
         State::Unknown => "UNKNOWN",
         State::Critical => "CRITICAL",
     };
-    let segment = format!("{}:{}", segment.upstream, segment.downstream);
     let described: Vec<String> = findings.iter().map(described).collect();
     let values: Vec<String> = findings.iter().map(performance).collect();
     // A bar would end the text, and a line break the line.
-    let text = format!("{segment} {}", described.join(", ")).replace(['|', '\n', '\r'], " ");
+    let text = format!("{name} {}", described.join(", ")).replace(['|', '\n', '\r'], " ");
     format!("TWIXT {state} - {text} | {}\n", values.join(" "))
 }
 
@@ -27,10 +24,7 @@ fn described(finding: &Finding) -> String {
         "ns" => units::duration(value),
         _ => units::percent(value),
     };
-    let class = match finding.class.as_str() {
-        "" => String::new(),
-        class => format!("{class} "),
-    };
+    let class = label_of(finding).map(|label| format!("{label} ")).unwrap_or_default();
     match (finding.value, finding.state) {
         (Some(value), State::Critical) => {
             format!("{class}{measure} {} (above {})", shown(value), shown(*fail_above))
@@ -43,6 +37,13 @@ fn described(finding: &Finding) -> String {
     }
 }
 
+/// Class and kind, where there are any.
+fn label_of(finding: &Finding) -> Option<String> {
+    let class = Some(finding.class.clone()).filter(|class| !class.is_empty());
+    let label: Vec<String> = class.into_iter().chain(finding.kind.clone()).collect();
+    (!label.is_empty()).then(|| label.join(" "))
+}
+
 /// Times in seconds, shares in percent; `U` for unknown.
 fn performance(finding: &Finding) -> String {
     let (scale, unit) = if finding.unit == "ns" { (1e-9, "s") } else { (100.0, "%") };
@@ -51,11 +52,13 @@ fn performance(finding: &Finding) -> String {
         let text = format!("{:.9}", value * scale);
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     };
-    let measure = finding.measure;
-    let label = match finding.class.as_str() {
-        "" => measure.to_owned(),
+    let measure = &finding.measure;
+    let label = match label_of(finding) {
+        None => measure.clone(),
         // Quotes and equal signs would end the label.
-        class => format!("'{} {measure}'", class.replace(['\'', '=', '|', '\n', '\r'], "_")),
+        Some(label) => {
+            format!("'{} {measure}'", label.replace(['\'', '=', '|', '\n', '\r'], "_"))
+        }
     };
     let value = finding.value.map_or_else(|| "U".to_owned(), |value| number(value) + unit);
     format!("{label}={value};;{}", number(finding.fail_above))
@@ -63,8 +66,6 @@ fn performance(finding: &Finding) -> String {
 
 #[cfg(test)]
 mod tests {
-    use twixt_model::PointId;
-
     use super::*;
 
     fn finding(class: &str, measure: &'static str, value: Option<f64>, above: f64) -> Finding {
@@ -75,10 +76,12 @@ mod tests {
                 Some(_) => State::Ok,
             },
             class: class.to_owned(),
+            kind: None,
             algorithm: None,
-            measure,
+            measure: measure.to_owned(),
             unit: if measure == "loss" { "share" } else { "ns" },
             value,
+            interval: None,
             fail_above: above,
             packets: None,
             reason: value.is_none().then(|| "too few | packets".to_owned()),
@@ -87,10 +90,8 @@ mod tests {
 
     #[track_caller]
     fn check(findings: &[Finding], expected: &str) {
-        let point = |name: &str| PointId(name.to_owned());
-        let segment = Segment { upstream: point("a"), downstream: point("b") };
         let state = findings.iter().map(|finding| finding.state).max().unwrap();
-        assert_eq!(of(state, &segment, findings), expected);
+        assert_eq!(of(state, "a:b", findings), expected);
     }
 
     #[test]

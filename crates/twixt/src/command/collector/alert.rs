@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use twixt_collector::alerts::{AlertConfig, Measure, SegmentPattern, Thresholds};
+use twixt_collector::alerts::{AlertConfig, Measure, SegmentPattern, SlowRoundTrips, Thresholds};
 
 use super::file::duration;
 use crate::args::threshold;
@@ -18,6 +18,9 @@ const MINIMUM_PACKETS_DEFAULT: u64 = 100;
 pub(super) struct AlertWritten {
     name: String,
     segment: Option<String>,
+    point: Option<String>,
+    kind: Option<String>,
+    longer_than: Option<String>,
     class: Option<String>,
     algorithm: Option<String>,
     measure: String,
@@ -44,18 +47,25 @@ impl AlertWritten {
         let value = |name: &str, value: &Value| {
             value.read(measure).map_err(|error| problem(format!("{name}: {error}")))
         };
-        let segment = match &self.segment {
-            Some(text) => {
+        let segment = match (&self.segment, &self.point) {
+            (Some(_), Some(_)) => {
+                return Err(problem("it is on a segment or on a point, not on both".to_owned()));
+            }
+            (Some(text), None) => {
                 text.parse().map_err(|error| problem(format!("segment {text:?}: {error}")))?
             }
-            None => SegmentPattern::all(),
+            (None, Some(text)) => SegmentPattern::of_points(text)
+                .map_err(|error| problem(format!("point {text:?}: {error}")))?,
+            (None, None) => SegmentPattern::all(),
         };
+        let round_trips = self.round_trips().map_err(&problem)?;
         let clear_below = self.clear_below.as_ref().map(|below| value("clear_below", below));
         let window = self.window.as_deref();
         let window = window.map(|text| duration(&format!("alert {:?}: window", self.name), text));
         Ok(AlertConfig {
             name: self.name.clone(),
             segment,
+            round_trips,
             class: self.class.clone(),
             algorithm: self.algorithm.clone(),
             measure,
@@ -64,9 +74,28 @@ impl AlertWritten {
                 clear_below: clear_below.transpose()?,
             },
             window: window.transpose()?.unwrap_or(WINDOW_DEFAULT),
-            minimum_packets: self.minimum_packets.unwrap_or(MINIMUM_PACKETS_DEFAULT),
+            minimum_packets: self.minimum_packets.unwrap_or(match round_trips {
+                // The interval says whether they are enough.
+                Some(_) => 1,
+                None => MINIMUM_PACKETS_DEFAULT,
+            }),
             webhook: self.webhook.clone(),
         })
+    }
+}
+
+impl AlertWritten {
+    /// What of points is meant; `None` of segments.
+    fn round_trips(&self) -> Result<Option<SlowRoundTrips>, String> {
+        match (&self.point, &self.kind, &self.longer_than) {
+            (None, None, None) => Ok(None),
+            (Some(_), Some(kind), Some(longer_than)) => Ok(Some(SlowRoundTrips {
+                kind: kind.parse().map_err(|error| format!("kind: {error}"))?,
+                longer_than: duration("longer_than", longer_than)
+                    .map_err(|error| error.to_string())?,
+            })),
+            _ => Err("point, kind and longer_than belong together".to_owned()),
+        }
     }
 }
 

@@ -92,8 +92,30 @@ fn experiment(page: &mut String, size: Size, seeds: Option<u64>, run: &Evaluated
     }
     let quick = if size == Size::Quick { " --quick" } else { "" };
     let asked = seeds.map(|seeds| format!(" --seeds {seeds}")).unwrap_or_default();
+    let scatter = scatter(run);
     line(format!(
-        "\n`twixt evaluate {}{quick}{asked}`, seeds 1 to {}.",
+        "\n`twixt evaluate {}{quick}{asked}`, seeds 1 to {}.{scatter}",
         experiment.name, run.seeds
     ));
+}
+
+/// Verdicts that might be others with other seeds.
+fn scatter(run: &Evaluated) -> String {
+    const SURE: f64 = 2.0;
+    if run.seeds == 1 {
+        return " One seed does not show how far others scatter.".to_owned();
+    }
+    let judged = run.experiment.judge(&run.summary);
+    let unsure: Vec<&str> = judged
+        .iter()
+        .filter(|judged| judged.standard_errors_to_bound().is_some_and(|errors| errors < SURE))
+        .map(|judged| judged.claim.claim)
+        .collect();
+    match unsure.is_empty() {
+        true => " Every verdict is two standard errors or more from its bound.".to_owned(),
+        false => format!(
+            " Less than two standard errors from their bounds, so that other seeds may judge otherwise: {}.",
+            unsure.join("; ")
+        ),
+    }
 }

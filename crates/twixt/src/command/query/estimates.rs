@@ -1,6 +1,7 @@
 //! What a collector remembers: asked of itself while it runs, or read from its folder.
 
 mod asking;
+mod bundle;
 mod flows;
 mod showing;
 
@@ -10,26 +11,30 @@ use twixt_collector::ESTIMATES_FOLDER;
 use twixt_collector::api::{
     CompletenessDocument, EstimateDocument, EstimatesDocument, HistogramDocument,
 };
-use twixt_history::{HistoryReader, ROWS_MAX, RowAnswer, RowQuestion, Step, to_parquet};
-use twixt_model::{PointId, Scope, Segment};
+use twixt_history::{HistoryReader, ROWS_MAX, RowAnswer, RowQuestion, Step, Table, to_parquet};
+use twixt_model::{Delay, PointId, Scope, Segment, Span, Timestamp};
 use twixt_offline::Split;
 use twixt_synopsis::By;
 
+use crate::args::Moment;
+use crate::bundle::Directory;
 use crate::exit::{Exit, no_answer, note, usage};
 use crate::output::{self, TableFormat};
 pub(in crate::command) use asking::Collector;
+pub(super) use asking::parameters;
+pub(super) use showing::{footer, moment};
 
 /// Every scope.
-const ANY_SCOPE: &str = "*";
+pub(super) const ANY_SCOPE: &str = "*";
 
 /// Whom to ask.
 #[derive(clap::Args)]
 pub(crate) struct SourceArgs {
     #[command(flatten)]
-    running: CollectorArgs,
-    /// The directory of a collector, whether or not it runs
+    pub(super) running: CollectorArgs,
+    /// The directory of a collector, whether or not it runs, or an incident bundle
     #[arg(long, value_name = "DIR", group = "source")]
-    directory: Option<PathBuf>,
+    pub(super) directory: Option<PathBuf>,
 }
 
 /// A collector that runs, and how to be admitted.
@@ -49,30 +54,34 @@ pub(crate) struct CollectorArgs {
 #[derive(clap::Args)]
 pub(super) struct EstimateArgs {
     #[command(flatten)]
-    source: SourceArgs,
+    pub(super) source: SourceArgs,
     /// The segment: names of its points [default: all segments]
     #[arg(long, value_name = "UPSTREAM:DOWNSTREAM", value_parser = segment)]
     segment: Option<Segment>,
     /// Class of traffic [default: all classes]
     #[arg(long, value_name = "NAME")]
-    class: Option<String>,
+    pub(super) class: Option<String>,
     /// Scope of the estimates: all, a flow, … or * for everything [default: all]
     #[arg(long, value_name = "SCOPE")]
-    scope: Option<String>,
+    pub(super) scope: Option<String>,
     /// Length of the rows: epoch, minute, hour [default: minute]
     #[arg(long, value_name = "STEP")]
-    step: Option<Step>,
+    pub(super) step: Option<Step>,
     /// With --by flow: sort flows by this, largest first [default: delay]
     #[arg(long, value_name = "WHAT", value_enum)]
-    order: Option<flows::Order>,
+    pub(super) order: Option<flows::Order>,
     /// With --by flow: maximum number of flows [default: 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
-    top: Option<u64>,
+    pub(super) top: Option<u64>,
+    /// Write all that is stored of --segment from --start to --end to one file, for `twixt view`
+    /// [default: an hour]
+    #[arg(long, value_name = "FILE")]
+    bundle: Option<PathBuf>,
 }
 
 impl EstimateArgs {
-    /// The name of an option that was given, if one was.
-    pub(super) fn first(&self) -> Option<&'static str> {
+    /// The names of options that were given.
+    pub(super) fn given(&self) -> impl Iterator<Item = &'static str> {
         let given = [
             ("segment", self.segment.is_some()),
             ("class", self.class.is_some()),
@@ -80,8 +89,9 @@ impl EstimateArgs {
             ("step", self.step.is_some()),
             ("order", self.order.is_some()),
             ("top", self.top.is_some()),
+            ("bundle", self.bundle.is_some()),
         ];
-        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
 
     fn question(&self, args: &super::Args) -> anyhow::Result<RowQuestion> {
@@ -103,6 +113,9 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
     if args.total || args.stream.is_some() || args.estimator.is_some() {
         return Err(usage("--total, --stream and --estimator are for --store"));
     }
+    if let Some(path) = &args.estimates.bundle {
+        return bundle::run(args, path);
+    }
     match args.by {
         None | Some(Split::By(By::All)) => {}
         Some(Split::By(By::Flow)) => return flows::run(args),
@@ -116,12 +129,13 @@ pub(super) fn run(args: &super::Args) -> anyhow::Result<Exit> {
         (Some(url), _) => {
             let collector = Collector::new(url, &args.estimates.source.running)?;
             match args.format {
-                TableFormat::Parquet => collector.table(&question),
+                TableFormat::Parquet => collector.estimate_table(&question),
                 _ => show(args, &collector.estimates(&question)?),
             }
         }
         (None, Some(directory)) => {
-            let reader = HistoryReader::open(&folder(directory)?);
+            let directory = Directory::open(directory)?;
+            let reader = HistoryReader::open(&folder(directory.path())?);
             match args.format {
                 TableFormat::Parquet => table(&reader, &question),
                 _ => show(args, &read(&reader, &question)?),
@@ -139,7 +153,8 @@ pub(crate) fn totals(
     match (&source.running.collector, &source.directory) {
         (Some(url), _) => Collector::new(url, &source.running)?.totals(question),
         (None, Some(directory)) => {
-            let answer = HistoryReader::open(&folder(directory)?).answer(question)?;
+            let directory = Directory::open(directory)?;
+            let answer = HistoryReader::open(&folder(directory.path())?).answer(question)?;
             let total = twixt_history::totals(answer.rows.iter().filter(|row| !row.is_gap()));
             Ok(HistogramDocument {
                 range: question.span.into(),
@@ -150,6 +165,18 @@ pub(crate) fn totals(
             })
         }
         (None, None) => Err(usage("nothing to query: use --collector or --directory")),
+    }
+}
+
+/// What is asked for; so long before the end, as of a collector, if no start is given. Without an end
+/// that is `now`, or the clock's.
+fn recent(args: &super::Args, length: Delay, now: Option<Timestamp>) -> anyhow::Result<Span> {
+    let span = args.span()?;
+    let clock = || now.unwrap_or_else(|| Moment::Ago(0).resolve());
+    let end = args.end.map_or_else(clock, Moment::resolve);
+    match args.start {
+        Some(_) => Ok(Span { start: span.start, end: end.max(span.start) }),
+        None => Ok(Span { start: end - length, end }),
     }
 }
 
@@ -218,7 +245,7 @@ fn table(reader: &HistoryReader, question: &RowQuestion) -> anyhow::Result<Exit>
     if answer.next.is_some() {
         return Err(usage(format!("more than {ROWS_MAX} rows: query a shorter time")));
     }
-    output::bytes(&to_parquet(&answer.rows)?)?;
+    output::bytes(&to_parquet(Table::Estimates, &answer.rows)?)?;
     let is_known = answer.rows.iter().any(|row| !row.is_gap());
     Ok(exit(is_known, answer.is_complete()))
 }
@@ -239,7 +266,7 @@ fn show(args: &super::Args, document: &EstimatesDocument) -> anyhow::Result<Exit
     Ok(exit(is_known, is_complete))
 }
 
-fn exit(is_known: bool, is_complete: bool) -> Exit {
+pub(super) fn exit(is_known: bool, is_complete: bool) -> Exit {
     let exit = if is_known { Exit::Done } else { Exit::NoAnswer };
     exit.or_partial(!is_complete)
 }

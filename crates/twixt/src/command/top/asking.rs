@@ -25,8 +25,10 @@ const EPOCHS_SHOWN: i64 = 60;
 const MINUTE_NS: i64 = 60_000_000_000;
 /// Rows of a time that is longer than this many epochs are minutes, or hours.
 const ROWS_SHOWN_MAX: i64 = 240;
-/// Epochs of a course that are asked for again: some are estimated late.
+/// Epochs of a course that are asked for again: most that are late are late by less.
 const EPOCHS_AGAIN: i64 = 5;
+/// How often whole courses are asked for again: epochs can be estimated hours late.
+const WHOLE_EVERY: Duration = Duration::from_secs(60);
 /// Epochs of which flows are paired again; a collector refuses more than 600 of all classes and algorithms.
 const FLOW_EPOCHS: i64 = 20;
 
@@ -40,9 +42,10 @@ pub(super) struct Asking {
     shown_ns: i64,
     epoch_ns: i64,
     wanted: Wanted,
-    /// When all was asked for, and when flows were.
+    /// When all was asked for, when flows were, and when whole courses were.
     asked: Option<Instant>,
     flows_asked: Option<Instant>,
+    courses_asked: Option<Instant>,
 }
 
 impl Asking {
@@ -61,6 +64,7 @@ impl Asking {
             wanted: Wanted::default(),
             asked: None,
             flows_asked: None,
+            courses_asked: None,
         })
     }
 
@@ -91,7 +95,7 @@ impl Asking {
     /// Takes a wish: it is asked for next, and all is if the user wants that.
     fn want(&mut self, new: Wanted) {
         if new.asked != self.wanted.asked {
-            (self.asked, self.flows_asked) = (None, None);
+            (self.asked, self.flows_asked, self.courses_asked) = (None, None, None);
         }
         if new.flows != self.wanted.flows || new.by_loss != self.wanted.by_loss {
             self.flows_asked = None;
@@ -154,31 +158,44 @@ impl Asking {
         self.epoch_ns = longest.max().unwrap_or(0);
         let chosen = self.epoch_ns.saturating_mul(EPOCHS_SHOWN).max(MINUTE_NS);
         self.shown_ns = self.window_ns.unwrap_or(chosen);
-        self.step = match self.shown_ns {
+        let step = match self.shown_ns {
             length if length / self.epoch_ns.max(1) <= ROWS_SHOWN_MAX => "epoch",
             length if length / MINUTE_NS <= ROWS_SHOWN_MAX => "minute",
             _ => "hour",
         };
+        if step != self.step {
+            // Rows of two lengths make no course.
+            (self.step, self.courses_asked) = (step, None);
+        }
     }
 
-    /// Adds what is new to the courses; whether all of it came.
+    /// Adds what is new to the courses, or asks for all of them; whether all of it came.
     fn add_courses(&mut self, span_ns: (i64, i64)) -> anyhow::Result<bool> {
+        if self.courses_asked.is_none_or(|asked| asked.elapsed() >= WHOLE_EVERY) {
+            self.courses = Courses::default();
+        }
         self.courses.forget_before(span_ns.0);
-        let row_ns = match self.step {
-            "epoch" => self.epoch_ns,
-            "minute" => MINUTE_NS,
-            _ => 60 * MINUTE_NS,
-        };
         let known = self.courses.newest_ns();
-        let again = known.map(|start| start.saturating_sub(row_ns.saturating_mul(EPOCHS_AGAIN)));
-        let from = again.unwrap_or(span_ns.0).max(span_ns.0);
+        let again_ns = self.row_ns().saturating_mul(EPOCHS_AGAIN);
+        let from = known.map_or(span_ns.0, |start| start.saturating_sub(again_ns).max(span_ns.0));
         let mut parameters = within((from, span_ns.1), Some(self.step));
         parameters.push(("limit", ROWS_MAX.to_string()));
         let answer: EstimatesDocument = self.collector.document("estimates", &parameters)?;
+        if known.is_none() {
+            self.courses_asked = Some(Instant::now());
+        }
         for row in &answer.estimates {
             self.courses.add(row.start_ns, &answers::estimate(row));
         }
         Ok(answer.next.is_none() && !self.courses.is_cut())
+    }
+
+    fn row_ns(&self) -> i64 {
+        match self.step {
+            "epoch" => self.epoch_ns,
+            "minute" => MINUTE_NS,
+            _ => 60 * MINUTE_NS,
+        }
     }
 
     fn heat(&self, cell: CellName) -> News {

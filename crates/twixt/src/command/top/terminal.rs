@@ -120,3 +120,48 @@ fn key_of(key: &KeyEvent) -> Option<Pressed> {
     };
     Some(Pressed::Key(key))
 }
+
+#[cfg(test)]
+mod tests {
+    use ratatui::widgets::Paragraph;
+    use twixt_testing::{OnTerminal, require};
+
+    use super::*;
+
+    /// Which thread panics: says that this process is the one on the terminal.
+    const PANICS: &str = "TWIXT_TEST_PANICS";
+
+    /// Takes over the terminal that this process is on, and panics at the first key.
+    fn panic_on_a_key(thread: &str) {
+        let mut screen = Screen::enter().unwrap();
+        screen
+            .draw(|frame| frame.render_widget(Paragraph::new("taken over"), frame.area()))
+            .unwrap();
+        while screen.pressed(Duration::from_secs(1)).unwrap().is_empty() {}
+        assert!(thread != "own", "as it should");
+        let other = std::thread::spawn(|| panic!("as it should"));
+        // The view ends with an error then, which leaves the terminal once more.
+        assert!(other.join().is_err());
+        drop(screen);
+        std::process::exit(1);
+    }
+
+    #[test]
+    fn a_panic_in_any_thread_leaves_the_terminal_as_it_was() {
+        if let Ok(thread) = std::env::var(PANICS) {
+            return panic_on_a_key(&thread);
+        }
+        require!(program "python3");
+        let test =
+            "command::top::terminal::tests::a_panic_in_any_thread_leaves_the_terminal_as_it_was";
+        let program = std::env::current_exe().unwrap();
+        for (thread, code) in [("own", 101), ("other", 1)] {
+            let words = ["--exact", test, "--nocapture", "--test-threads=1"];
+            let mut screen = OnTerminal::start((80, 24), &program, words, &[(PANICS, thread)]);
+            screen.wait("taken over");
+            screen.keys("x");
+            let said = screen.ends(code);
+            assert_eq!(said.matches("as it should").count(), 1, "{said}");
+        }
+    }
+}

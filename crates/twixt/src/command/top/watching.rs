@@ -76,7 +76,7 @@ impl Point {
         let mut telling = Telling { path: self.path, news, interval, told: Instant::now(), stop };
         let read = self.source.read(&mut telling);
         let ended = match &read {
-            Ok(()) => "no more packets".to_owned(),
+            Ok(()) => self.source.ending().unwrap_or_else(|| "no more packets".to_owned()),
             Err(error) => reason(error),
         };
         let counts = self.source.counts();

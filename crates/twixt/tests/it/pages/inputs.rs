@@ -7,7 +7,7 @@ use std::path::Path;
 /// A file of a page, and where it comes from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Input {
-    name: &'static str,
+    pub(super) name: &'static str,
     /// Below the directory of shared data.
     pub(super) source: &'static str,
     change: fn(&[u8]) -> Vec<u8>,
@@ -38,11 +38,19 @@ fn provider(_: &[u8]) -> Vec<u8> {
     crate::rtp::lossy_call()[1].bytes()
 }
 
+/// A released incident bundle, which is part of the repository.
+pub(super) const INCIDENT: Input = plain("incident.twxb", "golden/bundle-v1.twxb");
+
 const fn plain(name: &'static str, source: &'static str) -> Input {
     Input { name, source, change: <[u8]>::to_vec }
 }
 
 impl Input {
+    /// The bytes of a file that is part of the repository.
+    pub(super) fn own(&self) -> Option<Vec<u8>> {
+        self.source.strip_prefix("golden/").map(twixt_testing::golden)
+    }
+
     /// Writes the file into the directory of a page.
     pub(super) fn write(&self, source: &Path, folder: &Path) {
         let bytes = fs::read(source).expect("shared data can be read");

@@ -1,14 +1,17 @@
 //! Asks a collector that runs.
 
+use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde::de::DeserializeOwned;
 use twixt_collector::api::{
-    COMPLETE_HEADER, ErrorDocument, EstimatesDocument, FlowsDocument, HistogramDocument,
-    NEXT_HEADER,
+    COMPLETE_HEADER, ErrorDocument, EstimatesDocument, FlowDocument, FlowsDocument,
+    HistogramDocument, NEXT_HEADER,
 };
+use twixt_collector::bundle::UNPACKED_BYTES_MAX;
 use twixt_collector::flows::FlowsAsked;
 use twixt_history::{ROWS_MAX, RowQuestion, Step, moment_text};
 use twixt_model::Timestamp;
@@ -27,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAGE_ROWS: usize = 20_000;
 /// Bytes of an answer at most: rows of a page with long names.
 const ANSWER_BYTES_MAX: u64 = 512 << 20;
+/// Bytes of a bundle: packed, it is no longer than unpacked.
+const BUNDLE_BYTES_MAX: u64 = UNPACKED_BYTES_MAX;
 
 /// A collector that runs.
 pub(in crate::command) struct Collector {
@@ -36,7 +41,7 @@ pub(in crate::command) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn new(url: &str, args: &CollectorArgs) -> anyhow::Result<Self> {
+    pub(in crate::command::query) fn new(url: &str, args: &CollectorArgs) -> anyhow::Result<Self> {
         Self::patient(url, args, PATIENCE)
     }
 
@@ -84,13 +89,23 @@ impl Collector {
     }
 
     /// The answer as a table, to standard output.
-    pub(super) fn table(&self, question: &RowQuestion) -> anyhow::Result<Exit> {
+    pub(super) fn estimate_table(&self, question: &RowQuestion) -> anyhow::Result<Exit> {
         let mut parameters = parameters(question);
         parameters.push(("limit", ROWS_MAX.to_string()));
+        self.table("estimates", &parameters)
+    }
+
+    /// An answer as a table, to standard output.
+    pub(in crate::command::query) fn table(
+        &self,
+        about: &str,
+        parameters: &[(&'static str, String)],
+    ) -> anyhow::Result<Exit> {
+        let mut parameters = parameters.to_vec();
         parameters.push(("format", "parquet".to_owned()));
-        let mut response = self.ask("estimates", &parameters)?;
+        let mut response = self.ask(about, &parameters)?;
         if response.headers().contains_key(NEXT_HEADER) {
-            return Err(usage(format!("more than {ROWS_MAX} rows: query a shorter time")));
+            return Err(usage("there are more rows than one answer has: query a shorter time"));
         }
         let complete = response.headers().get(COMPLETE_HEADER).cloned();
         let is_complete = complete.is_some_and(|value| value == "true");
@@ -111,19 +126,27 @@ impl Collector {
 
     /// The flows with the largest of something.
     pub(super) fn flows(&self, question: &FlowQuestion) -> anyhow::Result<FlowsDocument> {
-        let FlowsAsked { segment, class, algorithm, span } = question.asked.clone();
-        let about = RowQuestion {
-            segment: Some(segment),
-            class,
-            algorithm,
-            span,
-            ..RowQuestion::all(Step::Epoch)
-        };
-        let mut parameters = parameters(&about);
-        parameters.retain(|(name, _)| !["step", "scope"].contains(name));
+        let mut parameters = parameters_of_flows(&question.asked);
         parameters.push(("order", question.order.name().to_owned()));
         parameters.push(("limit", question.limit.to_string()));
         self.document("flows", &parameters)
+    }
+
+    /// All that is stored of a segment and a time, into a file.
+    pub(super) fn bundle(&self, about: &RowQuestion, out: &mut File) -> anyhow::Result<()> {
+        let mut parameters = parameters(about);
+        parameters.retain(|(name, _)| !["step", "scope"].contains(name));
+        let mut response = self.ask("bundle", &parameters)?;
+        let mut body = response.body_mut().with_config().limit(BUNDLE_BYTES_MAX).reader();
+        io::copy(&mut body, out).with_context(|| format!("cannot download from {}", self.url))?;
+        Ok(())
+    }
+
+    /// One flow, epoch by epoch.
+    pub(super) fn flow(&self, asked: &FlowsAsked) -> anyhow::Result<FlowDocument> {
+        let mut parameters = parameters_of_flows(asked);
+        parameters.extend(asked.scope.clone().map(|scope| ("scope", scope)));
+        self.document("flow", &parameters)
     }
 
     /// The answer to a request, whatever it is.
@@ -153,6 +176,10 @@ impl Collector {
         let message =
             serde_json::from_str::<ErrorDocument>(&text).map_or(text, |message| message.error);
         match response.status().as_u16() {
+            401 if self.token.is_some() => Err(usage(format!(
+                "{}: the token of --token-file is not accepted: it is wrong, or no longer valid",
+                self.url
+            ))),
             401 => Err(usage(format!("{}: {message}; use --token-file", self.url))),
             400 => Err(usage(format!("{}: {message}", self.url))),
             status => bail!("{}: {status}: {message}", self.url),
@@ -160,7 +187,7 @@ impl Collector {
     }
 }
 
-fn parameters(question: &RowQuestion) -> Vec<(&'static str, String)> {
+pub(in crate::command::query) fn parameters(question: &RowQuestion) -> Vec<(&'static str, String)> {
     let moment = |time: Timestamp| moment_text(time);
     let scope = question.scope.clone().unwrap_or_else(|| ANY_SCOPE.to_owned());
     let span = question.span;
@@ -177,6 +204,20 @@ fn parameters(question: &RowQuestion) -> Vec<(&'static str, String)> {
         ("step", Some(question.step.name().to_owned())),
     ];
     given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+fn parameters_of_flows(asked: &FlowsAsked) -> Vec<(&'static str, String)> {
+    let FlowsAsked { segment, class, algorithm, span, scope: _ } = asked.clone();
+    let about = RowQuestion {
+        segment: Some(segment),
+        class,
+        algorithm,
+        span,
+        ..RowQuestion::all(Step::Epoch)
+    };
+    let mut parameters = parameters(&about);
+    parameters.retain(|(name, _)| !["step", "scope"].contains(name));
+    parameters
 }
 
 fn read_token(path: &Path) -> anyhow::Result<String> {

@@ -153,11 +153,11 @@ fn delay(nanos: Option<i64>) -> String {
     nanos.map_or_else(|| UNKNOWN.to_owned(), |nanos| units::duration(nanos as f64))
 }
 
-fn moment(nanos: i64) -> String {
+pub(in crate::command::query) fn moment(nanos: i64) -> String {
     moment_text(Timestamp::from_nanos(nanos))
 }
 
-fn footer(completeness: &CompletenessDocument) -> String {
+pub(in crate::command::query) fn footer(completeness: &CompletenessDocument) -> String {
     let (epochs, gaps) = (units::count(completeness.epochs), units::count(completeness.gaps));
     let state = if completeness.complete { "complete" } else { "not complete" };
     let stored = completeness.stored.as_ref();

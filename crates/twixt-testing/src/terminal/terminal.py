@@ -8,13 +8,16 @@ answers each with a line:
 {"keys": TEXT}      types it                         -> {}
 {"size": [C, R]}    another size                     -> {}
 {"signal": NUMBER}  sends a signal to the command    -> {}
+{"show": true}      what the screen shows            -> {"screen", "lines", "process"}
 {"end": true}       waits for its end                -> {"code", "before", "after", "shown", "rest"}
 
-`before` and `after` are what `stty -g` says, `shown` whether the cursor is and the main screen is back,
-`rest` what was written after that.
+`lines` has the runs of letters of one style in each line, [TEXT, FOREGROUND, BACKGROUND, MARKS], with colours of
+the 256 or null, and marks of b(old), d(im), u(nderlined) and r(eversed). `before` and `after` are what `stty -g`
+says, `shown` whether the cursor is and the main screen is back, `rest` what was written after that.
 """
 
 import fcntl
+import itertools
 import json
 import os
 import pty
@@ -25,9 +28,12 @@ import subprocess
 import sys
 import termios
 import time
+import unicodedata
 
 PATIENCE_S = 60
 SEQUENCE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b[()].|\x1b[=>78]")
+MARKS = {1: "b", 2: "d", 4: "u", 7: "r"}
+PLAIN = (None, None, "")
 
 
 class Screen:
@@ -45,7 +51,8 @@ class Screen:
 
     def clear(self):
         self.row = self.column = 0
-        self.cells = [[" "] * self.columns for _ in range(self.rows)]
+        self.style = PLAIN
+        self.cells = [[(" ", PLAIN)] * self.columns for _ in range(self.rows)]
 
     def write(self, text):
         at = 0
@@ -64,12 +71,39 @@ class Screen:
             self.row, self.column = (numbers + [1, 1])[0] - 1, (numbers + [1, 1])[1] - 1
         elif command == "J":
             self.clear()
+        elif command == "m":
+            self.dress(numbers or [0])
         elif command in "hl" and arguments == "?1049":
             self.is_alternate = command == "h"
             self.rest = ""
             self.clear()
         elif command in "hl" and arguments == "?25":
             self.has_cursor = command == "h"
+
+    def dress(self, numbers):
+        """Colours and marks of what follows."""
+        foreground, background, marks = self.style
+        while numbers:
+            number = numbers.pop(0)
+            if number in (38, 48):
+                # 38;5;N, of the 256.
+                colour, numbers = numbers[1], numbers[2:]
+                foreground, background = (colour, background) if number == 38 else (foreground, colour)
+            elif number == 0:
+                foreground, background, marks = PLAIN
+            elif number in MARKS:
+                marks += MARKS[number]
+            elif number in (22, 24, 27):
+                marks = "".join(mark for mark in marks if mark not in {22: "bd", 24: "u", 27: "r"}[number])
+            elif number == 39:
+                foreground = None
+            elif number == 49:
+                background = None
+            elif 30 <= number <= 37:
+                foreground = number - 30
+            elif 40 <= number <= 47:
+                background = number - 40
+        self.style = (foreground, background, "".join(sorted(set(marks))))
 
     def put(self, letter):
         if not self.is_alternate:
@@ -80,11 +114,19 @@ class Screen:
             self.column = 0
         else:
             if 0 <= self.row < self.rows and 0 <= self.column < self.columns:
-                self.cells[self.row][self.column] = letter
+                self.cells[self.row][self.column] = (letter, self.style)
             self.column += 1
+            if letter and unicodedata.east_asian_width(letter) in "WF":
+                # It takes two columns.
+                self.put("")
 
     def text(self):
-        return "\n".join("".join(line).rstrip() for line in self.cells)
+        return "\n".join("".join(letter for letter, _ in line).rstrip() for line in self.cells)
+
+    def lines(self):
+        """Runs of letters of one style."""
+        groups = lambda line: itertools.groupby(line, key=lambda cell: cell[1])
+        return [[["".join(letter for letter, _ in run), *style] for style, run in groups(line)] for line in self.cells]
 
 
 def whole(data):
@@ -153,6 +195,10 @@ class Session:
             self.size(*value)
         elif name == "signal":
             self.child.send_signal(value)
+        elif name == "show":
+            while self.read(0):
+                pass
+            return {"screen": self.screen.text(), "lines": self.screen.lines(), "process": self.child.pid}
         elif name == "end":
             return self.end()
         return {}

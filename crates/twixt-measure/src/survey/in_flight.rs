@@ -1,0 +1,180 @@
+//! Identical packets that may have been in flight at the ends of the overlap, by the samples of both points.
+//!
+//! Near the ends, packets count by the usual delays, since time alone does not tell which of them both points had
+//! a chance to see. Heartbeats that take another time, as they wait in another queue, are counted wrongly there: those that
+//! were in flight when the captures began have arrived, and were not sent; those that were in flight when they
+//! ended were sent, and have not arrived. As they are identical, and as many at one end as at the other, counts
+//! and sums of digests agree, and sums of times are those of other packets.
+
+use std::collections::BTreeMap;
+
+use twixt_model::{Delay, PacketDigest, Span, Timestamp};
+use twixt_synopsis::InFlight;
+
+use super::compare::Comparison;
+use super::edges::Edges;
+use super::point::{Kept, PointSurvey};
+use super::strays::going_downstream;
+
+/// Fewer identical packets are no heartbeats.
+const HEARTBEATS_MIN: usize = 8;
+
+/// Which ends packets may have been in flight at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// Those of the overlap.
+    Overlap,
+    /// Those of every epoch.
+    Epochs,
+}
+
+/// Identical packets that go downstream and do not take the usual time. If only the ends of the overlap count, those that
+/// were sent throughout it.
+#[must_use]
+pub fn in_flight(
+    comparison: &Comparison,
+    edges: &Edges,
+    surveys: [&PointSurvey; 2],
+    ends: Ends,
+) -> Vec<InFlight> {
+    if comparison.repeated.is_empty() {
+        return Vec::new();
+    }
+    let [sent, received] = going_downstream(comparison, surveys);
+    let mut alike: BTreeMap<PacketDigest, Alike> = BTreeMap::new();
+    let mut all: Option<Span> = None;
+    for kept in sent.iter().filter(|kept| edges.certain().contains(kept.time)) {
+        all = Some(all.map_or(Span::at(kept.time), |all| all.including(kept.time)));
+        if comparison.repeated.contains(&kept.digest) {
+            alike.entry(kept.digest).or_default().sent.push(*kept);
+        }
+    }
+    for kept in received.iter().filter(|kept| edges.witnessed().contains(kept.time)) {
+        if let Some(alike) = alike.get_mut(&kept.digest) {
+            alike.received.push(kept.time);
+        }
+    }
+    let found = alike.into_values().filter_map(|alike| alike.in_flight(edges, all?, ends));
+    found.collect()
+}
+
+/// Packets of one digest.
+#[derive(Default)]
+struct Alike {
+    sent: Vec<Kept>,
+    received: Vec<Timestamp>,
+}
+
+impl Alike {
+    fn in_flight(mut self, edges: &Edges, all: Span, ends: Ends) -> Option<InFlight> {
+        if self.sent.len() < HEARTBEATS_MIN || self.received.is_empty() {
+            return None;
+        }
+        self.sent.sort_unstable_by_key(|kept| kept.time);
+        let is_near_ends = ends == Ends::Epochs || self.are_throughout(all);
+        let usual = self.received.iter().filter(|&&time| self.may_be_usual(time, edges)).count();
+        let Kept { digest, flow, .. } = self.sent[0];
+        let packets = self.sent.len() as u64;
+        (is_near_ends && 2 * usual < self.received.len()).then_some(InFlight {
+            digest,
+            flow,
+            packets,
+        })
+    }
+
+    /// Whether they were sent from the first of all packets to the last: others of them may have been sent before,
+    /// and after.
+    fn are_throughout(&self, all: Span) -> bool {
+        let pairs = self.sent.windows(2).map(|pair| pair[1].time - pair[0].time);
+        let apart = pairs.max().unwrap_or(Delay::ZERO);
+        let (first, last) = (self.sent[0].time, self.sent[self.sent.len() - 1].time);
+        first - all.start <= apart && all.end - last <= apart
+    }
+
+    /// Whether one was sent so that it arrived then, after the usual time.
+    fn may_be_usual(&self, arrived: Timestamp, edges: &Edges) -> bool {
+        // In order of sending delays become shorter: the first that is not too long.
+        let place = self.sent.partition_point(|kept| edges.is_too_long(arrived - kept.time));
+        self.sent.get(place).is_some_and(|kept| edges.is_plausible(arrived - kept.time))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use twixt_model::{FlowHash, mix};
+
+    use super::super::compare;
+    use super::super::point::{FlowEnds, Sighting};
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    fn survey(packets: &[(u64, i64)], ttl: u8) -> PointSurvey {
+        let mut survey = PointSurvey::new();
+        for &(packet, time_ns) in packets {
+            let time = Timestamp::from_nanos(time_ns);
+            survey.saw_frame(time);
+            let sighting = Sighting {
+                time,
+                digest: PacketDigest(mix(packet)),
+                flow: FlowHash(1),
+                ttl,
+                passage: None,
+                length: 100,
+                is_fragment: false,
+            };
+            let ends =
+                FlowEnds { reverse: FlowHash(2), source: 1, destination: 2, stays_local: false };
+            survey.observe(&sighting, || ends);
+        }
+        survey
+    }
+
+    /// A packet every 5 ms takes 1 to 1.5 ms, a heartbeat every 100 ms takes so long; both points capture for ten
+    /// seconds, in the middle of the traffic.
+    #[track_caller]
+    fn check(heartbeat_ns: i64, from_ms: i64, until_ms: i64, ends: Ends, expected: Option<u64>) {
+        let unique = (-200..2_200).map(|number| {
+            ((number + 1_000) as u64, number * 5 * MS, MS + number.rem_euclid(7) * MS / 14)
+        });
+        let beats = (from_ms / 100..until_ms / 100)
+            .map(|beat| (7, beat * 100 * MS + 50 * MS, heartbeat_ns));
+        let traffic: Vec<(u64, i64, i64)> = unique.chain(beats).collect();
+        let seen = |delayed: i64, ttl: u8| {
+            let times =
+                traffic.iter().map(|&(packet, sent, delay)| (packet, sent + delayed * delay));
+            let mut seen: Vec<(u64, i64)> =
+                times.filter(|(_, time)| (0..10_000 * MS).contains(time)).collect();
+            seen.sort_by_key(|&(_, time)| time);
+            survey(&seen, ttl)
+        };
+        let (up, down) = (seen(0, 64), seen(1, 63));
+        let comparison = compare(&up, &down).unwrap();
+        let edges = Edges::new(&comparison).unwrap();
+        let found = in_flight(&comparison, &edges, [&up, &down], ends);
+        let counts: Vec<(PacketDigest, u64)> =
+            found.iter().map(|one| (one.digest, one.packets)).collect();
+        let expected: Vec<_> =
+            expected.map(|packets| (PacketDigest(mix(7)), packets)).into_iter().collect();
+        assert_eq!(counts, expected);
+    }
+
+    #[test]
+    fn heartbeats_of_another_delay_are_found() {
+        check(260 * MS, -1_000, 11_000, Ends::Overlap, Some(100));
+        check(260 * MS, -1_000, 11_000, Ends::Epochs, Some(100));
+    }
+
+    #[test]
+    fn heartbeats_of_the_usual_delay_are_not_suspected() {
+        check(MS, -1_000, 11_000, Ends::Overlap, None);
+        check(MS, -1_000, 11_000, Ends::Epochs, None);
+    }
+
+    /// Away from the ends, none of them can have been in flight there; boundaries of epochs may be anywhere.
+    #[test]
+    fn what_is_not_sent_throughout_was_not_in_flight_at_the_ends() {
+        check(260 * MS, 2_000, 8_000, Ends::Overlap, None);
+        check(260 * MS, 2_000, 8_000, Ends::Epochs, Some(60));
+    }
+}
