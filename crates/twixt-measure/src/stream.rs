@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use twixt_synopsis::Purpose;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::sealed::Sealed;
@@ -31,6 +32,13 @@ impl Stream {
         let length_ns = sealed.rule.length_ns().unwrap_or(0);
         let (config, cut) = (sealed.synopsis.config(), sealed.cut.name());
         let settings = format!("{config}\n{}\n{length_ns}\n{cut}", sealed.digest);
+        let settings = match sealed.synopsis.algorithm() {
+            // Of one point, algorithms of several purposes share a name: `exact` is one of each.
+            Some(algorithm) if algorithm.purpose != Purpose::Delay => {
+                format!("{settings}\n{}", algorithm.purpose.name())
+            }
+            _ => settings,
+        };
         Self {
             algorithm: sealed.synopsis.name().to_owned(),
             settings: xxh3_64(settings.as_bytes()) as u32,
@@ -81,7 +89,30 @@ fn plain(escaped: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use twixt_model::Batch;
+    use twixt_synopsis::ALGORITHMS;
+
     use super::*;
+    use crate::fixtures::{at_ms, config, drain, packet};
+    use crate::meter::Meter;
+
+    /// A collector keeps one epoch of each stream: what has the name of another would not be kept.
+    #[test]
+    fn no_two_algorithms_share_a_stream() {
+        let packets = [packet(1, at_ms(0)), packet(2, at_ms(150))];
+        let streams: BTreeSet<Stream> = ALGORITHMS
+            .iter()
+            .map(|algorithm| {
+                let synopsis = (algorithm.start)(&toml::Table::new()).unwrap();
+                let mut meter = Meter::new(config("point"), synopsis).unwrap();
+                meter.observe(Batch::of(&packets));
+                Stream::of(&drain(&mut meter)[0])
+            })
+            .collect();
+        assert_eq!(streams.len(), ALGORITHMS.len(), "{streams:?}");
+    }
 
     #[test]
     fn names_of_streams_read_back() {
