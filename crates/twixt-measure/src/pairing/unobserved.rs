@@ -68,14 +68,17 @@ impl Observed {
             let Some(LossRange { min, max }) = estimate.evidence.lost_between else {
                 return estimate.add_reason(&cause);
             };
-            // What upstream did not observe is among the strays that made this a range.
+            // What upstream did not observe is among the strays that made this a range. These may be
+            // bounded with 95 % only, which is no reason to deny what drops may hide.
             let min = min.saturating_sub(self.unobserved.downstream);
+            let counted = self.counted().filter(|_| estimate.scope == Scope::All);
+            let max = counted.map_or(max, |counted| counted.max.max(max));
             return estimate.limit_loss(Some(LossRange { min, max }), &cause);
         };
         let range = match &estimate.scope {
             _ if self.matches_packets => Some(LossRange::matched(missing, self.unobserved)),
             // Every synopsis counts all packets, whatever it samples.
-            Scope::All => LossRange::counted(self.sent, self.received, self.unobserved),
+            Scope::All => self.counted(),
             // Nothing is missing, so nothing is lost.
             _ if missing == 0 && self.unobserved.upstream == 0 => Some(LossRange::exactly(0)),
             // What is missing of a flow may be estimated from few packets, or from cells that it
@@ -87,6 +90,13 @@ impl Observed {
 }
 
 impl Observed {
+    /// By how many packets were counted; nothing where each is looked for.
+    fn counted(&self) -> Option<LossRange> {
+        let Self { sent, received, unobserved, matches_packets } = *self;
+        let range = || LossRange::counted(sent, received, unobserved);
+        (!matches_packets).then(range).flatten()
+    }
+
     /// What upstream did not observe, or downstream, looks like a stray, or hides one.
     fn limit_strays(&self, estimate: &mut Estimate) {
         let Unobserved { upstream, downstream } = self.unobserved;

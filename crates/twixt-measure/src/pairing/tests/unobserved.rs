@@ -3,12 +3,15 @@
 use std::ops::Range;
 
 use expect_test::{Expect, expect};
-use twixt_model::{Batch, Delay, Observation, Span};
+use twixt_model::{
+    Batch, Delay, Estimate, Evidence, LossRange, Observation, Scope, Span, Unobserved,
+};
 
 use super::{delayed, pair, sent};
 use crate::fixtures::{MS, at_ms, config, drain, seal, synopsis};
 use crate::meter::{Meter, MeterConfig};
 use crate::pairing::PairingEvent;
+use crate::pairing::unobserved::Observed;
 use crate::sealed::Sealed;
 
 /// Packets that a point did not observe, and what it knows of them.
@@ -198,6 +201,30 @@ fn drops_upstream_hide_loss_where_packets_are_counted() {
         epoch 2: lost 0, dropped [0, 0]: -
     "#]],
     );
+}
+
+/// More packets downstream than upstream, of which cells tell with 95 % how many there are: what was dropped may be more.
+#[test]
+fn bounds_on_strays_do_not_narrow_what_drops_may_hide() {
+    let limited = |matches_packets| {
+        let unobserved = Unobserved { upstream: 59, downstream: 0 };
+        let observed = Observed { sent: 209, received: 245, unobserved, matches_packets };
+        let (span, lost_between) = (Span::at(at_ms(0)), Some(LossRange { min: 0, max: 1 }));
+        let evidence = Evidence { packets: 209, lost_between, ..Evidence::default() };
+        let mut estimate = Estimate {
+            scope: Scope::All,
+            span,
+            evidence,
+            delay: None,
+            reason: None,
+            sample: None,
+            crossings: None,
+        };
+        observed.limit(&mut estimate);
+        estimate.evidence.loss_range()
+    };
+    assert_eq!(limited(false), Some(LossRange { min: 0, max: 23 }));
+    assert_eq!(limited(true), Some(LossRange { min: 0, max: 1 }));
 }
 
 /// Delays are known to be short from the boundaries before: what is missing at those within the
