@@ -40,6 +40,7 @@ mod exact;
 mod flow_key;
 mod flow_table;
 mod heavy;
+mod in_flight;
 mod independent;
 mod interval;
 mod joint;
@@ -72,12 +73,13 @@ pub use heavy::{
     EntriesConfig, ExactTable, FlowTable, HashPipeTable, Heavy, PrecisionTable, RapTable,
     RapWayTable, SpaceSavingTable, WaysConfig,
 };
+pub use in_flight::{InFlight, least_apart};
 pub use lda::{Lda, LdaConfig};
 pub use lds::{
     Lds, LdsConfig, LdsNeed, Pareto, RowPlan, expected_error, expected_survival,
     sampling_for_losses,
 };
-pub use question::{By, InFlight, KnownFlow, Listing, Question};
+pub use question::{By, KnownFlow, Listing, Question};
 pub use registry::{
     ALGORITHMS, Algorithm, Conclude, ConfigError, CutOnePoint, Decode, EstimateTwoPoint, Estimator,
     PRINTED_ESTIMATOR, Purpose, TakeSamples, by_tag, find,

@@ -1,9 +1,10 @@
 //! What is asked of an algorithm.
 
 use twixt_model::{
-    ClassId, Delay, EpochRule, FlowHash, FlowKey, GroupId, PacketDigest, Prefix, Scope, Span,
-    Unobserved,
+    ClassId, Delay, EpochRule, FlowHash, FlowKey, GroupId, Prefix, Scope, Span, Unobserved,
 };
+
+use crate::in_flight::{Excluded, InFlight};
 
 /// How estimates are split up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,24 +98,15 @@ impl Question<'_> {
         }
     }
 
-    /// How many packets of a flow, of those found, may have been in flight at both ends.
-    pub(crate) fn in_flight_of(&self, flow: FlowHash) -> u64 {
-        let own = self.in_flight.iter().filter(|alike| alike.flow == flow);
-        own.fold(0, |sum, alike| sum.saturating_add(alike.packets))
+    /// All packets, of those found, that may have been in flight at both ends.
+    pub(crate) fn all_in_flight(&self) -> Excluded {
+        Excluded::of(self.in_flight.iter())
     }
-}
 
-/// Identical packets that take another time than all others, such as heartbeats in another queue. At the ends of what
-/// is compared, packets count by the usual delays: as many of these may be missing at one end as are too many
-/// at the other, which no count shows. An algorithm that adds up times leaves them out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InFlight {
-    /// Their digest.
-    pub digest: PacketDigest,
-    /// Their flow.
-    pub flow: FlowHash,
-    /// How many upstream saw.
-    pub packets: u64,
+    /// Those of a flow.
+    pub(crate) fn in_flight_of(&self, flow: FlowHash) -> Excluded {
+        Excluded::of(self.in_flight.iter().filter(|alike| alike.flow == flow))
+    }
 }
 
 /// Where a list of flows comes from, and so what it says of traffic that it does not name.

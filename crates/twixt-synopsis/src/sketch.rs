@@ -12,7 +12,7 @@ mod table;
 
 use twixt_model::{ClassId, FlowHash, GroupId, PacketDigest};
 
-pub(crate) use answers::{Answer, NO_INTERVAL, Sum, answered, distinct, estimate, left_in_flight};
+pub(crate) use answers::{Answer, NO_INTERVAL, Sum, answered, distinct, estimate};
 pub(crate) use caution::Caution;
 pub(crate) use loss::{lost, strays_of};
 pub(crate) use sizes::{

@@ -192,6 +192,11 @@ impl Edges {
         self.plausible.0 <= delay && delay <= self.plausible.1
     }
 
+    /// The shortest and the longest that a packet may have taken.
+    pub(super) const fn plausible(&self) -> (Delay, Delay) {
+        self.plausible
+    }
+
     /// Whether that is more than a packet takes.
     pub(super) fn is_too_long(&self, delay: Delay) -> bool {
         delay > self.plausible.1

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use twixt_model::{Delay, PacketDigest, Span, Timestamp};
-use twixt_synopsis::InFlight;
+use twixt_synopsis::{InFlight, least_apart};
 
 use super::compare::Comparison;
 use super::edges::Edges;
@@ -75,11 +75,13 @@ impl Alike {
         let usual = self.received.iter().filter(|&&time| self.may_be_usual(time, edges)).count();
         let Kept { digest, flow, .. } = self.sent[0];
         let packets = self.sent.len() as u64;
-        (is_near_ends && 2 * usual < self.received.len()).then_some(InFlight {
-            digest,
-            flow,
-            packets,
-        })
+        if !is_near_ends || 2 * usual >= self.received.len() {
+            return None;
+        }
+        self.received.sort_unstable();
+        let sent: Vec<Timestamp> = self.sent.iter().map(|kept| kept.time).collect();
+        let apart = least_apart(&sent, &self.received, edges.plausible());
+        Some(InFlight { digest, flow, packets, apart })
     }
 
     /// Whether they were sent from the first of all packets to the last: others of them may have been sent before,
@@ -157,6 +159,9 @@ mod tests {
         let expected: Vec<_> =
             expected.map(|packets| (PacketDigest(mix(7)), packets)).into_iter().collect();
         assert_eq!(counts, expected);
+        // 60 ms after one left, which takes too long by nearly as much, and 40 ms before the next; the last have no next.
+        let apart_ms = |one: &InFlight| one.apart.as_nanos() / MS;
+        assert!(found.iter().all(|one| (-45..-25).contains(&apart_ms(one))), "{found:?}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::Exact;
 use super::epochs::{gather, key_of, place_of};
 use super::matching::{Fate, Referee, Sightings, Stray};
 use super::summary::Delays;
+use crate::in_flight::Excluded;
 use crate::question::Question;
 use crate::strays::{OneSided, StrayCause, Unmatched, stray_reason};
 use crate::synopsis::Pair;
@@ -64,7 +65,8 @@ pub(super) struct Gathered {
     packets: u64,
     bytes: u64,
     lost: u64,
-    measured: u64,
+    /// Those that arrived and were not measured.
+    unmeasured: Excluded,
     unmatched: Unmatched,
     /// If packets are asked for.
     crossings: Vec<Crossing>,
@@ -102,7 +104,9 @@ impl Gathered {
         }
         *longest_received = length.max(*longest_received);
         *self.unmatched.matched.entry(flow).or_default() += 1;
-        self.measured += u64::from(fate.delay().is_some());
+        if let Fate::Arrived(apart) = fate {
+            self.unmeasured.add(1, apart);
+        }
     }
 
     /// Keeps a packet that was added.
@@ -152,20 +156,17 @@ impl Gathered {
     fn delay(&self, delays: &Delays<'_>) -> Option<DelayEstimate> {
         let arrived = (self.packets - self.lost) as f64;
         let delay = delays.summary()?;
-        match self.unmeasured() {
+        match self.unmeasured.packets {
             0 => Some(DelayEstimate { order_range: delays.order_range(0), ..delay }),
             unmeasured if unmeasured as f64 > UNMEASURED_MAX * arrived => None,
             _ if is_doubtful(&delay) => None,
+            _ if self.unmeasured.hides(delay.mean_ns(), arrived as u64) => None,
             unmeasured if unmeasured as f64 <= UNMEASURED_FEW * arrived => {
                 let order_range = delays.order_range(unmeasured as usize);
                 Some(DelayEstimate { half_width_ns: None, order_range, ..delay })
             }
             _ => Some(DelayEstimate { half_width_ns: None, order: None, ..delay }),
         }
-    }
-
-    const fn unmeasured(&self) -> u64 {
-        self.packets - self.lost - self.measured
     }
 }
 
@@ -202,7 +203,7 @@ impl Summed {
 
     fn reason(&self) -> Option<String> {
         let Self { gathered, uncertain, .. } = self;
-        match (gathered.packets, gathered.unmeasured(), *uncertain) {
+        match (gathered.packets, gathered.unmeasured.packets, *uncertain) {
             (0, ..) => Some("no packets".to_owned()),
             (packets, 0, _) if gathered.lost == packets => {
                 Some(format!("none of the {packets} packets was seen downstream"))

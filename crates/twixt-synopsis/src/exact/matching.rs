@@ -39,8 +39,9 @@ pub(crate) struct Stray {
 pub(crate) enum Fate {
     /// Downstream did not see it.
     Lost,
-    /// Downstream saw as many identical packets, and nothing tells which of them it is.
-    Arrived,
+    /// Downstream saw as many identical packets, and nothing tells which of them it is. On average these took at least
+    /// so much longer than others; shorter if negative.
+    Arrived(Delay),
     /// Downstream saw it.
     Measured(Matched),
 }
@@ -50,7 +51,7 @@ impl Fate {
     pub(crate) const fn delay(self) -> Option<Delay> {
         match self {
             Self::Measured(matched) => Some(matched.delay),
-            Self::Lost | Self::Arrived => None,
+            Self::Lost | Self::Arrived(_) => None,
         }
     }
 
@@ -58,7 +59,7 @@ impl Fate {
     pub(crate) const fn crossing(self) -> CrossingFate {
         match self {
             Self::Lost => CrossingFate::Lost,
-            Self::Arrived => CrossingFate::Unmeasured,
+            Self::Arrived(_) => CrossingFate::Unmeasured,
             Self::Measured(matched) => CrossingFate::Took(matched.delay),
         }
     }

@@ -9,6 +9,7 @@ use super::alignment::{Alignment, Band, Indexes, Matched};
 use super::matching::{Fate, Sightings};
 use super::range::{SeenDelays, Slower};
 use super::records::FlowDelay;
+use crate::in_flight::least_apart;
 use crate::pile::{Pile, Sorted};
 use crate::spill::SpillPlace;
 
@@ -200,18 +201,21 @@ impl Usual {
             }
             return fates;
         }
-        let is_shifted = range.or(self.of_all).is_some_and(|range| {
-            self.are_throughout(sent) && !received.is_empty() && !fits(sent, received, range)
+        let usual = range.or(self.of_all).map(Band::with_margin);
+        let is_shifted = usual.is_some_and(|usual| {
+            self.are_throughout(sent) && !received.is_empty() && !fits(sent, received, usual)
         });
+        let arrived =
+            Fate::Arrived(usual.map_or(Delay::ZERO, |usual| apart(sent, received, usual)));
         for ((index, _), matched) in Alignment::new(sent, received, self.window).matches {
             fates[index] = match (matched.is_certain(), range) {
                 // At the ends, packets count by the usual delays: of those that took another time, as many may be
                 // missing here as are too many there.
-                _ if is_shifted => Fate::Arrived,
+                _ if is_shifted => arrived,
                 (true, Some(_)) => Fate::Measured(matched),
                 // Nothing tells by how much packets may have overtaken each other: as if none did.
                 (true, None) => Fate::Measured(Matched::certain(matched.delay)),
-                (false, _) => Fate::Arrived,
+                (false, _) => arrived,
             };
         }
         fates
@@ -260,11 +264,25 @@ impl Usual {
     }
 }
 
+impl Band {
+    /// Delays are compared with those of a sample: others may be somewhat beyond.
+    fn with_margin(self) -> Self {
+        let margin = (self.high - self.low).max(MARGIN_MIN);
+        Self { low: self.low - margin, high: self.high + margin, ..self }
+    }
+}
+
+/// How much longer than usual identical packets took on average, at least.
+fn apart(sent: &[Observation], received: &[Observation], usual: Band) -> Delay {
+    let times = |packets: &[Observation]| -> Vec<Timestamp> {
+        packets.iter().map(|packet| packet.time).collect()
+    };
+    least_apart(&times(sent), &times(received), (usual.low, usual.high))
+}
+
 /// Whether most identical packets, in order, took so long that whoever cut the ends of the captures by the usual
 /// delays did not take them for others.
 fn fits(sent: &[Observation], received: &[Observation], range: Band) -> bool {
-    let margin = (range.high - range.low).max(MARGIN_MIN);
-    let range = Band { low: range.low - margin, high: range.high + margin, ..range };
     let delays = sent.iter().zip(received).map(|(sent, received)| received.time - sent.time);
     2 * delays.filter(|&delay| range.contains(delay)).count() > sent.len().min(received.len())
 }

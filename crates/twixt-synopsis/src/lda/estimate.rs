@@ -9,7 +9,6 @@ use super::repeats::Cells;
 use crate::cells::COUNTS_LOST;
 use crate::interval::student95;
 use crate::question::Question;
-use crate::sketch::left_in_flight;
 use crate::strays::{Bounds, CellDifference, Scattered, stray_reason};
 use crate::sums::{Sums, Usable};
 use crate::synopsis::Pair;
@@ -48,9 +47,8 @@ fn conclude(cells: &Cells, question: &Question<'_>, received: u64) -> Outcome {
     outcome.add_heavy(cells, reference_ns, received);
     outcome.allow_for_doubt(cells.doubt_ns, received);
     outcome.allow_for(cells.left_out, received);
-    if cells.in_flight > 0 {
-        outcome.reasons.push(left_in_flight(cells.in_flight).into());
-    }
+    let reason = question.all_in_flight().doubt(&mut outcome.delay, received);
+    outcome.reasons.extend(reason.map(Cow::from));
     outcome
 }
 

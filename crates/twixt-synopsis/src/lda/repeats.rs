@@ -34,8 +34,6 @@ pub(super) struct Cells {
     bounded: Vec<Bounded>,
     /// Estimated number of packets that arrived and that no usable cell stands for.
     pub(super) left_out: f64,
-    /// Some of them, which may have been in flight at both ends.
-    pub(super) in_flight: u64,
     /// Whether ordinary cells hold identical packets too.
     pub(super) are_clustered: bool,
 }
@@ -68,7 +66,6 @@ impl Cells {
             doubt_ns: 0.0,
             bounded: Vec::new(),
             left_out: 0.0,
-            in_flight: 0,
             are_clustered: false,
         };
         let in_flight = cells.leave_out_in_flight(upstream, question);
@@ -85,10 +82,7 @@ impl Cells {
 
     /// Which cells hold packets that may have been in flight at both ends: that they agree tells nothing.
     fn leave_out_in_flight(&mut self, lda: &Lda, question: &Question<'_>) -> BTreeSet<usize> {
-        for alike in question.in_flight {
-            self.in_flight = self.in_flight.saturating_add(alike.packets);
-        }
-        self.left_out += self.in_flight as f64;
+        self.left_out += question.all_in_flight().packets as f64;
         let cells = question.in_flight.iter().filter_map(|alike| lda.config.cell_for(alike.digest));
         cells.collect()
     }

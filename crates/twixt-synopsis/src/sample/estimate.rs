@@ -11,6 +11,7 @@ use super::mean::{Clusters, Population};
 use super::parts::Excess;
 use super::{Sample, tag_of};
 use crate::exact::matching::{Fate, Matching};
+use crate::in_flight::Excluded;
 use crate::question::{By, Question};
 use crate::strays::{Bounds, poisson_high, poisson_low, stray_reason};
 use crate::sums::Usable;
@@ -70,6 +71,8 @@ struct Scopes<'a> {
     of_flows: BTreeMap<u32, Scope>,
     /// How many packets each has, where that is known of all of its flows.
     packets: BTreeMap<Scope, Option<u64>>,
+    /// Identical packets of each that may have been in flight at both ends.
+    in_flight: BTreeMap<Scope, Excluded>,
 }
 
 impl<'a> Scopes<'a> {
@@ -82,7 +85,20 @@ impl<'a> Scopes<'a> {
             let sum = packets.entry(scope).or_insert(Some(0_u64));
             *sum = sum.zip(flow.packets).map(|(sum, more)| sum.saturating_add(more));
         }
-        Self { question, of_flows, packets }
+        let mut in_flight: BTreeMap<Scope, Excluded> = BTreeMap::new();
+        for alike in question.in_flight {
+            if let Some(scope) = of_flows.get(&tag_of(alike.flow)) {
+                in_flight.entry(scope.clone()).or_default().add(alike.packets, alike.apart);
+            }
+        }
+        Self { question, of_flows, packets, in_flight }
+    }
+
+    fn in_flight_of(&self, scope: &Scope) -> Excluded {
+        match scope {
+            Scope::All => self.question.all_in_flight(),
+            scope => self.in_flight.get(scope).copied().unwrap_or_default(),
+        }
     }
 
     /// `None` for a packet of a flow that is not queried.
@@ -188,11 +204,12 @@ impl Group {
         let is_sampled = *scope == Scope::All && level != SampleLevel::ALL;
         // Sums are taken relative to a delay that occurs: clocks may be years apart.
         let all = is_sampled.then(|| whole.measured(self.clusters.reference_ns())).flatten();
-        let (delay, reason) = match (self.why_nothing(evidence.packets), all) {
+        let (mut delay, reason) = match (self.why_nothing(evidence.packets), all) {
             (Some(reason), _) => (None, Some(reason)),
             (None, Some(all)) => self.clusters.of_sums(all, beyond),
             (None, None) => self.clusters.mean(&population),
         };
+        let in_flight = scopes.in_flight_of(scope).doubt(&mut delay, evidence.packets);
         let mut estimate = Estimate {
             scope: scope.clone(),
             span: scopes.question.span,
@@ -205,7 +222,11 @@ impl Group {
         let ranges = estimate.evidence.loss_range().zip(estimate.evidence.stray_range());
         let strays =
             ranges.and_then(|(lost, strays)| stray_reason(scopes.question, lost, strays, None));
-        counts.iter().chain(&strays).for_each(|reason| estimate.add_reason(reason));
+        counts
+            .iter()
+            .chain(&in_flight)
+            .chain(&strays)
+            .for_each(|reason| estimate.add_reason(reason));
         estimate
     }
 

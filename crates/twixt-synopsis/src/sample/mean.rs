@@ -9,6 +9,7 @@
 use twixt_model::{DelayEstimate, PacketDigest, SampleLevel};
 
 use crate::exact::matching::Fate;
+use crate::in_flight::Excluded;
 use crate::interval::student95;
 use crate::sums::Usable;
 use crate::tail::{self, Widening};
@@ -66,7 +67,7 @@ pub(super) struct Clusters {
     /// By how much the sum may be wrong, since identical packets can be matched in several ways.
     doubt_ns: f64,
     /// Packets that arrived, nothing tells when.
-    unmeasured: u64,
+    unmeasured: Excluded,
 }
 
 impl Clusters {
@@ -86,7 +87,7 @@ impl Clusters {
                 let doubt = (matched.delay - matched.least).max(matched.most - matched.delay);
                 self.doubt_ns += doubt.as_nanos() as f64;
             }
-            Fate::Arrived => self.unmeasured += 1,
+            Fate::Arrived(apart) => self.unmeasured.add(1, apart),
             Fate::Lost => {}
         }
     }
@@ -117,12 +118,12 @@ impl Clusters {
         let width = delay.half_width_ns.map(|width| width * population.tail.factor + doubt_ns);
         let elsewhere = population.elsewhere;
         delay.half_width_ns =
-            width.filter(|_| hidden == 0.0 && elsewhere == 0.0 && self.unmeasured == 0);
+            width.filter(|_| hidden == 0.0 && elsewhere == 0.0 && self.unmeasured.packets == 0);
         let all = population.packets.unwrap_or_default() as f64;
         let who =
             || format!("some {hidden:.0} packets are identical to others, and not in the sample");
         match hidden {
-            0.0 if self.unmeasured > 0 => (Some(delay), Some(self.why_unmeasured())),
+            0.0 if self.unmeasured.packets > 0 => self.without_unmeasured(delay),
             0.0 if elsewhere > 0.0 => {
                 let reason = format!(
                     "no interval: some {elsewhere:.0} packets, of these or of others, are identical to \
@@ -172,13 +173,23 @@ impl Clusters {
         let clusters: Vec<&Cluster> = self.all.iter().collect();
         let rest = Rest::of(&clusters, self.reference_ns());
         let deviation_ns = self.deviation_ns(self.delays_ns.len() as f64);
-        let half_width_ns = (self.unmeasured == 0).then_some(self.doubt_ns / rest.measured);
-        let reason = half_width_ns.is_none().then(|| self.why_unmeasured());
-        (Some(DelayEstimate { deviation_ns, half_width_ns, ..rest.delay() }), reason)
+        let half_width_ns = Some(self.doubt_ns / rest.measured);
+        let delay = DelayEstimate { deviation_ns, half_width_ns, ..rest.delay() };
+        match self.unmeasured.packets {
+            0 => (Some(delay), None),
+            _ => self.without_unmeasured(delay),
+        }
     }
 
-    fn why_unmeasured(&self) -> String {
-        format!("no interval: {} identical packets arrived, nothing tells which", self.unmeasured)
+    /// What is known if some packets arrived, nothing tells when.
+    fn without_unmeasured(&self, delay: DelayEstimate) -> (Option<DelayEstimate>, Option<String>) {
+        let unmeasured = self.unmeasured.packets;
+        let is_hidden = self.unmeasured.hides(delay.mean_ns(), delay.count + unmeasured);
+        let missing = if is_hidden { "mean" } else { "interval" };
+        let reason =
+            format!("no {missing}: {unmeasured} identical packets arrived, nothing tells which");
+        let delay = DelayEstimate { half_width_ns: None, ..delay };
+        ((!is_hidden).then_some(delay), Some(reason))
     }
 
     /// Clusters that stand for themselves only, and all others. Without the number of all packets there

@@ -3,7 +3,8 @@ use twixt_model::{
 };
 
 use super::*;
-use crate::question::{By, InFlight, KnownFlow};
+use crate::in_flight::InFlight;
+use crate::question::{By, KnownFlow};
 
 const FLOWS: u64 = 10;
 
@@ -277,13 +278,22 @@ fn sums_are_not_believed_where_packets_may_have_been_in_flight() {
     let (upstream, downstream) = both((4096, 4096), 10_000, |_| true);
     let pair = Pair { upstream: &upstream, downstream: &downstream };
     let question = Question::about(Span::at(Timestamp::from_nanos(0)));
-    let width = |question: &Question<'_>| {
-        Sample::estimate(pair, question)[0].delay.and_then(|delay| delay.half_width_ns)
-    };
-    assert_eq!(width(&question), Some(0.0));
-    let alike = InFlight { digest: PacketDigest(7), flow: FlowHash(7), packets: 8 };
-    let in_flight = Question { in_flight: &[alike], ..question };
-    assert!(width(&in_flight).is_some_and(|width| width > 1.0));
+    let ask = |question: &Question<'_>| Sample::estimate(pair, question).remove(0);
+    let mean_of_all = ask(&question).delay.unwrap();
+    assert_eq!(mean_of_all.half_width_ns, Some(0.0));
+    let alike =
+        |apart| [InFlight { digest: PacketDigest(7), flow: FlowHash(7), packets: 100, apart }];
+    let little = alike(Delay::from_nanos(mean_of_all.mean_ns() as i64));
+    let estimate = ask(&Question { in_flight: &little, ..question });
+    // The mean of the others, by the sample.
+    let delay = estimate.delay.unwrap();
+    assert!(delay.count < mean_of_all.count && delay.half_width_ns.is_none(), "{delay:?}");
+    assert!(estimate.reasons().unwrap().contains("100 identical packets are left out"));
+    // A hundredth of the packets that takes a hundred times as long.
+    let much = alike(Delay::from_nanos(100 * mean_of_all.mean_ns() as i64));
+    let estimate = ask(&Question { in_flight: &much, ..question });
+    assert_eq!(estimate.delay, None);
+    assert!(estimate.reasons().unwrap().contains("no mean: 100 identical packets are left out"));
 }
 
 /// One flow, 3 000 packets of 1.3 ms, a heartbeat of 300 ms that is so small a part of the packets, a third of all

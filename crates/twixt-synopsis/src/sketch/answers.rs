@@ -8,6 +8,7 @@ use twixt_model::{DelayEstimate, Estimate, Evidence, LossRange, Scope};
 use super::loss::strays;
 use super::{Layout, Sketch, Table};
 use crate::cells::COUNTS_LOST;
+use crate::in_flight::Excluded;
 use crate::question::{By, KnownFlow, Question};
 use crate::strays::{Bounds, stray_reason};
 use crate::sums::Usable;
@@ -85,7 +86,7 @@ pub(crate) fn estimate<'a, S: Sketch>(
     }
     let flows = distinct(flows);
     let answers = answer(&table, &flows).into_iter().zip(&flows);
-    let answers = answers.map(|(answer, flow)| answer.without(question.in_flight_of(flow.hash)));
+    let answers = answers.map(|(answer, flow)| answer.without(&question.in_flight_of(flow.hash)));
     answered(&flows, answers.collect(), question)
 }
 
@@ -128,12 +129,10 @@ impl Answer {
         self
     }
 
-    /// The same without so many packets, which may have been in flight at both ends.
-    fn without(mut self, in_flight: u64) -> Self {
-        if in_flight > 0 {
-            self.reasons.push(left_in_flight(in_flight).into());
-            self.delay.iter_mut().for_each(|delay| delay.half_width_ns = None);
-        }
+    /// The same without packets that may have been in flight at both ends.
+    fn without(mut self, excluded: &Excluded) -> Self {
+        let reason = excluded.doubt(&mut self.delay, self.packets);
+        self.reasons.extend(reason.map(Cow::from));
         self
     }
 
@@ -152,14 +151,6 @@ impl Answer {
         let (span, sample, crossings) = (question.span, None, None);
         Estimate { scope, span, evidence, delay, reason, sample, crossings }
     }
-}
-
-/// Why so many packets are left out.
-pub(crate) fn left_in_flight(packets: u64) -> String {
-    format!(
-        "{packets} identical packets are left out: they take another time than others, and some may have been in \
-         flight at both ends"
-    )
 }
 
 /// Estimates of flows, split up as asked.
@@ -229,7 +220,7 @@ fn all<S: Sketch>(table: &Table<'_, S>, question: &Question<'_>) -> Answer {
     let is_weighted = table.config().is_weighted();
     let is_sliver = best.usable.packets > 0 && best.share() < USED_MIN;
     let is_known = best.usable.packets > 0 && !is_weighted && !is_sliver;
-    let delay = is_known.then(|| DelayEstimate {
+    let mut delay = is_known.then(|| DelayEstimate {
         half_width_ns: is_whole.then_some(0.0),
         ..best.usable.delay(best.usable.packets, table.reference_ns)
     });
@@ -251,9 +242,7 @@ fn all<S: Sketch>(table: &Table<'_, S>, question: &Question<'_>) -> Answer {
     if delay.is_some() && !is_whole {
         reasons.push("no interval: cells with loss, and thus large flows, are left out".into());
     }
-    let in_flight =
-        question.in_flight.iter().fold(0, |sum, alike| alike.packets.saturating_add(sum));
-    reasons.extend((in_flight > 0).then(|| left_in_flight(in_flight).into()));
+    reasons.extend(question.all_in_flight().doubt(&mut delay, received.packets).map(Cow::from));
     let [lost, strays] = strays(table).ranges(sent.packets, received.packets);
     reasons.extend(stray_reason(question, lost, strays, None).map(Cow::from));
     let used = if delay.is_some() { best.usable.packets } else { 0 };

@@ -1,7 +1,8 @@
 //! Heartbeats that were in flight at both ends, which equal counts do not show.
 
 use twixt_model::{
-    DelayEstimate, Estimate, FlowHash, FlowKey, Observation, PacketDigest, Span, Timestamp, mix,
+    Delay, DelayEstimate, Estimate, FlowHash, FlowKey, Observation, PacketDigest, Span, Timestamp,
+    mix,
 };
 use twixt_synopsis::{
     By, Colate, InFlight, KnownFlow, Lda, Lds, Listing, Pair, Question, Synopsis, TwoPoint,
@@ -57,14 +58,24 @@ fn ask<T: TwoPoint>(by: By, in_flight: &[InFlight]) -> Estimate {
 fn check<T: TwoPoint>(by: By) {
     let certain = ask::<T>(by, &[]).delay.unwrap();
     assert!(certain.mean_ns() < 5e6 && certain.half_width_ns.is_some(), "{certain:?}");
-    let in_flight = [InFlight { digest: HEARTBEAT, flow: flow().hash, packets: BEATS as u64 }];
-    let estimate = ask::<T>(by, &in_flight);
+    let alike = |apart_ns| InFlight {
+        digest: HEARTBEAT,
+        flow: flow().hash,
+        packets: BEATS as u64,
+        apart: Delay::from_nanos(apart_ns),
+    };
+    // A twentieth of the packets: a mean of 1 ms becomes one of 1.05 ms, or of 3 ms.
+    let estimate = ask::<T>(by, &[alike(1_000_000)]);
     let reason = estimate.reasons().unwrap_or_default();
     assert!(reason.contains("100 identical packets are left out"), "{reason}");
     let interval = estimate.delay.and_then(|delay| delay.half_width_ns);
     assert_eq!(interval, None, "{estimate:?}");
     let is_near = |delay: DelayEstimate| (delay.mean_ns() - 1e6).abs() < 1e3;
     assert!(estimate.delay.is_none_or(is_near), "{estimate:?}");
+    let estimate = ask::<T>(by, &[alike(-41_000_000)]);
+    assert_eq!(estimate.delay, None, "{estimate:?}");
+    let reason = estimate.reasons().unwrap_or_default();
+    assert!(reason.contains("100 identical packets are left out"), "{reason}");
 }
 
 #[test]
