@@ -258,6 +258,9 @@ fn from_pair(pair: Pair<'_, Cnf>, question: &Question<'_>, judging: Judging) -> 
         let (sent, received) = (totals.packets, pair.downstream.totals.packets);
         for estimate in &mut estimates {
             count_all(estimate, sent, received);
+            // Of identical packets all are metered or none.
+            let doubt = question.all_in_flight().doubt(&mut estimate.delay, received);
+            doubt.iter().for_each(|reason| estimate.add_reason(reason));
         }
     }
     estimates

@@ -203,6 +203,7 @@ impl Summed {
 
     fn reason(&self) -> Option<String> {
         let Self { gathered, uncertain, .. } = self;
+        let no_mean = if self.delay.is_none() { "no mean: " } else { "" };
         match (gathered.packets, gathered.unmeasured.packets, *uncertain) {
             (0, ..) => Some("no packets".to_owned()),
             (packets, 0, _) if gathered.lost == packets => {
@@ -214,11 +215,11 @@ impl Summed {
                  in several ways"
             )),
             (packets, unmeasured, _) if gathered.lost == 0 => Some(format!(
-                "{unmeasured} of the {packets} packets are identical to others, of which some may have \
+                "{no_mean}{unmeasured} of the {packets} packets are identical to others, of which some may have \
                  been in flight when the captures began"
             )),
             (packets, unmeasured, _) => Some(format!(
-                "{unmeasured} of the {packets} packets are identical to others that were lost, and \
+                "{no_mean}{unmeasured} of the {packets} packets are identical to others that were lost, and \
                  cannot be distinguished from these"
             )),
         }

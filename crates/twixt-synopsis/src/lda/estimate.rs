@@ -46,9 +46,9 @@ fn conclude(cells: &Cells, question: &Question<'_>, received: u64) -> Outcome {
     let mut outcome = delay(&cells.ordinary, reference_ns, others, printed);
     outcome.add_heavy(cells, reference_ns, received);
     outcome.allow_for_doubt(cells.doubt_ns, received);
-    outcome.allow_for(cells.left_out, received);
     let reason = question.all_in_flight().doubt(&mut outcome.delay, received);
     outcome.reasons.extend(reason.map(Cow::from));
+    outcome.allow_for(cells.left_out, received);
     outcome
 }
 

@@ -23,7 +23,12 @@ pub(super) fn estimate(pair: Pair<'_, Sds>, question: &Question<'_>) -> Vec<Esti
         Some("printed") => as_printed(&table, &flows),
         _ => all_at_once(&table, &flows),
     };
-    answered(&flows, answers, question)
+    let answers =
+        answers.into_iter().zip(&flows).map(|(answer, flow)| match table.unstamped(flow) {
+            0 => answer,
+            _ => answer.without(&question.in_flight_of(flow.hash)),
+        });
+    answered(&flows, answers.collect(), question)
 }
 
 /// Both ends of a segment, and what the cells say.
@@ -192,12 +197,8 @@ fn all(table: &Table<'_>, question: &Question<'_>) -> Answer {
     if is_few {
         reasons.push(format!("no mean: {missing} packets without a send time").into());
     }
-    let delay = (count > 0 && !is_weighted && !is_few).then(|| {
+    let mut delay = (count > 0 && !is_weighted && !is_few).then(|| {
         let deviation_ns = table.deviation_ns();
-        // What was not stamped may have taken any time: heartbeats may wait in another queue.
-        if missing > 0 {
-            reasons.push(without_interval(&format!("{missing} packets")).into());
-        }
         DelayEstimate {
             count,
             sum_ns: sum_ns.saturating_add(i128::from(table.reference_ns) * i128::from(count)),
@@ -207,6 +208,13 @@ fn all(table: &Table<'_>, question: &Question<'_>) -> Answer {
             order_range: None,
         }
     });
+    // What was not stamped may have taken any time: heartbeats may wait in another queue.
+    if missing > 0 && delay.is_some() {
+        let doubt = question.all_in_flight().doubt(&mut delay, received.packets);
+        let is_known = delay.is_some();
+        reasons.extend(is_known.then(|| without_interval(&format!("{missing} packets")).into()));
+        reasons.extend(doubt.map(Cow::from));
+    }
     let used = if delay.is_some() { count } else { 0 };
     let (packets, bytes) = (sent.packets, Some(sent.bytes));
     Answer { packets, used, bytes, delay, reasons, ..Answer::default() }.with(lost, strays)

@@ -130,7 +130,7 @@ impl Answer {
     }
 
     /// The same without packets that may have been in flight at both ends.
-    fn without(mut self, excluded: &Excluded) -> Self {
+    pub(crate) fn without(mut self, excluded: &Excluded) -> Self {
         let reason = excluded.doubt(&mut self.delay, self.packets);
         self.reasons.extend(reason.map(Cow::from));
         self
