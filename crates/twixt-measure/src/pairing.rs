@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use twixt_model::{Delay, Epoch, EpochRule, Segment, Side, Timestamp};
-use twixt_synopsis::{By, InFlight, KnownFlow, Listing};
+use twixt_synopsis::{By, Heartbeats, KnownFlow, Listing};
 
 use crate::sealed::{CutKind, Difference, Sealed, SealedMismatch, same_rule};
 use boundary::is_severed;
@@ -63,7 +63,7 @@ pub struct QuestionTemplate {
     /// A rough idea of the delay, clock offset included.
     pub reference: Delay,
     /// Packets of which nobody knows how many were in flight at the ends of what is compared.
-    pub in_flight: Arc<[InFlight]>,
+    pub heartbeats: Arc<[Heartbeats]>,
     /// Whether every packet is to be in the estimate, from algorithms that keep every packet.
     pub packets: bool,
     /// How estimates are cut by when packets left, where one epoch is of all time.

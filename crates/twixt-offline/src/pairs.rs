@@ -9,7 +9,7 @@ use twixt_measure::clock::{ClockPoint, ClockReport, diagnose};
 use twixt_measure::survey::ClockDifference;
 use twixt_measure::{QuestionTemplate, Remedy, Sealed};
 use twixt_model::{Delay, Epoch, EpochRule, Estimate, Scope, Segment, Span, by_scope};
-use twixt_synopsis::{InFlight, KnownFlow, Listing};
+use twixt_synopsis::{Heartbeats, KnownFlow, Listing};
 use twixt_wire::Digester;
 
 use crate::chosen::ChosenAlgorithm;
@@ -181,7 +181,7 @@ impl Pairs {
                 flows: known.clone(),
                 listing: if plan.flows.is_all() { Listing::Passing } else { Listing::Named },
                 reference,
-                in_flight: Arc::default(),
+                heartbeats: Arc::default(),
                 cut: EpochRule::WHOLE,
                 remedy: Remedy::Guard,
                 packets: plan.beside.packets,
@@ -199,12 +199,12 @@ impl Pairs {
         plan: &Plan,
         digester: &Digester,
         reference: Delay,
-        in_flight: &Arc<[InFlight]>,
+        heartbeats: &Arc<[Heartbeats]>,
     ) -> Self {
         let mut pairs = Self::new(plan, segment(), digester, reference);
         for (algorithm, chosen) in pairs.algorithms.iter_mut().zip(&plan.algorithms) {
             algorithm.question.remedy = Remedy::Length;
-            algorithm.question.in_flight = in_flight.clone();
+            algorithm.question.heartbeats = heartbeats.clone();
             if plan.cuts_when_matched(chosen) {
                 algorithm.question.cut = plan.rule;
             }

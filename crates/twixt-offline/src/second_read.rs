@@ -7,11 +7,11 @@ use std::sync::Arc;
 use twixt_measure::OPEN_EPOCHS_MAX;
 use twixt_measure::clock::ClockReport;
 use twixt_measure::survey::{
-    Comparison, DelayRange, Disorder, Ends, Method, PointSurvey, in_flight, stray_cause,
+    Comparison, DelayRange, Disorder, Ends, Method, PointSurvey, heartbeats, stray_cause,
 };
 use twixt_model::{Delay, EpochRule, Side, Unobserved};
 use twixt_observe::LATENESS;
-use twixt_synopsis::InFlight;
+use twixt_synopsis::Heartbeats;
 use twixt_wire::Cuts;
 
 use crate::capture::dropped_in;
@@ -112,9 +112,9 @@ fn measure_as_one<'a>(
     Spread::of(parts).check(plan.rule_of_meters())?;
     let delays = delays_of(surveyed.comparison, parts);
     let (mut up, mut down) = open(plan, files, surveyed, parts, delays, reporter)?;
-    let in_flight = in_flight_of(plan, surveyed, parts);
+    let heartbeats = heartbeats_of(plan, surveyed, parts);
     let digester = up.path.observer().digester();
-    let mut pairs = Pairs::of_captures(plan, digester, delays.median, &in_flight);
+    let mut pairs = Pairs::of_captures(plan, digester, delays.median, &heartbeats);
     for (number, part) in parts.iter().enumerate() {
         let [upstream, downstream] = surveyed.excerpts(plan, part);
         if number > 0 {
@@ -148,7 +148,7 @@ fn measure_as_one<'a>(
 }
 
 /// Identical packets that may have been in flight at ends of these parts, or of their epochs.
-fn in_flight_of(plan: &Plan, surveyed: Compared<'_>, parts: &[Part]) -> Arc<[InFlight]> {
+fn heartbeats_of(plan: &Plan, surveyed: Compared<'_>, parts: &[Part]) -> Arc<[Heartbeats]> {
     let Compared { comparison, surveys, .. } = surveyed;
     // Whoever matches packets has their times.
     if plan.algorithms.iter().all(|chosen| chosen.algorithm.matches_packets()) {
@@ -156,7 +156,7 @@ fn in_flight_of(plan: &Plan, surveyed: Compared<'_>, parts: &[Part]) -> Arc<[InF
     }
     let is_whole = plan.rule_of_meters() == EpochRule::WHOLE;
     let ends = if is_whole { Ends::Overlap } else { Ends::Epochs };
-    parts.iter().flat_map(|part| in_flight(comparison, &part.edges, surveys, ends)).collect()
+    parts.iter().flat_map(|part| heartbeats(comparison, &part.edges, surveys, ends)).collect()
 }
 
 impl<'a> Compared<'a> {

@@ -39,8 +39,8 @@ mod conversation;
 mod exact;
 mod flow_key;
 mod flow_table;
+mod heartbeats;
 mod heavy;
-mod in_flight;
 mod independent;
 mod interval;
 mod joint;
@@ -69,11 +69,11 @@ pub use colate::{
     Reliability, Stored, binomial_interval, noise_variance, two_sided_quantile,
 };
 pub use exact::{Exact, ExactConfig};
+pub use heartbeats::{Heartbeats, least_apart};
 pub use heavy::{
     EntriesConfig, ExactTable, FlowTable, HashPipeTable, Heavy, PrecisionTable, RapTable,
     RapWayTable, SpaceSavingTable, WaysConfig,
 };
-pub use in_flight::{InFlight, least_apart};
 pub use lda::{Lda, LdaConfig};
 pub use lds::{
     Lds, LdsConfig, LdsNeed, Pareto, RowPlan, expected_error, expected_survival,

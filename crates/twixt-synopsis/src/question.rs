@@ -4,7 +4,7 @@ use twixt_model::{
     ClassId, Delay, EpochRule, FlowHash, FlowKey, GroupId, Prefix, Scope, Span, Unobserved,
 };
 
-use crate::in_flight::{Excluded, InFlight};
+use crate::heartbeats::{Excluded, Heartbeats};
 
 /// How estimates are split up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,8 +71,8 @@ pub struct Question<'a> {
     pub reference: Delay,
     /// Most packets that points did not observe: what upstream missed looks like a stray.
     pub unobserved: Unobserved,
-    /// Packets of which nobody knows how many were in flight at the ends of what is compared.
-    pub in_flight: &'a [InFlight],
+    /// Identical packets that take another time than others, of those that are known.
+    pub heartbeats: &'a [Heartbeats],
     /// Whether every packet is to be in the estimate, from algorithms that keep every packet.
     pub packets: bool,
     /// Whether estimates of round trips are to have their distribution.
@@ -92,20 +92,20 @@ impl Question<'_> {
             cut: EpochRule::WHOLE,
             reference: Delay::ZERO,
             unobserved: Unobserved { upstream: 0, downstream: 0 },
-            in_flight: &[],
+            heartbeats: &[],
             packets: false,
             distributions: false,
         }
     }
 
-    /// All packets, of those found, that may have been in flight at both ends.
-    pub(crate) fn all_in_flight(&self) -> Excluded {
-        Excluded::of(self.in_flight.iter())
+    /// Heartbeats that are not the same ones at both points.
+    pub(crate) fn incomplete(&self) -> impl Iterator<Item = &Heartbeats> {
+        self.heartbeats.iter().filter(|alike| !alike.are_complete)
     }
 
     /// Those of a flow.
-    pub(crate) fn in_flight_of(&self, flow: FlowHash) -> Excluded {
-        Excluded::of(self.in_flight.iter().filter(|alike| alike.flow == flow))
+    pub(crate) fn incomplete_of(&self, flow: FlowHash) -> Excluded {
+        Excluded::of(self.incomplete().filter(|alike| alike.flow == flow))
     }
 }
 

@@ -157,7 +157,7 @@ fn estimate(
         cut: template.cut,
         reference: template.reference,
         unobserved,
-        in_flight: &template.in_flight,
+        heartbeats: &template.heartbeats,
         packets: template.packets,
         distributions: false,
     };

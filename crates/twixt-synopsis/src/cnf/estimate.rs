@@ -8,6 +8,7 @@ use super::Cnf;
 use super::association::{Associated, associate};
 use super::endpoints::{Endpoints, Sums};
 use super::judge::Judge;
+use crate::heartbeats::Excluded;
 use crate::question::{By, Question};
 use crate::strays::{MORE_DOWNSTREAM, counted_strays};
 use crate::synopsis::Pair;
@@ -258,12 +259,27 @@ fn from_pair(pair: Pair<'_, Cnf>, question: &Question<'_>, judging: Judging) -> 
         let (sent, received) = (totals.packets, pair.downstream.totals.packets);
         for estimate in &mut estimates {
             count_all(estimate, sent, received);
-            // Of identical packets all are metered or none.
-            let doubt = question.all_in_flight().doubt(&mut estimate.delay, received);
-            doubt.iter().for_each(|reason| estimate.add_reason(reason));
         }
     }
+    if judging == Judging::Judged {
+        // Of identical packets all are metered or none.
+        let excluded = Excluded::of(question.heartbeats);
+        estimates.iter_mut().for_each(|estimate| leave_out(&excluded, estimate));
+    }
     estimates
+}
+
+/// Allows for packets that were not metered since they are identical to others.
+fn leave_out(excluded: &Excluded, estimate: &mut Estimate) {
+    if estimate.scope == Scope::All {
+        let doubt = excluded.doubt(&mut estimate.delay, estimate.evidence.packets);
+        doubt.iter().for_each(|reason| estimate.add_reason(reason));
+        return;
+    }
+    let delay = estimate.delay.as_mut().filter(|_| excluded.packets > 0);
+    if delay.and_then(|delay| delay.half_width_ns.take()).is_some() {
+        estimate.add_reason(&excluded.elsewhere());
+    }
 }
 
 /// What the counts of all packets tell.

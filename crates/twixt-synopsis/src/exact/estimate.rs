@@ -11,7 +11,7 @@ use super::Exact;
 use super::epochs::{gather, key_of, place_of};
 use super::matching::{Fate, Referee, Sightings, Stray};
 use super::summary::Delays;
-use crate::in_flight::Excluded;
+use crate::heartbeats::Excluded;
 use crate::question::Question;
 use crate::strays::{OneSided, StrayCause, Unmatched, stray_reason};
 use crate::synopsis::Pair;

@@ -9,7 +9,7 @@ use super::alignment::{Alignment, Band, Indexes, Matched};
 use super::matching::{Fate, Sightings};
 use super::range::{SeenDelays, Slower};
 use super::records::FlowDelay;
-use crate::in_flight::least_apart;
+use crate::heartbeats::least_apart;
 use crate::pile::{Pile, Sorted};
 use crate::spill::SpillPlace;
 

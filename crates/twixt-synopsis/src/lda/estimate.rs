@@ -7,6 +7,7 @@ use twixt_model::{DelayEstimate, Estimate, Evidence, LossRange, PacketDigest, Sc
 use super::Lda;
 use super::repeats::Cells;
 use crate::cells::COUNTS_LOST;
+use crate::heartbeats::Excluded;
 use crate::interval::student95;
 use crate::question::Question;
 use crate::strays::{Bounds, CellDifference, Scattered, stray_reason};
@@ -46,7 +47,7 @@ fn conclude(cells: &Cells, question: &Question<'_>, received: u64) -> Outcome {
     let mut outcome = delay(&cells.ordinary, reference_ns, others, printed);
     outcome.add_heavy(cells, reference_ns, received);
     outcome.allow_for_doubt(cells.doubt_ns, received);
-    let reason = question.all_in_flight().doubt(&mut outcome.delay, received);
+    let reason = Excluded::of(question.incomplete()).doubt(&mut outcome.delay, received);
     outcome.reasons.extend(reason.map(Cow::from));
     outcome.allow_for(cells.left_out, received);
     outcome

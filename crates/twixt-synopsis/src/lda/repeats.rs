@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use twixt_model::Span;
 
 use super::Lda;
+use crate::heartbeats::Excluded;
 use crate::independent::{Counts, LIMIT_CHANCE, limit_of};
 use crate::question::Question;
 use crate::sums::{Sums, Usable};
@@ -68,10 +69,10 @@ impl Cells {
             left_out: 0.0,
             are_clustered: false,
         };
-        let in_flight = cells.leave_out_in_flight(upstream, question);
+        let heartbeats = cells.leave_out_heartbeats(upstream, question);
         let (mut ordinary, mut identical) = (0.0, 0.0);
         for bank in sent.chunks(rows).zip(received.chunks(rows)) {
-            let counted = cells.add_bank(bank, &in_flight, question);
+            let counted = cells.add_bank(bank, &heartbeats, question);
             ordinary += counted;
             identical += bank.0.iter().map(|cell| cell.packets as f64).sum::<f64>() - counted;
         }
@@ -80,10 +81,10 @@ impl Cells {
         cells
     }
 
-    /// Which cells hold packets that may have been in flight at both ends: that they agree tells nothing.
-    fn leave_out_in_flight(&mut self, lda: &Lda, question: &Question<'_>) -> BTreeSet<usize> {
-        self.left_out += question.all_in_flight().packets as f64;
-        let cells = question.in_flight.iter().filter_map(|alike| lda.config.cell_for(alike.digest));
+    /// Which cells hold packets that may not be the same ones at both points: that they agree tells nothing.
+    fn leave_out_heartbeats(&mut self, lda: &Lda, question: &Question<'_>) -> BTreeSet<usize> {
+        self.left_out += Excluded::of(question.incomplete()).packets as f64;
+        let cells = question.incomplete().filter_map(|alike| lda.config.cell_for(alike.digest));
         cells.collect()
     }
 
@@ -91,7 +92,7 @@ impl Cells {
     fn add_bank(
         &mut self,
         (upstream, downstream): (&[Sums], &[Sums]),
-        in_flight: &BTreeSet<usize>,
+        heartbeats: &BTreeSet<usize>,
         question: &Question<'_>,
     ) -> f64 {
         let reference_ns = question.reference.as_nanos();
@@ -102,7 +103,7 @@ impl Cells {
         // Cells of banks before this one are in the list already.
         let first = self.ordinary.len();
         for (index, (one, other)) in upstream.iter().zip(downstream).enumerate() {
-            if in_flight.contains(&(first + index)) {
+            if heartbeats.contains(&(first + index)) {
                 self.ordinary.push(None);
                 continue;
             }

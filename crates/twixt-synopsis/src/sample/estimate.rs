@@ -9,9 +9,9 @@ use twixt_model::{
 
 use super::mean::{Clusters, Population};
 use super::parts::Excess;
-use super::{Sample, tag_of};
+use super::{Sample, rank_of, tag_of};
 use crate::exact::matching::{Fate, Matching};
-use crate::in_flight::Excluded;
+use crate::heartbeats::{Excluded, Heartbeats};
 use crate::question::{By, Question};
 use crate::strays::{Bounds, poisson_high, poisson_low, stray_reason};
 use crate::sums::Usable;
@@ -25,7 +25,7 @@ pub(super) fn estimate(pair: Pair<'_, Sample>, question: &Question<'_>) -> Vec<E
     let level = pair.upstream.level.max(pair.downstream.level);
     let (upstream, downstream) = (packets(pair.upstream, level), packets(pair.downstream, level));
     let matching = Matching::new(upstream, downstream, WINDOW);
-    let scopes = Scopes::of(question);
+    let scopes = Scopes::of(question, level);
     let mut groups: BTreeMap<&Scope, Group> = BTreeMap::new();
     if question.by == By::All {
         groups.insert(&Scope::All, Group::default());
@@ -43,7 +43,7 @@ pub(super) fn estimate(pair: Pair<'_, Sample>, question: &Question<'_>) -> Vec<E
     }
     let tail = tail_of(groups.values());
     let hidden = hidden(pair, &matching);
-    let is_certain = question.in_flight.is_empty();
+    let is_certain = question.incomplete().next().is_none();
     let whole = Whole { pair, level, tail, hidden, is_certain };
     groups.into_iter().map(|(scope, group)| group.estimate(scope, &scopes, &whole)).collect()
 }
@@ -71,12 +71,12 @@ struct Scopes<'a> {
     of_flows: BTreeMap<u32, Scope>,
     /// How many packets each has, where that is known of all of its flows.
     packets: BTreeMap<Scope, Option<u64>>,
-    /// Identical packets of each that may have been in flight at both ends.
-    in_flight: BTreeMap<Scope, Excluded>,
+    /// Identical packets of each that take another time than others, and that the sample does not stand for.
+    excluded: BTreeMap<Scope, Excluded>,
 }
 
 impl<'a> Scopes<'a> {
-    fn of(question: &'a Question<'a>) -> Self {
+    fn of(question: &'a Question<'a>, level: SampleLevel) -> Self {
         let (mut of_flows, mut packets) = (BTreeMap::new(), BTreeMap::new());
         let flows = if question.by == By::All { &[] } else { question.flows };
         for flow in flows {
@@ -85,20 +85,18 @@ impl<'a> Scopes<'a> {
             let sum = packets.entry(scope).or_insert(Some(0_u64));
             *sum = sum.zip(flow.packets).map(|(sum, more)| sum.saturating_add(more));
         }
-        let mut in_flight: BTreeMap<Scope, Excluded> = BTreeMap::new();
-        for alike in question.in_flight {
+        // Of identical packets all are sampled or none.
+        let is_sampled = |alike: &&Heartbeats| level.keeps(rank_of(alike.digest));
+        let excluded = question.heartbeats.iter();
+        let excluded = excluded.filter(|alike| !(alike.are_complete && is_sampled(alike)));
+        let all = (Scope::All, Excluded::of(excluded.clone()));
+        let mut of_scopes: BTreeMap<Scope, Excluded> = BTreeMap::from([all]);
+        for alike in excluded {
             if let Some(scope) = of_flows.get(&tag_of(alike.flow)) {
-                in_flight.entry(scope.clone()).or_default().add(alike.packets, alike.apart);
+                of_scopes.entry(scope.clone()).or_default().add(alike.packets, alike.apart);
             }
         }
-        Self { question, of_flows, packets, in_flight }
-    }
-
-    fn in_flight_of(&self, scope: &Scope) -> Excluded {
-        match scope {
-            Scope::All => self.question.all_in_flight(),
-            scope => self.in_flight.get(scope).copied().unwrap_or_default(),
-        }
+        Self { question, of_flows, packets, excluded: of_scopes }
     }
 
     /// `None` for a packet of a flow that is not queried.
@@ -209,7 +207,8 @@ impl Group {
             (None, Some(all)) => self.clusters.of_sums(all, beyond),
             (None, None) => self.clusters.mean(&population),
         };
-        let in_flight = scopes.in_flight_of(scope).doubt(&mut delay, evidence.packets);
+        let excluded = scopes.excluded.get(scope).filter(|_| all.is_none());
+        let excluded = excluded.and_then(|packets| packets.doubt(&mut delay, evidence.packets));
         let mut estimate = Estimate {
             scope: scope.clone(),
             span: scopes.question.span,
@@ -224,7 +223,7 @@ impl Group {
             ranges.and_then(|(lost, strays)| stray_reason(scopes.question, lost, strays, None));
         counts
             .iter()
-            .chain(&in_flight)
+            .chain(&excluded)
             .chain(&strays)
             .for_each(|reason| estimate.add_reason(reason));
         estimate

@@ -9,7 +9,7 @@
 use twixt_model::{DelayEstimate, PacketDigest, SampleLevel};
 
 use crate::exact::matching::Fate;
-use crate::in_flight::Excluded;
+use crate::heartbeats::Excluded;
 use crate::interval::student95;
 use crate::sums::Usable;
 use crate::tail::{self, Widening};

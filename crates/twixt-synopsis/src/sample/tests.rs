@@ -3,7 +3,7 @@ use twixt_model::{
 };
 
 use super::*;
-use crate::in_flight::InFlight;
+use crate::heartbeats::Heartbeats;
 use crate::question::{By, KnownFlow};
 
 const FLOWS: u64 = 10;
@@ -281,17 +281,24 @@ fn sums_are_not_believed_where_packets_may_have_been_in_flight() {
     let ask = |question: &Question<'_>| Sample::estimate(pair, question).remove(0);
     let mean_of_all = ask(&question).delay.unwrap();
     assert_eq!(mean_of_all.half_width_ns, Some(0.0));
-    let alike =
-        |apart| [InFlight { digest: PacketDigest(7), flow: FlowHash(7), packets: 100, apart }];
+    let alike = |apart| {
+        [Heartbeats {
+            digest: PacketDigest(7),
+            flow: FlowHash(7),
+            packets: 100,
+            apart,
+            are_complete: false,
+        }]
+    };
     let little = alike(Delay::from_nanos(mean_of_all.mean_ns() as i64));
-    let estimate = ask(&Question { in_flight: &little, ..question });
+    let estimate = ask(&Question { heartbeats: &little, ..question });
     // The mean of the others, by the sample.
     let delay = estimate.delay.unwrap();
     assert!(delay.count < mean_of_all.count && delay.half_width_ns.is_none(), "{delay:?}");
     assert!(estimate.reasons().unwrap().contains("100 identical packets are left out"));
     // A hundredth of the packets that takes a hundred times as long.
     let much = alike(Delay::from_nanos(100 * mean_of_all.mean_ns() as i64));
-    let estimate = ask(&Question { in_flight: &much, ..question });
+    let estimate = ask(&Question { heartbeats: &much, ..question });
     assert_eq!(estimate.delay, None);
     assert!(estimate.reasons().unwrap().contains("no mean: 100 identical packets are left out"));
 }

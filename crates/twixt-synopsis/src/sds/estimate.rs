@@ -7,6 +7,7 @@ use twixt_model::{DelayEstimate, Estimate, LossRange, Scope};
 use super::Sds;
 use super::cell::{Cell, Moments};
 use super::flows::{all_at_once, as_printed, one_by_one};
+use crate::heartbeats::Excluded;
 use crate::question::{By, KnownFlow, Question};
 use crate::sketch::{Answer, answered, distinct};
 use crate::strays::{Bounds, stray_reason};
@@ -26,7 +27,7 @@ pub(super) fn estimate(pair: Pair<'_, Sds>, question: &Question<'_>) -> Vec<Esti
     let answers =
         answers.into_iter().zip(&flows).map(|(answer, flow)| match table.unstamped(flow) {
             0 => answer,
-            _ => answer.without(&question.in_flight_of(flow.hash)),
+            _ => answer.without(&question.incomplete_of(flow.hash)),
         });
     answered(&flows, answers.collect(), question)
 }
@@ -210,7 +211,7 @@ fn all(table: &Table<'_>, question: &Question<'_>) -> Answer {
     });
     // What was not stamped may have taken any time: heartbeats may wait in another queue.
     if missing > 0 && delay.is_some() {
-        let doubt = question.all_in_flight().doubt(&mut delay, received.packets);
+        let doubt = Excluded::of(question.incomplete()).doubt(&mut delay, received.packets);
         let is_known = delay.is_some();
         reasons.extend(is_known.then(|| without_interval(&format!("{missing} packets")).into()));
         reasons.extend(doubt.map(Cow::from));

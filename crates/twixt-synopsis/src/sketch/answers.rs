@@ -8,7 +8,7 @@ use twixt_model::{DelayEstimate, Estimate, Evidence, LossRange, Scope};
 use super::loss::strays;
 use super::{Layout, Sketch, Table};
 use crate::cells::COUNTS_LOST;
-use crate::in_flight::Excluded;
+use crate::heartbeats::Excluded;
 use crate::question::{By, KnownFlow, Question};
 use crate::strays::{Bounds, stray_reason};
 use crate::sums::Usable;
@@ -80,13 +80,13 @@ pub(crate) fn estimate<'a, S: Sketch>(
         return overflown(pair, question, &distinct(flows));
     }
     let mut table = Table::new(pair, question.reference.as_nanos());
-    table.leave_out_in_flight(question, flows);
+    table.leave_out_heartbeats(question, flows);
     if question.by == By::All {
         return vec![all(&table, question).estimate(Scope::All, question)];
     }
     let flows = distinct(flows);
     let answers = answer(&table, &flows).into_iter().zip(&flows);
-    let answers = answers.map(|(answer, flow)| answer.without(&question.in_flight_of(flow.hash)));
+    let answers = answers.map(|(answer, flow)| answer.without(&question.incomplete_of(flow.hash)));
     answered(&flows, answers.collect(), question)
 }
 
@@ -129,7 +129,7 @@ impl Answer {
         self
     }
 
-    /// The same without packets that may have been in flight at both ends.
+    /// The same without packets that are left out.
     pub(crate) fn without(mut self, excluded: &Excluded) -> Self {
         let reason = excluded.doubt(&mut self.delay, self.packets);
         self.reasons.extend(reason.map(Cow::from));
@@ -242,7 +242,9 @@ fn all<S: Sketch>(table: &Table<'_, S>, question: &Question<'_>) -> Answer {
     if delay.is_some() && !is_whole {
         reasons.push("no interval: cells with loss, and thus large flows, are left out".into());
     }
-    reasons.extend(question.all_in_flight().doubt(&mut delay, received.packets).map(Cow::from));
+    reasons.extend(
+        Excluded::of(question.incomplete()).doubt(&mut delay, received.packets).map(Cow::from),
+    );
     let [lost, strays] = strays(table).ranges(sent.packets, received.packets);
     reasons.extend(stray_reason(question, lost, strays, None).map(Cow::from));
     let used = if delay.is_some() { best.usable.packets } else { 0 };

@@ -23,9 +23,9 @@ impl<'a, S: Sketch> Table<'a, S> {
         Self { upstream, downstream, reference_ns, cells }
     }
 
-    /// Leaves out the cells of packets that may have been in flight at both ends: that they agree tells nothing.
-    pub(super) fn leave_out_in_flight(&mut self, question: &Question<'_>, flows: &[KnownFlow]) {
-        for alike in question.in_flight {
+    /// Leaves out the cells of packets that may not be the same ones at both points: that they agree tells nothing.
+    pub(super) fn leave_out_heartbeats(&mut self, question: &Question<'_>, flows: &[KnownFlow]) {
+        for alike in question.incomplete() {
             let known = flows.iter().find(|flow| flow.hash == alike.flow);
             let group = known.map(|flow| flow.group);
             for cell in self.config().cells_counting(alike.flow, group, alike.digest) {

@@ -5,7 +5,7 @@ use twixt_model::{
     mix,
 };
 use twixt_synopsis::{
-    By, Colate, InFlight, KnownFlow, Lda, Lds, Listing, Pair, Question, Synopsis, TwoPoint,
+    By, Colate, Heartbeats, KnownFlow, Lda, Lds, Listing, Pair, Question, Synopsis, TwoPoint,
 };
 
 const HEARTBEAT: PacketDigest = PacketDigest(mix(7));
@@ -40,14 +40,14 @@ fn ends<T: Synopsis>() -> (T, T) {
     (upstream, downstream)
 }
 
-fn ask<T: TwoPoint>(by: By, in_flight: &[InFlight]) -> Estimate {
+fn ask<T: TwoPoint>(by: By, heartbeats: &[Heartbeats]) -> Estimate {
     let (upstream, downstream) = ends::<T>();
     let span = Span { start: Timestamp::from_nanos(0), end: Timestamp::from_nanos(10_000_000_000) };
     let question = Question {
         by,
         flows: &[flow()],
         listing: Listing::Passing,
-        in_flight,
+        heartbeats,
         ..Question::about(span)
     };
     T::estimate(Pair { upstream: &upstream, downstream: &downstream }, &question).remove(0)
@@ -58,11 +58,12 @@ fn ask<T: TwoPoint>(by: By, in_flight: &[InFlight]) -> Estimate {
 fn check<T: TwoPoint>(by: By) {
     let certain = ask::<T>(by, &[]).delay.unwrap();
     assert!(certain.mean_ns() < 5e6 && certain.half_width_ns.is_some(), "{certain:?}");
-    let alike = |apart_ns| InFlight {
+    let alike = |apart_ns| Heartbeats {
         digest: HEARTBEAT,
         flow: flow().hash,
         packets: BEATS as u64,
         apart: Delay::from_nanos(apart_ns),
+        are_complete: false,
     };
     // A twentieth of the packets: a mean of 1 ms becomes one of 1.05 ms, or of 3 ms.
     let estimate = ask::<T>(by, &[alike(1_000_000)]);

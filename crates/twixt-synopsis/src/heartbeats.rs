@@ -5,11 +5,9 @@ use twixt_model::{Delay, DelayEstimate, FlowHash, PacketDigest, Timestamp};
 /// The mean of the others is not shown if those left out change it by more than this share.
 const SHIFT_MOST: f64 = 0.1;
 
-/// Identical packets that take another time than all others, such as heartbeats in another queue. At the ends of what
-/// is compared, packets count by the usual delays: as many of these may be missing at one end as are too many
-/// at the other, which no count shows. An algorithm that adds up times leaves them out.
+/// Identical packets that take another time than all others, such as heartbeats in another queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InFlight {
+pub struct Heartbeats {
     /// Their digest.
     pub digest: PacketDigest,
     /// Their flow.
@@ -18,6 +16,10 @@ pub struct InFlight {
     pub packets: u64,
     /// How much longer than others they take on average, at least; shorter if negative.
     pub apart: Delay,
+    /// Whether downstream surely saw the same ones. At the ends of what is compared, packets count by the
+    /// usual delays: as many of these may be missing at one end as are too many at the other, which no count
+    /// shows. An algorithm that adds up times leaves those out that are not complete.
+    pub are_complete: bool,
 }
 
 /// How much longer than a range of delays packets took on average, at least, whichever of those sent was
@@ -46,9 +48,9 @@ pub(crate) struct Excluded {
 }
 
 impl Excluded {
-    pub(crate) fn of<'a>(in_flight: impl Iterator<Item = &'a InFlight>) -> Self {
+    pub(crate) fn of<'a>(alike: impl IntoIterator<Item = &'a Heartbeats>) -> Self {
         let mut excluded = Self::default();
-        in_flight.for_each(|alike| excluded.add(alike.packets, alike.apart));
+        alike.into_iter().for_each(|alike| excluded.add(alike.packets, alike.apart));
         excluded
     }
 
@@ -73,10 +75,17 @@ impl Excluded {
         delay.iter_mut().for_each(|delay| delay.half_width_ns = None);
         let no_mean = if is_hidden { "no mean: " } else { "" };
         Some(format!(
-            "{no_mean}{} identical packets are left out: they take another time than others, and some may have \
-             been in flight at both ends",
+            "{no_mean}{} identical packets are left out, which take another time than others",
             self.packets
         ))
+    }
+
+    /// Why a part of the packets has no interval, of which it is not known how many of these it has.
+    pub(crate) fn elsewhere(&self) -> String {
+        format!(
+            "no interval: {} packets, of these or of others, are identical, and take another time than others",
+            self.packets
+        )
     }
 }
 

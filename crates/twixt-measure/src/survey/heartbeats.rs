@@ -1,4 +1,5 @@
-//! Identical packets that may have been in flight at the ends of the overlap, by the samples of both points.
+//! Identical packets that take another time than others, by the samples of both points, and whether both saw the
+//! same ones.
 //!
 //! Near the ends, packets count by the usual delays, since time alone does not tell which of them both points had
 //! a chance to see. Heartbeats that take another time, as they wait in another queue, are counted wrongly there: those that
@@ -9,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use twixt_model::{Delay, PacketDigest, Span, Timestamp};
-use twixt_synopsis::{InFlight, least_apart};
+use twixt_synopsis::{Heartbeats, least_apart};
 
 use super::compare::Comparison;
 use super::edges::Edges;
@@ -29,14 +30,14 @@ pub enum Ends {
 }
 
 /// Identical packets that go downstream and do not take the usual time. If only the ends of the overlap count, those that
-/// were sent throughout it.
+/// were sent throughout it may have been in flight there.
 #[must_use]
-pub fn in_flight(
+pub fn heartbeats(
     comparison: &Comparison,
     edges: &Edges,
     surveys: [&PointSurvey; 2],
     ends: Ends,
-) -> Vec<InFlight> {
+) -> Vec<Heartbeats> {
     if comparison.repeated.is_empty() {
         return Vec::new();
     }
@@ -54,7 +55,7 @@ pub fn in_flight(
             alike.received.push(kept.time);
         }
     }
-    let found = alike.into_values().filter_map(|alike| alike.in_flight(edges, all?, ends));
+    let found = alike.into_values().filter_map(|alike| alike.heartbeats(edges, all?, ends));
     found.collect()
 }
 
@@ -66,7 +67,7 @@ struct Alike {
 }
 
 impl Alike {
-    fn in_flight(mut self, edges: &Edges, all: Span, ends: Ends) -> Option<InFlight> {
+    fn heartbeats(mut self, edges: &Edges, all: Span, ends: Ends) -> Option<Heartbeats> {
         if self.sent.len() < HEARTBEATS_MIN || self.received.is_empty() {
             return None;
         }
@@ -75,13 +76,14 @@ impl Alike {
         let usual = self.received.iter().filter(|&&time| self.may_be_usual(time, edges)).count();
         let Kept { digest, flow, .. } = self.sent[0];
         let packets = self.sent.len() as u64;
-        if !is_near_ends || 2 * usual >= self.received.len() {
+        if 2 * usual >= self.received.len() {
             return None;
         }
         self.received.sort_unstable();
         let sent: Vec<Timestamp> = self.sent.iter().map(|kept| kept.time).collect();
         let apart = least_apart(&sent, &self.received, edges.plausible());
-        Some(InFlight { digest, flow, packets, apart })
+        let are_complete = !is_near_ends && self.sent.len() == self.received.len();
+        Some(Heartbeats { digest, flow, packets, apart, are_complete })
     }
 
     /// Whether they were sent from the first of all packets to the last: others of them may have been sent before,
@@ -103,6 +105,8 @@ impl Alike {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use twixt_model::{FlowHash, mix};
 
     use super::super::compare;
@@ -132,54 +136,65 @@ mod tests {
         survey
     }
 
-    /// A packet every 5 ms takes 1 to 1.5 ms, a heartbeat every 100 ms takes so long; both points capture for ten
-    /// seconds, in the middle of the traffic.
+    /// Heartbeats every 100 ms.
+    #[derive(Clone)]
+    struct Beats {
+        delay_ns: i64,
+        sent_ms: Range<i64>,
+        lost_ms: Option<i64>,
+    }
+
+    /// A packet every 5 ms takes 1 to 1.5 ms; both points capture for ten seconds, in the middle of the traffic.
     #[track_caller]
-    fn check(heartbeat_ns: i64, from_ms: i64, until_ms: i64, ends: Ends, expected: Option<u64>) {
+    fn check(beats: &Beats, ends: Ends, expected: Option<(u64, bool)>) {
         let unique = (-200..2_200).map(|number| {
             ((number + 1_000) as u64, number * 5 * MS, MS + number.rem_euclid(7) * MS / 14)
         });
-        let beats = (from_ms / 100..until_ms / 100)
-            .map(|beat| (7, beat * 100 * MS + 50 * MS, heartbeat_ns));
-        let traffic: Vec<(u64, i64, i64)> = unique.chain(beats).collect();
-        let seen = |delayed: i64, ttl: u8| {
-            let times =
-                traffic.iter().map(|&(packet, sent, delay)| (packet, sent + delayed * delay));
-            let mut seen: Vec<(u64, i64)> =
-                times.filter(|(_, time)| (0..10_000 * MS).contains(time)).collect();
-            seen.sort_by_key(|&(_, time)| time);
-            survey(&seen, ttl)
+        let Range { start, end } = beats.sent_ms.clone();
+        let sent = (start / 100..end / 100).map(|beat| beat * 100 + 50);
+        let traffic: Vec<(u64, i64, i64)> =
+            unique.chain(sent.map(|sent_ms| (7, sent_ms * MS, beats.delay_ns))).collect();
+        let captured = |mut packets: Vec<(u64, i64)>, ttl: u8| {
+            packets.retain(|(_, time)| (0..10_000 * MS).contains(time));
+            packets.sort_by_key(|&(_, time)| time);
+            survey(&packets, ttl)
         };
-        let (up, down) = (seen(0, 64), seen(1, 63));
+        let up = captured(traffic.iter().map(|&(packet, sent, _)| (packet, sent)).collect(), 64);
+        let is_lost = |sent: i64| beats.lost_ms.is_some_and(|lost_ms| sent == lost_ms * MS);
+        let arrived = traffic.iter().filter(|&&(packet, sent, _)| packet != 7 || !is_lost(sent));
+        let down =
+            captured(arrived.map(|&(packet, sent, delay)| (packet, sent + delay)).collect(), 63);
         let comparison = compare(&up, &down).unwrap();
         let edges = Edges::new(&comparison).unwrap();
-        let found = in_flight(&comparison, &edges, [&up, &down], ends);
-        let counts: Vec<(PacketDigest, u64)> =
-            found.iter().map(|one| (one.digest, one.packets)).collect();
-        let expected: Vec<_> =
-            expected.map(|packets| (PacketDigest(mix(7)), packets)).into_iter().collect();
-        assert_eq!(counts, expected);
+        let found = heartbeats(&comparison, &edges, [&up, &down], ends);
+        assert!(found.iter().all(|one| one.digest == PacketDigest(mix(7))), "{found:?}");
+        let shown: Vec<_> = found.iter().map(|one| (one.packets, one.are_complete)).collect();
+        assert_eq!(shown, expected.into_iter().collect::<Vec<_>>());
         // 60 ms after one left, which takes too long by nearly as much, and 40 ms before the next; the last have no next.
-        let apart_ms = |one: &InFlight| one.apart.as_nanos() / MS;
+        let apart_ms = |one: &Heartbeats| one.apart.as_nanos() / MS;
         assert!(found.iter().all(|one| (-45..-25).contains(&apart_ms(one))), "{found:?}");
     }
 
     #[test]
     fn heartbeats_of_another_delay_are_found() {
-        check(260 * MS, -1_000, 11_000, Ends::Overlap, Some(100));
-        check(260 * MS, -1_000, 11_000, Ends::Epochs, Some(100));
+        let beats = Beats { delay_ns: 260 * MS, sent_ms: -1_000..11_000, lost_ms: None };
+        check(&beats, Ends::Overlap, Some((100, false)));
+        check(&beats, Ends::Epochs, Some((100, false)));
     }
 
     #[test]
     fn heartbeats_of_the_usual_delay_are_not_suspected() {
-        check(MS, -1_000, 11_000, Ends::Overlap, None);
-        check(MS, -1_000, 11_000, Ends::Epochs, None);
+        let beats = Beats { delay_ns: MS, sent_ms: -1_000..11_000, lost_ms: None };
+        check(&beats, Ends::Overlap, None);
+        check(&beats, Ends::Epochs, None);
     }
 
     /// Away from the ends, none of them can have been in flight there; boundaries of epochs may be anywhere.
     #[test]
     fn what_is_not_sent_throughout_was_not_in_flight_at_the_ends() {
-        check(260 * MS, 2_000, 8_000, Ends::Overlap, None);
-        check(260 * MS, 2_000, 8_000, Ends::Epochs, Some(60));
+        let beats = Beats { delay_ns: 260 * MS, sent_ms: 2_000..8_000, lost_ms: None };
+        check(&beats, Ends::Overlap, Some((60, true)));
+        check(&beats, Ends::Epochs, Some((60, false)));
+        check(&Beats { lost_ms: Some(5_050), ..beats }, Ends::Overlap, Some((60, false)));
     }
 }
