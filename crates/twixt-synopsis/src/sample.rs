@@ -126,6 +126,11 @@ impl Synopsis for Sample {
             kind: OptionKind::Choice(KEPT),
             help: "what to keep of a packet's flow: a hash, for --by, or nothing, for more packets",
         },
+        ConfigOption {
+            name: "parts",
+            kind: OptionKind::Integer,
+            help: "parts of all digests whose packets are counted, a power of two: more notice fewer identical packets",
+        },
     ];
     type Config = SampleConfig;
 

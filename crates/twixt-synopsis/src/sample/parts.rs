@@ -11,7 +11,7 @@ use crate::independent::limit_of;
 /// A part of independent packets stands out with a probability below this.
 const LIMIT_CHANCE: f64 = 1e-7;
 /// More parts are not read from bytes.
-pub(super) const PARTS_MAX: usize = 4096;
+pub(super) const PARTS_MAX: u16 = 4096;
 /// Parts in the second version of the format.
 const FIRST_PARTS: usize = 64;
 /// The packets that a part would have anyway are not more or fewer by so many standard errors.
@@ -97,7 +97,7 @@ impl PartCounts {
 
     pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let parts = usize::from(input.u16("number of parts")?);
-        if !parts.is_power_of_two() || parts > PARTS_MAX {
+        if !parts.is_power_of_two() || parts > usize::from(PARTS_MAX) {
             let problem = format!("{parts} is no power of two up to {PARTS_MAX}");
             return Err(DecodeError::invalid("number of parts", problem));
         }
