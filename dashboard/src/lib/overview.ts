@@ -71,6 +71,11 @@ export function worst(rows: Estimate[], measure: Measure, count: number): Ranked
   return usable.sort((one, other) => rank(other) - rank(one)).slice(0, count);
 }
 
+/** Whether anything is known of any segment. */
+export function isKnown(rows: Estimate[], measure: Measure): boolean {
+  return [...cellsOf(rows).values()].some((cell) => known(cell.rows, measure).value != null);
+}
+
 export interface Changed {
   cell: Cell;
   measure: Measure;

@@ -14,7 +14,7 @@ use twixt_testing::{check_in_browser, dashboard_folder, require};
 
 use crate::api::ask_until;
 use crate::epochs::{Agent, DELAY_NS, EPOCH_NS, body, epoch_now};
-use crate::large_network::row_of;
+use crate::large_network::{MINUTE_NS, row_of};
 use crate::one_point::Asking;
 use crate::running::{Running, client, config, send};
 
@@ -161,6 +161,32 @@ fn a_browser_shows_single_epochs_and_what_a_path_does_not_explain() {
     let (start, end) = (moment(epoch - 30), moment(epoch + 30));
     let times = [("TWIXT_START", start.as_str()), ("TWIXT_END", end.as_str())];
     check_in_browser("small.spec.ts", &url, &times);
+}
+
+/// 25 hours and a half of minutes, of which the last hour differs from that of the day before in two segments of three.
+#[test]
+fn a_browser_shows_what_changed_since_yesterday() {
+    require!(browser);
+    let folder = tempfile::tempdir().unwrap();
+    let now = Timestamp::from_nanos(epoch_now() * EPOCH_NS);
+    let last = now.as_nanos() / MINUTE_NS - 1;
+    let history =
+        History::open(&folder.path().join(ESTIMATES_FOLDER), HistoryConfig::default()).unwrap();
+    for minute in last - 25 * 60 - 30..=last {
+        let is_today = minute > last - 60;
+        let (slower_ns, lossy) = if is_today { (6_000_000, 300) } else { (4_000_000, 30) };
+        let rows =
+            [("slower", slower_ns, 30), ("lossy", 4_000_000, lossy), ("steady", 4_000_000, 30)];
+        let rows = rows.map(|(name, delay_ns, lost)| {
+            let ends = [format!("{name}-out"), format!("{name}-in")];
+            row_of([&ends[0], &ends[1]], (MINUTE_NS, minute), delay_ns, lost)
+        });
+        history.append(&rows, now).unwrap();
+    }
+    drop(history);
+    let collector = Running::start(config(folder.path()));
+    let url = format!("http://{}", collector.addresses.listen);
+    check_in_browser("yesterday.spec.ts", &url, &[]);
 }
 
 /// A collector that wants tokens, for the segment between the hostile names.

@@ -15,7 +15,7 @@ use crate::running::{Running, config};
 
 const SEGMENTS: i64 = 200;
 const MINUTES: i64 = 24 * 60;
-const MINUTE_NS: i64 = 60_000_000_000;
+pub(crate) const MINUTE_NS: i64 = 60_000_000_000;
 const FLOWS: u64 = 10_000;
 
 /// A day of minutes of 200 segments, and a segment with 10,000 flows.

@@ -9,7 +9,7 @@ use crate::demo::Running;
 use crate::support::{command, folder};
 
 #[test]
-fn a_browser_finds_the_incidents_of_the_demo() {
+fn a_browser_finds_the_incidents_of_the_demo_and_outlives_it() {
     require!(browser);
     let temporary = folder();
     let mut child = command()
@@ -19,6 +19,7 @@ fn a_browser_finds_the_incidents_of_the_demo() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    let pid = child.id().to_string();
     let mut said = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
     let url = said.split_once("dashboard on ").unwrap().1.split_once(';').unwrap().0.to_owned();
@@ -28,4 +29,5 @@ fn a_browser_finds_the_incidents_of_the_demo() {
     let summary = lines.by_ref().map(Result::unwrap).find(|line| line.contains("Ctrl-C"));
     assert!(summary.is_some());
     check_in_browser("demo.spec.ts", &url, &[]);
+    check_in_browser("dying.spec.ts", &url, &[("TWIXT_PID", &pid)]);
 }
