@@ -190,3 +190,72 @@ impl<'a> RawEpoch<'a> {
         EpochEntry { stream: self.stream, span: self.span, epoch: self.epoch }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use twixt_model::PointId;
+    use twixt_store::{Durability, Options};
+
+    use super::*;
+
+    const SECOND_NS: i64 = 1_000_000_000;
+
+    /// What a bundle has of a log in which each second has an epoch of so many bytes upstream.
+    fn chosen(seconds: i64, bytes: usize) -> ChosenEpochs {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Log::open(folder.path().to_owned(), Options::default());
+        let mut writer = log.writer("up").unwrap();
+        let span = |second: i64| Span {
+            start: Timestamp::from_nanos(second * SECOND_NS),
+            end: Timestamp::from_nanos(second * SECOND_NS + SECOND_NS - 1),
+        };
+        let payload = vec![0; bytes];
+        for second in 0..seconds {
+            let entry = EpochEntry { stream: "lda", span: span(second), epoch: Epoch(second) };
+            writer.append(&entry, &payload, Durability::Written).unwrap();
+        }
+        let segment =
+            Segment { upstream: PointId("up".to_owned()), downstream: PointId("down".to_owned()) };
+        let asked = EpochsAsked {
+            segment: &segment,
+            span: Span { start: span(0).start, end: span(seconds - 1).end },
+            longest: Delay::from_nanos(SECOND_NS),
+            shifts: BTreeSet::new(),
+        };
+        asked.choose(&log).unwrap()
+    }
+
+    #[track_caller]
+    fn check(chosen: &ChosenEpochs, epochs: usize, left_out: &[&str]) {
+        let found: Vec<i64> = chosen.found.iter().map(|(_, found)| found.epoch.0).collect();
+        assert_eq!(found, (0..epochs as i64).collect::<Vec<i64>>());
+        assert_eq!(chosen.left_out, left_out);
+    }
+
+    #[test]
+    fn a_bundle_has_the_earliest_of_too_many_epochs() {
+        let most = EPOCHS_MAX as i64;
+        check(&chosen(most, 1), EPOCHS_MAX, &[]);
+        let left_out = "raw epochs from 1970-01-01T13:53:20Z on: a bundle has 50000 of both points at most, \
+                        and 256 MiB";
+        check(&chosen(most + 1, 1), EPOCHS_MAX, &[left_out]);
+        // More than are looked at before the latest are forgotten.
+        check(&chosen(2 * most + 1, 1), EPOCHS_MAX, &[left_out]);
+    }
+
+    #[test]
+    fn a_bundle_has_the_earliest_of_epochs_that_are_too_large_together() {
+        let bytes = 10 << 20;
+        let fitting = EPOCH_BYTES_MAX as usize / bytes;
+        check(&chosen(fitting as i64, bytes), fitting, &[]);
+        let left_out = "raw epochs from 1970-01-01T00:00:25Z on: a bundle has 50000 of both points at most, \
+                        and 256 MiB";
+        check(&chosen(fitting as i64 + 2, bytes), fitting, &[left_out]);
+    }
+
+    #[test]
+    fn an_epoch_that_fits_no_section_is_left_out() {
+        let left_out = format!("2 raw epochs that are larger than {} MiB", SECTION_BYTES_MAX >> 20);
+        check(&chosen(2, SECTION_BYTES_MAX), 0, &[&left_out]);
+    }
+}

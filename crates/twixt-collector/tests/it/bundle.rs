@@ -11,7 +11,9 @@ use std::thread::{self, JoinHandle};
 use serde_json::{Value, json};
 use twixt_collector::StopRequest;
 use twixt_collector::access::{PointPattern, ReaderConfig, TokenConfig, TokenHash};
-use twixt_collector::bundle::{ManifestDocument, check_bundle, open_bundle, view_bundle};
+use twixt_collector::bundle::{
+    EPOCHS_MAX, ManifestDocument, check_bundle, open_bundle, view_bundle,
+};
 use twixt_history::{Row, SeriesKey, moment_text, rows_to_bytes};
 use twixt_measure::Sealed;
 use twixt_model::{Delay, Timestamp};
@@ -29,6 +31,7 @@ const SETTLED: i64 = EPOCHS - 6;
 const MANIFEST: u16 = 1;
 const EPOCH_ROWS: u16 = 3;
 const UPSTREAM: u16 = 4;
+const DOWNSTREAM: u16 = 5;
 
 /// A collector with epochs of a segment whose downstream clock is epochs ahead, of two algorithms; and
 /// the first epoch. It is patient: what is sealed on a busy machine may come late.
@@ -426,6 +429,20 @@ fn forged_sections_are_refused() {
     let sums = sections.remove(0);
     sections.insert(at, sums);
     check_refused(&written(&sections), "in no order");
+}
+
+#[test]
+fn more_raw_epochs_than_a_bundle_has_are_refused() {
+    let of_epochs = |count: usize| {
+        let mut sections = sections();
+        let epoch = sections.iter().find(|of| of.kind == UPSTREAM).unwrap().clone();
+        sections.retain(|of| ![UPSTREAM, DOWNSTREAM].contains(&of.kind));
+        sections.splice(0..0, std::iter::repeat_n(epoch, count));
+        written(&sections)
+    };
+    let folder = tempfile::tempdir().unwrap();
+    open_bundle(Cursor::new(of_epochs(EPOCHS_MAX)), folder.path()).unwrap();
+    check_refused(&of_epochs(EPOCHS_MAX + 1), "too many raw epochs");
 }
 
 #[test]
