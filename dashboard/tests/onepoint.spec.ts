@@ -22,7 +22,7 @@ test('a point that records nothing says so, and one that is not known too', asyn
   await page.goto('/#/round-trips?point=up');
   await expect(page.getByRole('region', { name: 'Round trips' })).toContainText('Not recorded');
   await expect(page.getByRole('region', { name: 'Large flows' })).toContainText('Not recorded');
-  await examine(page, 'round-trips-not-recorded');
+  await examine(page, 'round-trips-not-recorded', false);
   await page.goto('/#/round-trips?point=nowhere');
   await expect(page.getByRole('heading', { name: 'This point is not known' })).toBeVisible();
 });

@@ -33,8 +33,8 @@ export const test = plain.extend<{ allowed: Allowed }>({
 
 export { expect };
 
-/** No serious finding of axe-core, light and dark; and a picture of each, on a desk and on a phone. */
-export async function examine(page: Page, name: string): Promise<void> {
+/** No serious finding of axe-core, light and dark; and a picture of each, on a desk and on a phone. One of the desk may be for the book. */
+export async function examine(page: Page, name: string, isForBook = true): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
     await page.evaluate(AXE);
@@ -52,7 +52,7 @@ export async function examine(page: Page, name: string): Promise<void> {
       expect(overflow, `${name} is wider than a ${device}`).toBeLessThanOrEqual(0);
     }
     await page.setViewportSize({ width: 1280, height: 800 });
-    if (BOOK) await page.screenshot({ path: `${BOOK}/${name}-${colorScheme}.jpg`, type: 'jpeg', quality: 70 });
+    if (BOOK && isForBook) await page.screenshot({ path: `${BOOK}/${name}-${colorScheme}.jpg`, type: 'jpeg', quality: 70 });
   }
 }
 

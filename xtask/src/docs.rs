@@ -43,13 +43,16 @@ pub(crate) fn check(steps: &Steps) -> Result<()> {
     steps.run("API documentation", build.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// Takes pictures of what the demo looks like in a browser and on a terminal. Without a browser, or
-/// without Python, the old ones stay, and the tests say so.
+/// Takes pictures of what the demo looks like in a browser and on a terminal, and of the page that the demo has no
+/// data for. Without a browser, or without Python, the old ones stay, and the tests say so.
 fn draw_screens(steps: &Steps) -> Result<()> {
     let folder = root().join(PICTURES_FOLDER);
-    let tests = ["dashboard::", "top::pictures::", "--nocapture"];
-    let mut test = cargo(&["test", "--package", "twixt", "--test", "it", "--"]);
-    steps.run("pictures of the demo", test.args(tests).env("TWIXT_PICTURES", folder))
+    let draw = |what: &str, package: &str, tests: &[&str]| {
+        let mut test = cargo(&["test", "--package", package, "--test", "it", "--"]);
+        steps.run(what, test.args(tests).arg("--nocapture").env("TWIXT_PICTURES", &folder))
+    };
+    draw("pictures of the demo", "twixt", &["dashboard::", "top::pictures::"])?;
+    draw("pictures of round trips", "twixt-collector", &["what_single_points_measure"])
 }
 
 fn write_index() -> Result<()> {
