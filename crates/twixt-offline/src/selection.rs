@@ -201,7 +201,7 @@ impl<'a> EndSink<'a> {
             directory.note(&observation, detail.key);
         }
         let sent =
-            self.stamps.as_ref().and_then(|stamps| stamps.of(observation.digest, observation.time));
+            self.stamps.as_mut().and_then(|stamps| stamps.of(observation.digest, observation.time));
         self.meters.push_detailed(observation, Detail { sent, ..detail });
     }
 

@@ -6,7 +6,7 @@
 //!
 //! Of identical packets, one downstream has the send time of its twin only if no other of them was sent
 //! so that it could have arrived then: else the time of one would be given to another, and a single loss
-//! would shift all that follow.
+//! would shift all that follow. A copy that arrives later has none: it is no packet that was sent.
 
 use twixt_model::{Delay, Observation, PacketDigest, Timestamp, sort_by_hash};
 
@@ -22,6 +22,8 @@ pub(crate) struct Stamps {
     sent: Vec<(PacketDigest, Timestamp)>,
     /// Where digests begin that start with the same bits: one more than those bits can tell apart.
     starts: Vec<u32>, // of at most STAMPS_MAX packets
+    /// Which of them were handed out, a bit each.
+    taken: Vec<u64>,
     /// Delays that are possible; `None` if nothing is known of them.
     possible: Option<(Delay, Delay)>,
     refused: u64,
@@ -52,6 +54,7 @@ impl Stamps {
             starts[index] += starts[index - 1];
         }
         self.starts = starts;
+        self.taken = vec![0; self.sent.len().div_ceil(u64::BITS as usize)];
         self.possible = usual.map(|(min, max)| {
             let spread = max - min;
             (min - spread, max + spread)
@@ -59,21 +62,31 @@ impl Stamps {
         self
     }
 
-    /// When a packet was sent that arrived at this time; `None` if it may be one of several.
-    pub(crate) fn of(&self, digest: PacketDigest, arrived: Timestamp) -> Option<Timestamp> {
+    /// When a packet was sent that arrived at this time; `None` if it may be one of several, or a copy of one
+    /// that arrived before.
+    pub(crate) fn of(&mut self, digest: PacketDigest, arrived: Timestamp) -> Option<Timestamp> {
+        let index = self.index_of(digest, arrived)?;
+        let (word, bit) = (&mut self.taken[index / 64], 1 << (index % 64));
+        let is_first = *word & bit == 0;
+        *word |= bit;
+        is_first.then(|| self.sent[index].1)
+    }
+
+    fn index_of(&self, digest: PacketDigest, arrived: Timestamp) -> Option<usize> {
         let bits = self.first_bits(digest);
         let (start, end) = (self.starts[bits] as usize, self.starts[bits + 1] as usize);
         let alike = &self.sent[start..end];
-        let equal = &alike[alike.partition_point(|(other, _)| *other < digest)..];
+        let first = alike.partition_point(|(other, _)| *other < digest);
+        let equal = &alike[first..];
         let is_equal = |index: usize| equal.get(index).is_some_and(|(other, _)| *other == digest);
         if !is_equal(1) {
-            return is_equal(0).then(|| equal[0].1);
+            return is_equal(0).then_some(start + first);
         }
         let (low, high) = self.possible?;
         let equal = &equal[..equal.partition_point(|(other, _)| *other == digest)];
         let from = equal.partition_point(|(_, sent)| arrived - *sent > high);
         let until = equal.partition_point(|(_, sent)| arrived - *sent >= low);
-        (until == from + 1).then(|| equal[from].1)
+        (until == from + 1).then_some(start + first + from)
     }
 
     /// How many of the first bits of digests tell about one packet from another.
@@ -110,30 +123,39 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(stamps: &Stamps, digest: u64, arrived_ns: i64, expected: Option<i64>) {
+    fn check(stamps: &mut Stamps, digest: u64, arrived_ns: i64, expected: Option<i64>) {
         let found = stamps.of(PacketDigest(digest), Timestamp::from_nanos(arrived_ns));
         assert_eq!(found.map(Timestamp::as_nanos), expected);
     }
 
     #[test]
     fn a_packet_that_occurs_once_was_sent_when_it_was_sent() {
-        let found = stamps(&[(7, 30), (5, 20)], None);
-        check(&found, 7, 99, Some(30));
-        check(&found, 5, 21, Some(20));
-        check(&found, 6, 21, None);
-        check(&found, 9, 21, None);
+        let mut found = stamps(&[(7, 30), (5, 20)], None);
+        check(&mut found, 7, 99, Some(30));
+        check(&mut found, 5, 21, Some(20));
+        check(&mut found, 6, 21, None);
+        check(&mut found, 9, 21, None);
+    }
+
+    /// Copies made the mean too long, with certainty.
+    #[test]
+    fn a_copy_that_arrives_later_was_not_sent() {
+        let mut found = stamps(&[(7, 30), (5, 20)], None);
+        check(&mut found, 7, 99, Some(30));
+        check(&mut found, 7, 99, None);
+        check(&mut found, 5, 101, Some(20));
     }
 
     /// After a loss, every identical packet was given the time of the one before.
     #[test]
     fn an_identical_packet_is_not_given_the_time_of_another() {
         let heartbeats = [(7, 1000), (7, 2000), (7, 3000), (7, 3010)];
-        let found = stamps(&heartbeats, Some((50, 60)));
-        check(&found, 7, 1055, Some(1000));
-        check(&found, 7, 2048, Some(2000));
+        let mut found = stamps(&heartbeats, Some((50, 60)));
+        check(&mut found, 7, 1055, Some(1000));
+        check(&mut found, 7, 2048, Some(2000));
         // Either of two, or none of them.
-        check(&found, 7, 3062, None);
-        check(&found, 7, 2500, None);
-        check(&stamps(&heartbeats, None), 7, 1055, None);
+        check(&mut found, 7, 3062, None);
+        check(&mut found, 7, 2500, None);
+        check(&mut stamps(&heartbeats, None), 7, 1055, None);
     }
 }
