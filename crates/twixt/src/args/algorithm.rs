@@ -155,18 +155,32 @@ impl<A: Asks> AlgorithmArgs<A> {
             let option = option.ok_or_else(|| unknown_option(algorithm, name))?;
             settings.insert(name.to_owned(), value(option, text)?);
         }
+        self.check_size(algorithm, &settings)?;
         Ok(settings)
+    }
+
+    /// What is given beside a size may need more than that.
+    fn check_size(&self, algorithm: &Algorithm, settings: &toml::Table) -> anyhow::Result<()> {
+        let Some(bytes) = self.memory_bytes.filter(|_| !self.given.is_empty()) else {
+            return Ok(());
+        };
+        match (algorithm.start)(settings)?.state_bytes() > bytes {
+            true => Err(usage(SIZED_TWICE)),
+            false => Ok(()),
+        }
     }
 
     /// What suits so many bytes. What does not depend on them may still be given.
     fn sized(&self, algorithm: &Algorithm, bytes: u64) -> anyhow::Result<toml::Table> {
         let sized = (algorithm.sized)(bytes).ok_or_else(|| cannot_size(algorithm, bytes))?;
         match self.given.keys().any(|&name| sized.contains_key(name)) {
-            true => Err(usage("use either --memory or the individual sizes, not both")),
+            true => Err(usage(SIZED_TWICE)),
             false => Ok(sized),
         }
     }
 }
+
+const SIZED_TWICE: &str = "use either --memory or the individual sizes, not both";
 
 fn unknown_algorithm(purpose: Purpose, name: &str) -> anyhow::Error {
     let known: Vec<&str> = of_purpose(purpose).map(|entry| entry.name).collect();

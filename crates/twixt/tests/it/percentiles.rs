@@ -112,6 +112,8 @@ fn what_makes_no_sense_is_a_usage_error() {
     check("-a sample --sample-budget 4KiB", "--memory");
     check("-a lda --sample-budget 4KiB --one-pass udp or tcp", "--epoch");
     check("-a lda --sample-budget 1", "too few");
+    check("-a sample --memory 3KiB --budget-bytes 2048", "either --memory");
+    check("-a sample --memory 3KiB --parts 512", "either --memory");
     check("--clock correct --one-pass udp or tcp", "--one-pass");
 }
 
